@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from experiments.papers.exhibit import Exhibit, OpenParameter, Row, Verdict
-from experiments.papers.li2018 import comparison, table2
-from experiments.papers.li2018.comparison import (
-    FEWER_ANSWERS,
-    MAIN_WEIGHT,
-    ONE_PER_ANSWER,
-    ONE_PER_WORKER,
-    TRUTH,
-    TWO,
-    claims,
-    value,
-)
+from experiments.papers.exhibit import Row, Verdict
+from experiments.papers.li2018.comparison import TRUTH, TWO, claims, value
 from experiments.papers.li2018.crowds import PEER
+from experiments.papers.li2018.table2 import PAPER
+from experiments.papers.li2018.tradeoff import Changes, tradeoff_exhibit
 
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the order of the mechanisms depends on the unit of privacy."""
-    levels = claims(rows)
-    two, answer, worker, fewer = (
-        {claimed: value(rows, "change", arm, TRUTH, claimed) for claimed in levels}
-        for arm in (TWO, ONE_PER_ANSWER, ONE_PER_WORKER, FEWER_ANSWERS)
-    )
-    wins = [claimed for claimed in levels if two[claimed] < worker[claimed]]
+    found = Changes.of(rows)
+    two, answer, worker, fewer, wins = found.two, found.answer, found.worker, found.fewer, found.wins
     total = {claimed: value(rows, "exact_worker_epsilon", TWO, TRUTH, claimed) for claimed in (1.0, 0.0)}
-    worst = max(max(fewer[claimed] - two[claimed] for claimed in levels), 0.0)
-    noise = max(value(rows, "standard_error", TWO, TRUTH, claimed) for claimed in levels)
+    worst = max(max(fewer[claimed] - two[claimed] for claimed in two), 0.0)
+    noise = max(value(rows, "standard_error", TWO, TRUTH, claimed) for claimed in claims(rows))
     sentence = (
         f"the error grows as the claim falls, as printed, but the order of the mechanisms is that of the unit: at "
         f"equal exact epsilon of an answer one-layer is better at every claim ({answer[1.0]:.3f} against "
@@ -38,29 +26,15 @@ def verdict(rows: list[Row]) -> Verdict:
         f"more than the standard error of a change, {noise:.3f} ({fewer[1.0]:.3f} at claim 1, {fewer[0.0]:.3f} at "
         f"claim 0)."
     )
-    ordered = wins == [claimed for claimed in levels if claimed >= min(wins)]
-    better = all(answer[claimed] < two[claimed] for claimed in levels)
-    holds = better and ordered and 1.0 in wins and 0.0 not in wins and two[1.0] < two[0.0] and worst < noise
-    return Verdict("reproduced in part", sentence, holds)
+    return Verdict("reproduced in part", sentence, found.order_follows_the_unit and worst < noise)
 
 
-EXHIBIT = Exhibit(
+EXHIBIT = tradeoff_exhibit(
     name="li2018/figure3",
     title="Utility and privacy on peer grading (simulated)",
     source="Li et al. 2018, Figure 3",
-    columns=comparison.COLUMNS,
-    configurations=comparison.configurations(PEER, tuple(comparison.ARMS.values()), (MAIN_WEIGHT,)),
-    measure=lambda configuration: comparison.measure(configuration, table2.PAPER),
-    paper=table2.PAPER,
-    draw=comparison.draw_tradeoff,
+    crowd=PEER,
+    paper=PAPER,
     verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="unit of privacy",
-            used="one answer (Definition 6.1)",
-            swept="one answer; all answers of a worker",
-            effect="It decides which mechanism is better at equal privacy.",
-        ),
-    ),
-    notes=(*comparison.NOTES, "The figure draws the numbers of Table 2; the worker model is that of li2018/table1."),
+    note="The figure draws the numbers of Table 2; the worker model is that of li2018/table1.",
 )

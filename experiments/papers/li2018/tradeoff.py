@@ -1,0 +1,97 @@
+"""Utility against privacy, Figures 3 and 4: one form of exhibit for both crowds, and what both verdicts rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from experiments.papers.exhibit import Exhibit, OpenParameter, Row, Verdict
+from experiments.papers.li2018 import comparison
+from experiments.papers.li2018.comparison import (
+    FEWER_ANSWERS,
+    MAIN_WEIGHT,
+    ONE_PER_ANSWER,
+    ONE_PER_WORKER,
+    TRUTH,
+    TWO,
+    Arm,
+    claims,
+    value,
+)
+
+UNIT = OpenParameter(
+    name="unit of privacy",
+    used="one answer (Definition 6.1)",
+    swept="one answer; all answers of a worker",
+    effect="It decides which mechanism is better at equal privacy.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of the error rate of truth discovery, by claimed epsilon.
+
+    Attributes:
+        two: two-layer.
+        answer, worker, fewer: one-layer at the same exact epsilon of an answer, of a worker, and of a worker on
+            fewer answers.
+    """
+
+    two: dict[float, float]
+    answer: dict[float, float]
+    worker: dict[float, float]
+    fewer: dict[float, float]
+
+    @classmethod
+    def of(cls, rows: list[Row]) -> Changes:
+        """Return the changes that the rows hold."""
+        arms: tuple[Arm, ...] = (TWO, ONE_PER_ANSWER, ONE_PER_WORKER, FEWER_ANSWERS)
+        return cls(*({claimed: value(rows, "change", arm, TRUTH, claimed) for claimed in claims(rows)} for arm in arms))
+
+    @property
+    def wins(self) -> list[float]:
+        """Claims at which two-layer is better than one-layer at the same exact epsilon of a worker."""
+        return [claimed for claimed in self.two if self.two[claimed] < self.worker[claimed]]
+
+    @property
+    def order_follows_the_unit(self) -> bool:
+        """Whether one-layer is better per answer at every claim, and two-layer per worker from some claim up to 1."""
+        wins = self.wins
+        ordered = wins == [claimed for claimed in self.two if claimed >= min(wins, default=0.0)]
+        better = all(self.answer[claimed] < self.two[claimed] for claimed in self.two)
+        return better and ordered and 1.0 in wins and 0.0 not in wins and self.two[1.0] < self.two[0.0]
+
+
+def tradeoff_exhibit(
+    *,
+    name: str,
+    title: str,
+    source: str,
+    crowd: str,
+    paper: tuple[Row, ...],
+    verdict: Callable[[list[Row]], Verdict],
+    note: str,
+    data: tuple[str, ...] = (),
+) -> Exhibit:
+    """Return the exhibit of a figure of utility against privacy.
+
+    Args:
+        name, title, source, verdict, data: as those of `Exhibit`.
+        crowd: name of the crowd, as in `crowds`.
+        paper: rows of the table whose numbers the figure draws.
+        note: where the numbers come from.
+    """
+    return Exhibit(
+        name=name,
+        title=title,
+        source=source,
+        columns=comparison.COLUMNS,
+        configurations=comparison.configurations(crowd, tuple(comparison.ARMS.values()), (MAIN_WEIGHT,)),
+        measure=lambda configuration: comparison.measure(configuration, paper),
+        paper=paper,
+        draw=comparison.draw_tradeoff,
+        verdict=verdict,
+        open_parameters=(UNIT,),
+        notes=(*comparison.NOTES, note),
+        data=data,
+    )
