@@ -70,6 +70,14 @@ def test_questions_whose_folders_clash_are_refused(questions: Path, refusal: Ref
     assert not Path("found").exists()
 
 
+def test_a_report_of_several_questions_names_their_folders(questions: Path, run: Run, refusal: Refusal) -> None:
+    """The folder of all questions holds no truths; the error names the folders to give, which are accepted."""
+    run("infer", "both.csv", "--out", "found")
+
+    assert "give one: found/is_it_clear, found/size." in refusal("report", "found")
+    assert "found/size/report.html" in run("report", "found/size").stdout
+
+
 def test_other_commands_name_the_questions(questions: Path, refusal: Refusal) -> None:
     """Agreement is refused over mixed questions, whatever is done with duplicates."""
     line = refusal("agreement", "both.csv", "--out", "agreement.csv")

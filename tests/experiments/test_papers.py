@@ -199,6 +199,21 @@ def test_the_list_names_every_exhibit():
     assert [name for name in EXHIBITS if name not in result.output] == []
 
 
+def test_a_cache_that_cannot_be_written_is_refused_before_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The error names the folder of measured steps and its option; nothing is measured or written."""
+    monkeypatch.setattr("experiments.papers.run.measured_rows", lambda *_: pytest.fail("measured"))
+    (tmp_path / "file").write_text("")
+    words = ["reproduce", "sun2018/theorem1", "--quick", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, [*words, "--cache", str(tmp_path / "file" / "cache")])
+
+    assert result.exit_code == 1
+    assert "the folder of measured steps must be writable" in result.output
+    assert "--cache" in result.output
+    assert not (tmp_path / "out").exists()
+
+
 def test_without_a_checkout_the_error_names_the_source_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Where no folder has the exhibits, the error says where they are."""
     monkeypatch.chdir(tmp_path)

@@ -70,6 +70,11 @@ def parse_batch(campaign: Campaign, data: bytes) -> list[tuple[bytes, ...]]:
     return [tuple(cells[first : first + count]) for first in range(0, len(cells), count)]
 
 
+def reports_in_batch(data: bytes) -> int:
+    """Return the number of workers that the header of a batch states."""
+    return int(parse_canonical(data.partition(b"\n")[0], MAX_HEADER_BYTES)["reports"])
+
+
 def most_batch_bytes(campaign: Campaign) -> int:
     """Return the largest length of a batch of a campaign."""
     return MAX_HEADER_BYTES + campaign.slots * campaign.sent_bytes

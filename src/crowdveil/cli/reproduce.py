@@ -14,6 +14,7 @@ from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import GivenPath, json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import folder_errors, refuse_unwritable
 
 PROGRAM = Path("experiments", "papers", "run.py")
 HELP = """Measure a table or figure of a paper again, beside the paper's numbers.
@@ -63,6 +64,7 @@ def reproduce(
     if listed:
         _print_list(program, as_json=as_json)
         return
+    _require_cache(cache or program.default_cache())
     size = "quick" if quick else "full" if full else "default"
     done = []
     for name, folder in program.folders_of_files(program.selected(exhibits), out).items():
@@ -94,6 +96,17 @@ def _program() -> Any:
         value=str(Path.cwd()),
         hint="They are part of the source distribution, not of the installed package: unpack it, change to its folder.",
     )
+
+
+def _require_cache(folder: Path) -> None:
+    """Make the folder of measured steps before the first step is measured.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    with folder_errors(folder, role="the folder of measured steps", option="--cache"):
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_unwritable(folder)
 
 
 def _print_list(program: Any, *, as_json: bool) -> None:

@@ -71,7 +71,7 @@ class Outputs:
         """
         self._refuse_names()
         with folder_errors(self.folder):
-            _refuse_unwritable(self.folder)
+            refuse_unwritable(self.folder)
             if self.private and self.names:
                 _refuse_shared(self.folder)
             record = read_record(self.folder)
@@ -208,15 +208,22 @@ def _created(folder: Path, *, private: bool) -> Iterator[None]:
 
 
 @contextmanager
-def folder_errors(folder: Path) -> Iterator[None]:
-    """Convert an OSError about this folder into a SettingsError; other errors pass unchanged."""
+def folder_errors(folder: Path, *, role: str = "the output folder", option: str = "") -> Iterator[None]:
+    """Convert an OSError about this folder into a SettingsError; other errors pass unchanged.
+
+    Args:
+        folder: folder that is written.
+        role: subject of the error.
+        option: option that names another folder; empty if there are several.
+    """
     try:
         yield
     except OSError as error:
         if not _concerns(error, folder):
             raise
-        hint = f"{error.strerror or error}. Choose another folder, or make room."
-        raise SettingsError("the output folder must be writable", value=str(folder), hint=hint) from error
+        another = f" with {option}" if option else ""
+        hint = f"{error.strerror or error}. Choose another folder{another}, or make room."
+        raise SettingsError(f"{role} must be writable", value=str(folder), hint=hint) from error
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
@@ -285,7 +292,8 @@ def _signals_deferred() -> Iterator[None]:
             signal.raise_signal(received)
 
 
-def _refuse_unwritable(folder: Path) -> None:
+def refuse_unwritable(folder: Path) -> None:
+    """Raise an OSError if a folder cannot be written, or cannot be made because of its parents."""
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     for number, refused in ((ENOTDIR, not existing.is_dir()), (EACCES, not os.access(existing, os.W_OK | os.X_OK))):
         if refused:

@@ -147,8 +147,12 @@ def read_truths(folder: Path) -> InferredTruths:
         if all(name in entries for name in names):
             truths, workers = (_checked(folder / name, entries[name]) for name in names)
             return _truths(_table(truths), _workers(_table(workers)), entries[names[0]].sha256)
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    questions = [str(path) for path in inside if path.is_dir() and has_truths(path)]
     raise ReportsError(
-        "the folder must hold truths and workers with the record that infer writes", source=str(folder), hint=AGAIN
+        "the folder must hold truths and workers with the record that infer writes",
+        source=str(folder),
+        hint=f"Each question has a folder of its own; give one: {', '.join(questions)}." if questions else AGAIN,
     )
 
 

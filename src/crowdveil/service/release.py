@@ -8,11 +8,12 @@ from threading import Event, Thread
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.report_body import decode
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.service.problems import Problem
-from crowdveil.service.store import Store
+from crowdveil.service.store import Purged, Store
 from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
 
 CHECK_SECONDS = 3600.0
@@ -49,15 +50,26 @@ def purge_due(store: Store) -> int:
     purged, today = 0, store.today()
     for digest in store.digests():
         try:
-            due = store.campaign(digest).purge_day
+            campaign = store.campaign(digest)
+            due = campaign.purge_day
             if due is not None and due <= today:
                 store.close_campaign(digest)
-                store.purge(digest)
+                for sentence in undelivered_warnings(store.purge(digest), campaign):
+                    logger.error("day of deletion: %s", sentence)
                 purged += 1
         except Problem:
             continue  # another process was first
     store.forget_purged()
     return purged
+
+
+def undelivered_warnings(deleted: Purged, campaign: Campaign) -> list[str]:
+    """Return a sentence on the reports of a relay that were deleted and never forwarded, unless there are none."""
+    reports, left, least = deleted.undelivered_reports, deleted.undelivered_batches, campaign.min_reports
+    if not reports:
+        return []
+    count = f"{reports:,}" if reports >= least else f"fewer than {least}"
+    return [f"{count} reports were deleted before they were forwarded; batches not delivered: {left:,}."]
 
 
 class Retention:

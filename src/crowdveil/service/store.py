@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Select, delete, func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.batch import MAX_HEADER_BYTES, reports_in_batch
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.document_fields import SLOTS_PER_PART
 from crowdveil.campaign.receipt import make_receipt
@@ -54,12 +55,14 @@ class StoredReport(NamedTuple):
 
 
 class Purged(NamedTuple):
-    """Numbers of deleted rows."""
+    """Numbers of deleted rows; of a relay, batches that were not delivered too, and reports in no delivered batch."""
 
     reports: int
     tokens: int
     parts: int
     pictures: int
+    undelivered_batches: int = 0
+    undelivered_reports: int = 0
 
 
 class Store:
@@ -288,12 +291,10 @@ class Store:
                 raise SettingsError(
                     "a campaign is purged after it was closed", value="open", hint="Run crowdveil campaign close first."
                 )
-            deleted = Purged(
-                *(
-                    connection.execute(delete(table).where(table.c.campaign == digest)).rowcount
-                    for table in (reports, tokens, parts, pictures)
-                )
-            )
+            left = _undelivered(connection, digest) if self.campaign(digest).relay is not None else (0, 0)
+            tables = (reports, tokens, parts, pictures)
+            rows = (connection.execute(delete(table).where(table.c.campaign == digest)).rowcount for table in tables)
+            deleted = Purged(*[*rows, *left])
             connection.execute(delete(batches).where(batches.c.campaign == digest))
             connection.execute(
                 update(campaigns)
@@ -363,6 +364,16 @@ def _state(connection: Connection, digest: bytes, *, lock: bool = False) -> Stat
     if state is None:
         raise Problem("unknown")
     return state
+
+
+def _undelivered(connection: Connection, digest: bytes) -> tuple[int, int]:
+    """Return the number of batches of a relay that were not delivered, and of reports in no delivered batch."""
+    head = func.substr(batches.c.document, 1, MAX_HEADER_BYTES)
+    rows = connection.execute(select(batches.c.delivered, head).where(batches.c.campaign == digest)).all()
+    if not rows:
+        return 0, connection.execute(select(func.count()).select_from(valid_reports(digest).subquery())).scalar_one()
+    left = [reports_in_batch(bytes(start)) for sent, start in rows if not sent]
+    return len(left), sum(left)
 
 
 def valid_reports(digest: bytes) -> Select[tuple[int, bytes]]:

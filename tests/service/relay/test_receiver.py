@@ -1,5 +1,6 @@
 """The curator's side, the relay's database and its refusals, in one process."""
 
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from crowdveil.service.registration import register
 from crowdveil.service.relay.forwarder import form_batches, send_batches
 from crowdveil.service.relay.receiver import create_receiver, store_batch
 from crowdveil.service.relay.server import prepare_relay, url_sender
-from crowdveil.service.release import export
+from crowdveil.service.release import export, purge_due
 from crowdveil.service.schema import batches
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
@@ -76,6 +77,37 @@ def test_batches_are_formed_once_and_deleted_with_the_campaign(built: BuiltCampa
     store.purge(digest)
     with store.engine.connect() as connection:
         assert 0 == connection.execute(select(func.count()).select_from(batches)).scalar_one()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("forms", "delivers", "said"),
+    [
+        (True, False, ["3 reports were deleted before they were forwarded; batches not delivered: 1."]),
+        (False, False, ["3 reports were deleted before they were forwarded; batches not delivered: 0."]),
+        (True, True, []),
+    ],
+)
+def test_deletion_names_what_was_not_delivered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, forms: bool, delivers: bool, said: list[str]
+) -> None:
+    """On the day of deletion the log has the numbers of reports and batches that the curator never got, or no line."""
+    built = build_campaign(closes=date(2100, 1, 1), content={"relay": RELAY, "purge_after_days": 1})
+    digest, today = built.campaign.digest, [date(2100, 1, 1)]
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}", today=lambda: today[0])
+    register(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    for slot, token in enumerate(built.tokens):
+        store.store_report(digest, token, f"{slot:032x}", bytes([slot]) * built.campaign.sent_bytes)
+    store.close_campaign(digest)
+    if forms:
+        form_batches(store, digest)
+    if delivers:
+        send_batches(store, digest, lambda *_: None)
+    today[0] = date(2100, 1, 2)
+
+    assert 1 == purge_due(store)
+
+    assert [f"day of deletion: {text}" for text in said] == caplog.messages
     store.close()
 
 

@@ -39,10 +39,15 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
             value=str(file),
             hint=f"{_due(file)} Export what is still needed, then give --yes.",
         )
+    require_service()
+    from crowdveil.service.release import undelivered_warnings
+
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
+    warnings = undelivered_warnings(deleted, campaign)
     reports = deleted.reports if deleted.reports >= campaign.min_reports else None
     data = {
+        "warnings": warnings,
         "campaign": campaign.name,
         "reports": reports,
         "links": deleted.tokens,
@@ -55,6 +60,7 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
         ("reports", "all: " + (f"{reports:,}" if reports is not None else f"fewer than {campaign.min_reports}")),
         ("links", f"{deleted.tokens:,}"),
         ("documents", f"the campaign, {deleted.parts:,} assignment parts, {deleted.pictures:,} pictures"),
+        *(("warning", text) for text in warnings),
         ("kept", "hash, state and number of reports; backups and exported files are not covered"),
     ]
     print_result(data, rows, as_json=as_json)

@@ -124,7 +124,8 @@ class Forwarder:
     def __init__(self, store: Store, digest: bytes, send: Send) -> None:
         self._store, self._digest, self._send = store, digest, send
         self._ends = Event()
-        self._told = False
+        self._held_back = False
+        self._last = store.campaign(digest).purge_day
         self._thread = Thread(target=self._run, name="crowdveil-relay", daemon=True)
         self._thread.start()
 
@@ -140,7 +141,11 @@ class Forwarder:
                 self._forward()
                 pause = PAUSE_SECONDS
             except (OSError, SQLAlchemyError) as error:
-                logger.error("forwarding failed: %s; it is tried again", type(error).__name__)
+                logger.error(
+                    "forwarding failed: %s; it is tried again until the day of deletion, %s (UTC)",
+                    type(error).__name__,
+                    self._last,
+                )
                 pause = min(2 * pause, MOST_PAUSE_SECONDS)
             except Problem:
                 return  # purged: there is nothing left to forward
@@ -158,7 +163,7 @@ class Forwarder:
                 return
             store.close_campaign(digest)
         formed = form_batches(store, digest)
-        if not formed and not self._told:
-            self._told = True
+        if not formed and not self._held_back:
+            self._held_back = True
             logger.warning("fewer reports than the least batch: they are held back and never sent")
         send_batches(store, digest, self._send)
