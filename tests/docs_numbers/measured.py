@@ -1,0 +1,300 @@
+"""Claims about public sets and committed results."""
+
+import csv
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from crowdveil import DawidSkene, Kos, Mace, MajorityVote, OneCoin, WeightedMean, WeightedVote
+from crowdveil.estimators import Estimator
+from crowdveil.evaluation import metrics
+from crowdveil.planning.prediction import DEPARTURES
+from tests.docs_numbers.claim import ROOT, Claim, Figures, page_text
+from tests.planning.test_prediction import cases, covered, without
+from tests.real_data import load_or_skip
+
+EXPERIMENTS = ROOT / "experiments"
+STATIC = ROOT / "src" / "crowdveil" / "service" / "static"
+SMALL, HEAVY, POPULATION = (
+    ("peer_grading_mooc", "snow_valence", "n_emotion"),
+    ("weather_temperature", "population_tf", "population_cut"),
+    ("population_tf", "population_cut"),
+)
+
+
+@cache
+def accuracy(method: Estimator[Any, Any], data: str) -> float:
+    """Return the share of right labels on a public set."""
+    one = load_or_skip(data)
+    return metrics.accuracy(method.fit(one.answers), one.gold)
+
+
+def accuracies(*fits: tuple[Estimator[Any, Any], str]) -> Callable[[], Figures]:
+    """Return the computation of several accuracies."""
+    return lambda: tuple(accuracy(method, data) for method, data in fits)
+
+
+def accuracy_by_answer_shares(method: Estimator[Any, Any], data: str) -> float:
+    """Return the accuracy with the shares of the answers as public prior."""
+    one = load_or_skip(data)
+    assert one.answers.alphabet is not None
+    shares = np.bincount(one.answers.value, minlength=one.answers.alphabet.size) / len(one.answers)
+    prior = dict(zip(one.answers.alphabet.names, shares.tolist(), strict=True))
+    return metrics.accuracy(method.fit(one.answers, prior=prior), one.gold)
+
+
+@cache
+def constant_error(data: str) -> float:
+    """Return the error of the best constant on a public set."""
+    one = load_or_skip(data)
+    return metrics.score(MajorityVote().fit(one.answers), one.gold).baseline
+
+
+def kurtosis(data: str) -> float:
+    """Return the kurtosis of the answers less the mean of their task."""
+    reports = load_or_skip(data).answers
+    means = np.bincount(reports.task, reports.value) / np.maximum(np.bincount(reports.task), 1)
+    residuals = reports.value - means[reports.task]
+    return float((residuals**4).mean() / (residuals**2).mean() ** 2)
+
+
+def kurtoses() -> Figures:
+    """Return the range of three sets, and the hundreds that the other three exceed."""
+    small, heavy = sorted(map(kurtosis, SMALL)), min(map(kurtosis, HEAVY))
+    return small[0], small[-1], math.floor(heavy / 100) * 100
+
+
+def peer_grading() -> Figures:
+    """Return reports per worker, and the errors of the weighted and of the plain mean."""
+    one = load_or_skip("peer_grading_mooc")
+    reports = one.answers
+    means = np.bincount(reports.task, reports.value) / np.bincount(reports.task)
+    place = {name: number for number, name in enumerate(reports.tasks)}
+    plain = float(np.mean([abs(means[place[task]] - float(truth)) for task, truth in one.gold.items()]))
+    return len(reports) / len(reports.workers), metrics.score(WeightedMean().fit(reports), one.gold).error, plain
+
+
+def weighted_mean_steps() -> Figures:
+    """Return the steps on peer grading, steps that do not suffice on the population sets, and the range elsewhere."""
+    creeping = [WeightedMean(max_steps=4000).fit(load_or_skip(data).answers) for data in POPULATION]
+    assert not any(fit.converged for fit in creeping)
+    quick = [WeightedMean().fit(load_or_skip(data).answers).steps for data in (*SMALL[1:], HEAVY[0])]
+    peer = WeightedMean(max_steps=2000).fit(load_or_skip("peer_grading_mooc").answers)
+    return peer.steps, "4,000", min(quick), max(quick)
+
+
+def sparsities() -> Figures:
+    """Return workers, tasks and answers of the word senses, and the largest, least and mean sparsity of a worker."""
+    answers = load_or_skip("snow_wsd").answers
+    sparsity = 1 - answers.per_worker / len(answers.tasks)
+    shape = len(answers.workers), len(answers.tasks), len(answers)
+    return *shape, float(sparsity.max()), float(sparsity.min()), float(sparsity.mean())
+
+
+def adult_sparsity() -> Figures:
+    """Return the answers and workers of AdultContent2, and its mean sparsity with 11,040 tasks."""
+    answers = load_or_skip("adult2").answers
+    return len(answers), len(answers.workers), 1 - len(answers) / (len(answers.workers) * 11_040)
+
+
+def rows_of(results: str) -> list[dict[str, str]]:
+    """Return the rows of a committed table."""
+    with (EXPERIMENTS / results).open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def coverage(method: str = "") -> tuple[list[float], list[float]]:
+    """Return the covered shares of abilities and of truths of all settings of a method, in percent, ascending."""
+    text = (EXPERIMENTS / "utility/results/uncertainty.md").read_text("utf-8")
+    lines = [
+        line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(f"| {method}") and "±" in line
+    ]
+    abilities, truths = (sorted(100 * float(line[place].split()[0]) for line in lines) for place in (6, 8))
+    return abilities, truths
+
+
+def covered_settings() -> Figures:
+    """Return the range of covered truths, and of covered abilities without the four largest."""
+    abilities, truths = coverage()
+    assert len(truths) == 60
+    return truths[0], truths[-1], abilities[0], abilities[-5]
+
+
+def covered_truths() -> Figures:
+    """Return the range of truths that `dawid-skene` covers."""
+    truths = coverage("dawid-skene")[1]
+    return truths[0], truths[-1]
+
+
+def coverage_limits() -> Figures:
+    """Return the largest coverage of abilities, and the largest loss of coverage."""
+    abilities, _ = coverage()
+    return abilities[-1], 90 - abilities[0]
+
+
+def streams() -> Figures:
+    """Return the range of the share of truths that differ, means of two orders, without the four largest of twenty."""
+    shares: dict[tuple[str, str], list[float]] = {}
+    for row in rows_of("incremental/results/streams.csv"):
+        shares.setdefault((row["set"], row["method"]), []).append(100 * float(row["tasks"]))
+    found = sorted(map(np.mean, shares.values()))
+    assert len(found) == 20
+    return float(found[0]), float(found[15])
+
+
+def epsilon_zero() -> Figures:
+    """Return error and standard error of the weighted vote on Duchenne at claim 0."""
+    wanted = {
+        "crowd": "duchenne", "mechanism": "two-layer", "inference": "truth discovery", "drawn": "in every trial"
+    }  # fmt: skip
+    (row,) = (row for row in rows_of("papers/li2018/results/epsilon_zero.csv") if wanted.items() <= row.items())
+    return float(row["error"]), float(row["standard_error"])
+
+
+def calibration() -> Figures:
+    """Return the calibration error of `dawid-skene` on AdultContent2."""
+    wanted = {"data": "adult2", "method": "dawid-skene"}
+    (row,) = (row for row in rows_of("methods/results/methods.csv") if wanted.items() <= row.items())
+    return (float(row["calibration_error"]),)
+
+
+def left_out_coverage() -> Figures:
+    """Return how many errors of real sets lie in their interval, widened by the other sets, and of how many."""
+    inside = [covered(case, without(name)) for name, found in cases("default").items() for case in found]
+    return sum(inside), len(inside)
+
+
+def naive_error() -> float:
+    """Return the first figure of the table of errors behind channels: weighted vote at epsilon 1."""
+    (row,) = re.findall(r"^\| 1 \| ([\d.]+) ", page_text("explanation/channel-aware-inference.md"), re.MULTILINE)
+    return float(row)
+
+
+def module_lines(*names: str) -> int:
+    """Return the lines of modules of the device's page, to tens."""
+    return round(sum(len((STATIC / name).read_text("utf-8").splitlines()) for name in names), -1)
+
+
+METHOD = "explanation/estimators/"
+CHANNELS = "explanation/channel-aware-inference.md"
+CLAIMS = (
+    Claim(
+        CHANNELS,
+        "The best constant has {}, the unprotected `dawid-skene` {}.",
+        lambda: (constant_error("adult2"), 1 - accuracy(DawidSkene(), "adult2")),
+    ),
+    Claim(
+        CHANNELS,
+        "AdultContent2 (825 workers, 11,028 tasks, {} % of cells answered)",
+        lambda: (100 * len(load_or_skip("adult2").answers) / (825 * 11_028),),
+    ),
+    Claim(
+        METHOD + "dawid-skene.md",
+        "web search has accuracy {} after 5 steps, {} at convergence",
+        accuracies((DawidSkene(max_steps=5), "web_zhou"), (DawidSkene(), "web_zhou")),
+    ),
+    Claim(
+        METHOD + "dawid-skene.md",
+        "(AdultContent2 {}, `majority-vote` {})",
+        accuracies((DawidSkene(), "adult2"), (MajorityVote(), "adult2")),
+    ),
+    Claim(METHOD + "dawid-skene.md", "[contain {} to {} %](../uncertainty.md#coverage)", covered_truths),
+    Claim(METHOD + "kos.md", "(`s_rel` {}, `snow_rte` {})", accuracies((Kos(), "s_rel"), (Kos(), "snow_rte"))),
+    Claim(
+        METHOD + "mace.md",
+        "`d_product` ({} % matches) has {}, from any start",
+        lambda: (100 * constant_error("d_product"), accuracy(Mace(), "d_product")),
+    ),
+    Claim(
+        "how-to/choose-a-method.md",
+        "On `d_product` ({} % positive) it has {}, with the answers' shares as `--prior` {}.",
+        lambda: (
+            100 * constant_error("d_product"),
+            accuracy(Mace(), "d_product"),
+            accuracy_by_answer_shares(Mace(), "d_product"),
+        ),
+    ),
+    Claim(
+        METHOD + "majority-vote.md",
+        "accuracy on bluebird is {}, that of `dawid-skene` {}.",
+        accuracies((MajorityVote(), "bluebird"), (DawidSkene(), "bluebird")),
+    ),
+    Claim(
+        METHOD + "weighted-vote.md",
+        "bluebird {}, `majority-vote` {}.",
+        accuracies((WeightedVote(), "bluebird"), (MajorityVote(), "bluebird")),
+    ),
+    Claim(
+        METHOD + "weighted-vote.md",
+        "has error {} at epsilon 1, where the best constant has {}.",
+        lambda: (naive_error(), constant_error("adult2")),
+    ),
+    Claim(
+        METHOD + "one-coin.md",
+        "with the answers' shares S_Rel has {} instead of {}",
+        lambda: (accuracy_by_answer_shares(OneCoin(), "s_rel"), accuracy(OneCoin(), "s_rel")),
+    ),
+    Claim(
+        METHOD + "one-coin.md",
+        "S_Rel {}, `majority-vote` {}.",
+        accuracies((OneCoin(), "s_rel"), (MajorityVote(), "s_rel")),
+    ),
+    Claim(
+        METHOD + "one-coin.md",
+        "accuracy on web search is {}, that of `dawid-skene` {}.",
+        accuracies((OneCoin(), "web_zhou"), (DawidSkene(), "web_zhou")),
+    ),
+    Claim(METHOD + "student-t.md", "(six real sets: {} to {}, or more than {})", kurtoses),
+    Claim(
+        METHOD + "weighted-mean.md",
+        "on peer grading ({} reports per worker) the mean absolute error is {}, that of the plain mean {}.",
+        peer_grading,
+    ),
+    Claim(
+        METHOD + "weighted-mean.md",
+        "it takes {} steps on peer grading, and more than {} on population counts (one report per worker). "
+        "With 20 reports per worker or more (three public sets) it takes {} to {}.",
+        weighted_mean_steps,
+    ),
+    Claim("explanation/mechanisms/two-layer.md", "(weighted vote on Duchenne: {} ± {})", epsilon_zero),
+    Claim("explanation/performance.md", "{} to {} % of a stream's truths differed", streams),
+    Claim("explanation/planning.md", "it holds {} of {} errors.", left_out_coverage),
+    Claim("explanation/planning.md", "the largest departures of {} public sets", lambda: (len(DEPARTURES),)),
+    Claim("how-to/plan.md", "by how far {} public sets departed", lambda: (len(DEPARTURES),)),
+    Claim(
+        "explanation/uncertainty.md",
+        "{} to {} % of the truths and, but for four of them, {} to {} % of the abilities are covered",
+        covered_settings,
+    ),
+    Claim(
+        "explanation/uncertainty.md",
+        "(up to {} % covered). - Behind noise the likelihood is approximated by a parabola, "
+        "which costs up to {} % of coverage.",
+        coverage_limits,
+    ),
+    Claim("explanation/uncertainty.md", "(calibration error of `dawid-skene` {} without perturbation)", calibration),
+    Claim(
+        "explanation/verdicts.md",
+        "has {} workers, {} tasks and {} answers. Its sparsities have maximum {}, minimum {} and mean {}:",
+        sparsities,
+    ),
+    Claim(
+        "explanation/verdicts.md",
+        "its {} answers by {} workers give the mean {}.",
+        adult_sparsity,
+    ),
+    Claim(
+        "decisions/0015-the-page-is-two-modules.md",
+        "in one module have about {} lines",
+        lambda: (module_lines("device.mjs", "page.mjs"),),
+    ),
+    Claim(
+        "decisions/0015-the-page-is-two-modules.md",
+        "reads `page.mjs` too, {} lines.",
+        lambda: (module_lines("page.mjs"),),
+    ),
+)
