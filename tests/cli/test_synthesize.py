@@ -34,6 +34,44 @@ def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run)
     assert "(per worker, participation public)" in shown
 
 
+@pytest.mark.parametrize("form", ["wide", "two files", "json", "names"])
+def test_claims_are_read_as_by_the_other_commands(run_json: RunJson, form: str) -> None:
+    """A wide table, several files, JSON and stated columns give the release of the plain file, seed for seed."""
+    header, *lines = Path("numbers.csv").read_text("utf-8").splitlines()
+    rows = [line.split(",") for line in lines]
+    plain = run_json(*PRIVATE, "--seed", 1)
+    expected = Path("made/synthetic.csv").read_bytes()
+    sources: tuple[str, ...] = ("a.csv",)
+    if form == "wide":
+        cells = {(task, worker): value for task, worker, value in rows}
+        tasks, workers = (list(dict.fromkeys(row[place] for row in rows)) for place in (0, 1))
+        table = [[task, *(cells.get((task, worker), "") for worker in workers)] for task in tasks]
+        Path("a.csv").write_text("\n".join(map(",".join, [["task", *workers], *table])), "utf-8")
+    elif form == "two files":
+        sources = ("a.csv", "b.csv")
+        for name, part in zip(sources, (lines[:50], lines[50:]), strict=True):
+            Path(name).write_text("\n".join([header, *part]), "utf-8")
+    elif form == "json":
+        sources = ("a.json",)
+        records = [{"task": task, "worker": worker, "value": float(value)} for task, worker, value in rows]
+        Path("a.json").write_text(json.dumps(records), "utf-8")
+    else:
+        sources = ("a.csv", "--task-column", "a", "--worker-column", "b", "--value-column", "c")
+        Path("a.csv").write_text("\n".join(["a;b;c", *(";".join(row) for row in rows)]), "utf-8")
+    read = run_json("synthesize", *sources, *PRIVATE[2:], "--seed", 1)
+
+    assert expected == Path("made/synthetic.csv").read_bytes()
+    assert plain["guarantees"] == read["guarantees"]
+
+
+def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) -> None:
+    """What an export is read as, or refused for, depends on the answers; plain columns do not."""
+    Path("wide.csv").write_text("task,ann,bob\n1,1,2\n2,2,1\n", "utf-8")
+    hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
+
+    assert "must have plain columns" in refusal("synthesize", "wide.csv", *PRIVATE[2:], *hidden)
+
+
 @pytest.mark.parametrize("method", ["histogram", "pooled-shape"])
 def test_a_worker_can_be_protected_whole(run_json: RunJson, method: str) -> None:
     """With --unit worker the whole release costs a worker at most epsilon."""

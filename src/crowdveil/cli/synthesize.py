@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.cli.data.sources import OF_SOURCES, SOURCE_TEXT, column_options, open_given, sources_argument
 from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
 from crowdveil.cli.verb import Verb
@@ -45,13 +46,14 @@ ASSUMPTIONS = {"any_truths": "truths anywhere within the bounds", "truths_of_rec
 
 HELP = """Release synthetic claims in place of the real ones in a file.
 
-A claim is one worker's number for one task. CLAIMS is a CSV (also gzipped) or Parquet file with the columns task,
-worker and value; or dataset:NAME. You hold all claims: unlike perturb, this protects a publication, not a report.
-Epsilon is the loss of one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and
-guarantee.json."""
+A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
+labelling tools; or dataset:NAME. You hold all claims: this protects a publication, not a report. Epsilon is the loss of
+one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and guarantee.json."""
 EXAMPLE = """crowdveil synthesize claims.csv --epsilon 1
           --bounds 0:100 --out released"""
-DETAILS = """\b
+DETAILS = f"""CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read.
+
+\b
 Private methods; the epsilon that is printed holds:
   histogram       one private density per task
   pooled-shape    for few claims per task: a private location per
@@ -186,7 +188,7 @@ tuning_options = options(
     main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
     short_help="Release synthetic claims, as a trusted curator.",
 )
-@click.argument("claims")
+@sources_argument("claims")
 @settings_options
 @tuning_options
 @click.option(
@@ -206,6 +208,7 @@ tuning_options = options(
     help="Claims outside the bounds: refuse, move to the nearer bound, or leave out.",
 )
 @duplicates_option(None)
+@column_options
 @click.option(
     "--tasks",
     type=PATH,
@@ -222,7 +225,7 @@ tuning_options = options(
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @json_option
 def synthesize(
-    claims: str,
+    claims: tuple[str, ...],
     bounds: str,
     logarithmic: bool,
     outside: Outside,
@@ -235,7 +238,7 @@ def synthesize(
     **given: Any,
 ) -> None:
     """Read the claims, release, draw the pictures, write the files and print the result; see `HELP`."""
-    settings = _settings(**given)
+    settings = _settings(**{name: value for name, value in given.items() if name not in OF_SOURCES})
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.plotting import NO_PICTURES, has_matplotlib
     from crowdveil.workflow import synthesis as workflow
@@ -248,12 +251,12 @@ def synthesize(
         )
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(workflow.GUARANTEE_FILE, workflow.SYNTHETIC_FILE), kind="synthesis")
-    replaced = [
-        path for kind in (outputs, workflow.curator_outputs(out)) for path in kind.check(inputs=[claims, tasks])
-    ]
-    read = workflow.read_claims(
-        claims, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
-    )
+    with open_given(claims, given) as source:
+        inputs = [*source.inputs, tasks]
+        replaced = [path for kind in (outputs, workflow.curator_outputs(out)) for path in kind.check(inputs=inputs)]
+        read = workflow.read_claims(
+            source, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
+        )
     with progress_bar("releasing") as bar:
         result = workflow.synthesize(
             read.claims, settings, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar

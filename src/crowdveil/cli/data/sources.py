@@ -44,6 +44,9 @@ column_options = options(
     heading="Columns and exports",
 )
 
+OF_SOURCES = ("task_column", "worker_column", "label_column", "value_column", "delimiter", "question")
+"""Parameters of `column_options`."""
+
 
 @contextmanager
 def open_given(sources: Sequence[str], given: Given, tool: str | None = None) -> Iterator[AnswerSource]:

@@ -15,13 +15,13 @@ import numpy as np
 
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.data import datasets
-from crowdveil.data.ingest.readers import read_columns, read_parquet_columns
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
@@ -32,7 +32,7 @@ from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.synthesis.private.release_steps import Progress
 from crowdveil.synthesis.release import CurvePoint, Release
-from crowdveil.workflow.io import read_names
+from crowdveil.workflow.io import is_dataset, read_names, weight_notes
 
 LEFT_OUT = (
     "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "
@@ -48,7 +48,7 @@ class ClaimsRead(NamedTuple):
 
 
 def read_claims(
-    source: str,
+    source: str | AnswerSource,
     *,
     bounds: tuple[float, float],
     outside: Outside = "error",
@@ -56,10 +56,10 @@ def read_claims(
     duplicates: Duplicates | None = None,
     tasks: Path | None = None,
 ) -> ClaimsRead:
-    """Return the claims of a file or data set.
+    """Return the claims of a source.
 
     Args:
-        source: a CSV or Parquet file, or `dataset:NAME`.
+        source: path of a file, `dataset:NAME`, or any opened source. An export may have records without an answer.
         bounds: range of possible claims, independent of the claims.
         outside: policy for claims outside the bounds.
         logarithmic: use the base-10 logarithms of the claims; then bounds and claims must be positive.
@@ -68,7 +68,8 @@ def read_claims(
             of claims may have no row.
 
     Raises:
-        ReportsError: the file or a row breaks a rule, or a claim is on a task that is not listed.
+        ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed and
+            the source is an export, of which the answers decide what is read and refused.
         SettingsError: impossible bounds.
     """
     answers, notes = _read_numbers(source, duplicates, tasks)
@@ -86,19 +87,31 @@ def read_claims(
     return ClaimsRead(claims, notes)
 
 
-def _read_numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> tuple[Reports, tuple[str, ...]]:
+def _read_numbers(
+    source: str | AnswerSource, duplicates: Duplicates | None, tasks: Path | None
+) -> tuple[Reports, tuple[str, ...]]:
+    opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     listed = None if tasks is None else read_names(tasks, "task")
-    if source.startswith(DATASET):
-        data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates or "first")
+    if is_dataset(opened.path):
+        data = datasets.load(str(opened.path).removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
             raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
-        notes = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
-        return data.answers if listed is None else _with_tasks(data.answers, listed, source), notes
-    columns = (read_parquet_columns if source.endswith(".parquet") else read_columns)(source)
+        left_out = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
+        return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
+    if opened.is_blocks:
+        raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
+    is_export = opened.table is None and opened.importer is not None
+    if is_export and listed is not None:
+        raise ReportsError(
+            "with a list of tasks the claims must have plain columns", source=opened.name, hint="Import them first."
+        )
+    columns, notes = opened.read()
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
-    options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
-    return Reports.from_columns(columns, options), ()
+    options = ReadOptions(
+        kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error", skip_null=is_export
+    )
+    return Reports.from_columns(columns, options), notes + weight_notes(opened)
 
 
 def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
