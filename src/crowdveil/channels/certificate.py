@@ -79,6 +79,15 @@ def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
     return {**data, "sha256": digest(data)}
 
 
+def has_format(text: str | bytes, form: str) -> bool:
+    """Return whether a text is a JSON object of this format; its other content is not checked."""
+    try:
+        data = parse_json(text)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("format") == form
+
+
 def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, Any]:
     """Return the JSON object of a text with this format and exactly these fields; the checksum is not verified.
 
@@ -96,7 +105,7 @@ def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, 
         raise CertificateError(
             "format",
             f"expected a certificate of one table, found {found!r}, that of memoised reports. "
-            "Check it with crowdveil verify.",
+            "Read it with crowdveil verify, statement or audit; its member `report` is the certificate of one report.",
         )
     if not isinstance(data, dict) or found != form or set(data) != fields:
         raise CertificateError("format", f"expected an object of format {form!r} with fields {sorted(fields)}.")
@@ -139,7 +148,7 @@ def _check_types(data: dict[str, Any]) -> None:
         raise CertificateError("shape", "rows must be a list of lists.")
     if len(outputs) > MAX_SYMBOLS or len(rows) > MAX_SYMBOLS:
         raise CertificateError("oversize", f"at most {MAX_SYMBOLS} symbols.")
-    if not (isinstance(ratio, list) and len(ratio) == 2 and all(type(x) is int and x > 0 for x in ratio)):
+    if not is_ratio(ratio):
         raise CertificateError("ratio", "the claimed ratio must be two positive integers.")
     if type(data["denominator"]) is not int or any(type(entry) is not int for row in rows for entry in row):
         raise CertificateError("non-integer", "table entries and the denominator must be integers.")
@@ -180,6 +189,11 @@ def check_distinguishable(role: str, names: Iterable[str]) -> None:
     pair = first_confusable_pair(names)
     if pair is not None:
         raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} are confusable. Rename one of them.")
+
+
+def is_ratio(value: object) -> bool:
+    """Return whether a JSON value is a numerator and a denominator: two positive integers."""
+    return isinstance(value, list) and len(value) == 2 and all(type(x) is int and x > 0 for x in value)
 
 
 def _is_flat(value: object) -> bool:

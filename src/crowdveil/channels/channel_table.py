@@ -19,12 +19,13 @@ from crowdveil.channels.certificate import (
     check_distinguishable,
     check_symbol_names,
     digest,
+    has_format,
     parse_document,
     verify_checksum,
 )
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.text_validation import parse_json, visible_form
+from crowdveil.channels.text_validation import visible_form
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import Source
 
@@ -198,11 +199,7 @@ class ChannelTable:
 
 def is_channel_table(text: str | bytes) -> bool:
     """Return whether a certificate's text has the format of a table; its content is not checked."""
-    try:
-        data = parse_json(text)
-    except ValueError:
-        return False
-    return isinstance(data, dict) and data.get("format") == TABLE_FORMAT
+    return has_format(text, TABLE_FORMAT)
 
 
 def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:

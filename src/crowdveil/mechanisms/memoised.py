@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from crowdveil.channels.certificate import (
     MEMOISED_FORMAT,
     canonical,
     digest,
+    has_format,
+    is_ratio,
     parse_document,
     verify_checksum,
 )
@@ -135,16 +137,41 @@ class MemoisedTables:
             CertificateError: as `Channel.from_certificate`; product, ratio.
         """
         data = parse_document(text, MEMOISED_FORMAT, FIELDS)
-        verify_checksum(data)
-        parts = [Channel.from_certificate(_text(data[name])) for name in ("permanent", "instantaneous", "report")]
-        tables = cls(*parts)
-        claims = data["claims"]
-        if not isinstance(claims, dict) or set(claims) != set(CLAIMS):
-            raise CertificateError("format", f"the claims must be {' and '.join(CLAIMS)}.")
+        tables = cls._of_document(data)
         for claim, name in zip(CLAIMS, ("permanent", "report"), strict=True):
-            if not isinstance(claims[claim], list) or canonical(claims[claim]) != canonical(data[name]["ratio"]):
+            if data["claims"][claim] != data[name]["ratio"]:
                 raise CertificateError("ratio", f"the claim {claim} must be the ratio of the table {name}.")
         return tables
+
+    @classmethod
+    def with_claims(cls, text: str | bytes) -> tuple[Self, tuple[Fraction, Fraction]]:
+        """Return the tables of a certificate and its claims, the ratios for ever and per report.
+
+        The claims are not compared with the tables: an audit does it.
+
+        Raises:
+            CertificateError: as `from_certificate`, except for a claim that is not the ratio of its table.
+        """
+        data = parse_document(text, MEMOISED_FORMAT, FIELDS)
+        tables, claims = cls._of_document(data), data["claims"]
+        return tables, (Fraction(*claims["for_ever"]), Fraction(*claims["per_report"]))
+
+    @classmethod
+    def _of_document(cls, data: dict[str, Any]) -> Self:
+        """Return the tables after every check but the comparison of the claims with them."""
+        verify_checksum(data)
+        parts = [Channel.from_certificate(_text(data[name])) for name in ("permanent", "instantaneous", "report")]
+        tables, claims = cls(*parts), data["claims"]
+        if not isinstance(claims, dict) or set(claims) != set(CLAIMS):
+            raise CertificateError("format", f"the claims must be {' and '.join(CLAIMS)}.")
+        if not all(map(is_ratio, claims.values())):
+            raise CertificateError("ratio", "each of the claims must be two positive integers.")
+        return tables
+
+
+def is_memoised(text: str | bytes) -> bool:
+    """Return whether a certificate's text has the format of memoised reports; its content is not checked."""
+    return has_format(text, MEMOISED_FORMAT)
 
 
 def _text(part: object) -> bytes:
@@ -259,10 +286,11 @@ class Memoised(ChannelMechanism):
         """Return the guarantees of one cell and of a whole worker over `rounds` reports on the same cells."""
         cell = self.over_rounds(rounds)[0].guarantee
         lasting = format_bound(self.lasting_channel.epsilon)
-        kept = f"the device keeps one permanent answer per cell: at most epsilon {lasting} per cell for ever"
         if rounds == 1:
-            cell = replace(cell, claimed=self.report_epsilon)
+            once = f"this is one report per cell; all reports of a permanent answer lose at most epsilon {lasting}"
+            cell = replace(cell, claimed=self.report_epsilon, reason=f"{once} per cell for ever")
         else:
+            kept = f"the device keeps one permanent answer per cell: at most epsilon {lasting} per cell for ever"
             cell = replace(cell, claimed=self.epsilon, reason=kept)
         return cell, cell.per_worker(cells)
 

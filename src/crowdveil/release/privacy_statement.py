@@ -16,12 +16,14 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.document_fields import FORMAT as CAMPAIGN_FORMAT
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
+from crowdveil.channels.certificate import has_format
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ClaimError, ReportsError, SettingsError
+from crowdveil.mechanisms.memoised import MemoisedTables, is_memoised
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
@@ -33,6 +35,7 @@ from crowdveil.privacy.statement import (
     not_covered,
     state_campaign,
     state_channel,
+    state_memoised,
 )
 from crowdveil.privacy.verification import read_bytes, read_parts, verify
 from crowdveil.release.result_files import InferredTruths, has_truths, read_truths
@@ -80,9 +83,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         )
     source = path.read_bytes() if path.is_file() else None
     if source is not None and not is_campaign(source):
-        table = is_channel_table(source)
-        channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
-        return state_channel(channel, sha256=str(parse_json(source)["sha256"]), answers=answers), ()
+        return _state_certificate(source, answers), ()
     if answers is not None:
         raise SettingsError("the number of answers is given with a certificate only", value=answers)
     named = path if source is not None else find_campaign(path)
@@ -97,6 +98,16 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     return state_privacy(truths, reports, campaign), facts
 
 
+def _state_certificate(source: bytes, answers: int | None) -> PrivacyStatement:
+    """Return the statement of a certificate of any format; errors as its reader."""
+    if is_memoised(source):
+        tables = MemoisedTables.from_certificate(source)
+        return state_memoised(tables, sha256=str(parse_json(source)["sha256"]), answers=answers)
+    table = is_channel_table(source)
+    channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
+    return state_channel(channel, sha256=str(parse_json(source)["sha256"]), answers=answers)
+
+
 def _require_claims(campaign: Path) -> None:
     """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker."""
     claims = verify(read_bytes(campaign), read_parts(campaign)).claims
@@ -107,11 +118,7 @@ def _require_claims(campaign: Path) -> None:
 
 def is_campaign(source: bytes) -> bool:
     """Return whether a text has the format of a campaign; its content is not checked."""
-    try:
-        data = parse_json(source)
-    except ValueError:
-        return False
-    return isinstance(data, dict) and data.get("format") == CAMPAIGN_FORMAT
+    return has_format(source, CAMPAIGN_FORMAT)
 
 
 def campaign_facts(campaign: Campaign) -> Facts:

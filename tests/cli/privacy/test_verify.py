@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS, NOT_CHECKED_OF_MEMOISED
+from crowdveil.cli.privacy.verify import (
+    CURATOR,
+    MAKER,
+    NO_PARTS,
+    NOT_CHECKED_OF_MEMOISED,
+    NOT_CHECKED_OF_ONE_REPORT,
+)
 from crowdveil.mechanisms.memoised import Memoised
 from tests.campaign.builders import build_campaign
-from tests.cli.conftest import Run
+from tests.cli.conftest import LABELS, LISTS, Run
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 3, "--seed", 1)
 
@@ -78,11 +84,11 @@ def test_memoised_reports_have_two_losses(run: Run, folder: Path) -> None:
     assert "FALSE" in run("verify", "false.json", code=1).stdout
 
 
-@pytest.mark.parametrize("verb", ["statement", "audit"])
-def test_other_verbs_name_verify_for_memoised_reports(run: Run, folder: Path, verb: str) -> None:
-    """A certificate of memoised reports is refused with its format and the command that reads it."""
-    tables = Memoised(alphabet=Categories(("no", "yes")), epsilon=2.0, report_epsilon=1.0).tables
-    Path("memoised.json").write_text(json.dumps(tables.certificate()))
-    error = " ".join(run(verb, "memoised.json", code=1).stderr.split())
+def test_one_memoised_report_says_that_further_ones_can_lose_more(run: Run, folder: Path) -> None:
+    """The certificate that `perturb` writes is of one report; others have no such sentence."""
+    run("perturb", "labels.csv", "--mechanism", "memoised", *RESPONSE[2:4], *LISTS, "--labels", ",".join(LABELS),
+        "--out", "sent")  # fmt: skip
+    shown = " ".join(run("verify", "sent/certificate.json").stdout.split())
 
-    assert "found 'crowdveil-memoised/1', that of memoised reports. Check it with crowdveil verify." in error
+    assert "1.5 per answer, for one report of it" in shown
+    assert NOT_CHECKED_OF_ONE_REPORT[2] in shown

@@ -32,6 +32,7 @@ from crowdveil.registry import MECHANISM_NAMES
 if TYPE_CHECKING:
     from crowdveil.privacy.audit.black_box import Progress
     from crowdveil.privacy.audit.claims import Audit
+    from crowdveil.privacy.audit.memoised_losses import MemoisedLoss
 
 PROGRAM = "crowdveil"
 INTERRUPTED = 130
@@ -140,14 +141,15 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
 
 
 def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
-    _refuse(given, "inputs", "others", "delta", "draws", *OWN_OPTIONS)
+    _refuse(given, "inputs", "others", "delta", "draws", *(name for name in OWN_OPTIONS if name != "report_epsilon"))
     file = path / CAMPAIGN_NAME if path.is_dir() else path
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")
     from crowdveil.privacy.audit.claims import audit_file
 
-    return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=given["tasks"] or 1)
+    claims = {name: given[name] for name in ("epsilon", "report_epsilon")}
+    return audit_file(file, given["neighbours"], **claims, tasks=given["tasks"] or 1)
 
 
 def _audit_function(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
@@ -247,21 +249,36 @@ def _data(result: Audit) -> dict[str, Any]:
         "claimed_delta": result.claimed_delta,
         "exact": result.exact,
         "because": result.worst,
+        "losses": [_loss_data(loss) for loss in result.losses],
         "drawn": drawn,
         "refuted": result.refuted,
         "verdict": result.verdict,
     }
 
 
+def _loss_data(loss: MemoisedLoss) -> dict[str, Any]:
+    return {
+        "reports": loss.reports,
+        "neighbours": loss.neighbours,
+        "unit": loss.unit,
+        "claimed_epsilon": loss.claimed,
+        "exact": loss.exact.epsilon,
+        "because": str(loss.exact),
+        "refuted": loss.refuted,
+    }
+
+
 def _rows(result: Audit) -> list[tuple[str, str]]:
     unit = "" if result.unit is None else f" per {result.unit}"
     delta = f", delta {result.claimed_delta:g}" if result.claimed_delta else ""
+    reports = f", {result.reports}" if result.reports else ""
     rows = [
         ("target", result.target),
         ("neighbours", result.neighbours),
-        ("claim", f"epsilon {format_number(result.claimed_epsilon)}{delta}{unit}"),
+        ("claim", f"epsilon {format_number(result.claimed_epsilon)}{delta}{unit}{reports}"),
+        *((loss.reports, str(loss)) for loss in result.losses),
     ]
-    if result.exact is not None:
+    if result.exact is not None and (result.draws is not None or not result.losses):
         because = f" ({result.worst})" if result.worst else ""
         rows.append(("exact", f"epsilon {format_bound(result.exact)}{because}"))
     if result.draws is not None:

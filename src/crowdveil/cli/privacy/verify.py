@@ -16,6 +16,8 @@ from crowdveil.errors import ClaimError
 if TYPE_CHECKING:
     from crowdveil.privacy.verification import Verification
 
+MEMOISED = "memoised"
+"""Name of the mechanism in the certificate of one report, which says nothing of further reports."""
 CURATOR = "the curator, to every worker who gets a link with this campaign's name"
 MAKER = "whoever made the file, for the reports that devices draw from its tables"
 NOT_CHECKED = (
@@ -27,6 +29,11 @@ NOT_CHECKED_OF_MEMOISED = (
     NOT_CHECKED[0],
     "That devices draw one permanent answer for each task, keep it, and draw every report of it from these tables.",
     "Reports of the same worker about other tasks, or of an answer that changed: their epsilons add.",
+)
+NOT_CHECKED_OF_ONE_REPORT = (
+    *NOT_CHECKED[:2],
+    "Other reports of the same worker: their epsilons add. Further reports of one permanent answer together can lose "
+    "more than that; only a certificate of memoised reports bounds them.",
 )
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
@@ -53,9 +60,8 @@ def verify(file: Path, as_json: bool) -> None:
 
     parts = read_parts(file)
     checked = check(read_bytes(file), parts)
-    kept = checked.report_epsilon is not None
     unchecked = [
-        *(NOT_CHECKED_OF_MEMOISED if kept else NOT_CHECKED),
+        *_not_checked(checked),
         *([NO_PARTS] if checked.kind == "campaign" and not parts else []),
     ]
     claims = [claim._asdict() for claim in checked.claims]
@@ -80,6 +86,13 @@ def verify(file: Path, as_json: bool) -> None:
         raise ClaimError(str(file), false, claims)
 
 
+def _not_checked(checked: Verification) -> tuple[str, ...]:
+    """Return what no file of this kind can show."""
+    if checked.report_epsilon is not None:
+        return NOT_CHECKED_OF_MEMOISED
+    return NOT_CHECKED_OF_ONE_REPORT if MEMOISED in checked.mechanism else NOT_CHECKED
+
+
 def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield the outcome as pairs of a short name and a sentence."""
     yield "claimed by", CURATOR if checked.kind == "campaign" else MAKER
@@ -101,7 +114,8 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
         yield "epsilon", f"none: {reason}"
         return
     if checked.report_epsilon is None:
-        yield "epsilon", f"{shown(checked.answer_epsilon)} per answer"
+        once = ", for one report of it" if MEMOISED in checked.mechanism else ""
+        yield "epsilon", f"{shown(checked.answer_epsilon)} per answer{once}"
     else:
         yield "epsilon", f"{shown(checked.report_epsilon)} per report of an answer"
         yield "epsilon", f"{shown(checked.answer_epsilon)} per answer for ever, whatever the number of its reports"

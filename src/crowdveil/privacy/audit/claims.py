@@ -16,17 +16,17 @@ from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import ChannelMechanism, Mechanism
+from crowdveil.mechanisms import ChannelMechanism, Mechanism, Memoised
+from crowdveil.mechanisms.memoised import MemoisedTables, is_memoised
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.finite import Neighbours, worst_loss
+from crowdveil.privacy.audit.memoised_losses import TOLERANCE, MemoisedLoss, memoised_losses
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
 
 CELL_DRAWS, DRAWS, COMMAND_DRAWS = 100_000, 10_000, 200
 """Default draws of each input: of a single cell, of a longer report or a function, of a command."""
 ALPHA = 0.001
-TOLERANCE = 1e-12
-"""Relative excess of an exact loss, which is rounded up, over a claim that it meets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,8 @@ class Audit:
         exact: exact loss or proved bound in nats, infinite if there is none; None if unknown.
         worst: inputs and report of the exact worst ratio; empty if unknown.
         draws: audit by draws; None if only integers were compared.
+        losses: of memoised reports: exact losses for ever and in one report, with their claims.
+        reports: of memoised reports: those that `claimed_epsilon` is about; else empty.
     """
 
     target: str
@@ -51,6 +53,8 @@ class Audit:
     exact: float | None = None
     worst: str = ""
     draws: BlackBoxAudit | None = None
+    losses: tuple[MemoisedLoss, ...] = ()
+    reports: str = ""
 
     @property
     def bound(self) -> float | None:
@@ -60,7 +64,7 @@ class Audit:
     @property
     def refuted(self) -> bool:
         """Whether the claim, or a smaller exact loss, is refuted."""
-        return self._refuted_exactly or self._refuted_by_draws
+        return self._refuted_exactly or self._refuted_by_draws or any(loss.refuted for loss in self.losses)
 
     @property
     def verdict(self) -> str:
@@ -72,8 +76,15 @@ class Audit:
                 f"delta is at least {found.delta:.3g}" if self.claimed_delta else f"it is at least {found.epsilon:.4g}"
             )
             return f"refuted: epsilon {claim} is claimed, and with confidence {1 - self.draws.alpha:g} {shown}"
+        refuted = next((loss for loss in self.losses if loss.refuted), None)
+        if refuted is not None:
+            about = f" ({refuted.reports})"
+            return f"refuted: {_reason(format_bound(refuted.claimed), refuted.exact.epsilon, about)}"
         if self._refuted_exactly:
-            return f"refuted: epsilon {claim} is claimed, and the exact loss is {format_bound(self.exact or 0.0)}"
+            return f"refuted: {_reason(claim, self.exact or 0.0)}"
+        if self.losses:
+            claims = {loss.reports: format_bound(loss.claimed) for loss in self.losses}
+            return f"holds: the exact loss is at most {' and '.join(f'{e} ({when})' for when, e in claims.items())}"
         if self.exact is not None:
             return f"holds: the exact loss is at most {claim}"
         return f"not refuted: no event shows more than epsilon {claim}; draws cannot prove a claim"
@@ -125,6 +136,12 @@ def audit_mechanism(
     ]
     claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
     exact = _exact(mechanism, neighbours, guarantee, rounds)
+    losses: tuple[MemoisedLoss, ...] = ()
+    if isinstance(mechanism, Memoised):
+        cells = tasks if neighbours == "worker" else 1
+        own = (mechanism.epsilon, mechanism.report_epsilon)
+        claims = tuple(sum_rounded_up([(epsilon, cells)]) for epsilon in own)
+        losses = memoised_losses(mechanism.tables, (claims[0], claims[1]), kinds, cells)
     usual = CELL_DRAWS if has_independent_cells(mechanism, kinds[0], rounds) else DRAWS
     return Audit(
         target=mechanism.name,
@@ -137,27 +154,47 @@ def audit_mechanism(
         draws=audit_black_box(
             pairs, epsilon=claim, delta=guarantee.delta, draws=draws or usual, alpha=alpha, progress=progress
         ),
+        losses=losses,
+        reports="" if not losses else "one report" if rounds == 1 else f"{rounds:,} reports",
     )
 
 
 def audit_file(
-    path: Path, neighbours: Neighbours | None = None, *, epsilon: float | None = None, tasks: int = 1
+    path: Path,
+    neighbours: Neighbours | None = None,
+    *,
+    epsilon: float | None = None,
+    report_epsilon: float | None = None,
+    tasks: int = 1,
 ) -> Audit:
     """Audit a certificate or a campaign document exactly.
 
     Args:
         path: file.
         neighbours: as `audit_mechanism`.
-        epsilon: claim; by default that of the file, for a worker times the number of cells.
+        epsilon: claim; by default that of the file, for a worker times the number of cells. Of memoised reports: for
+            ever.
+        report_epsilon: claim of one memoised report; by default that of the file.
         tasks: cells of one worker of a certificate; a campaign has its own number.
 
     Raises:
-        SettingsError: a claim that is negative or no number, or neighbours in participation where it is public.
-        CertificateError, CampaignError: the file is invalid; a ratio above the stated one is refused here.
+        SettingsError: a claim that is negative or no number, `report_epsilon` for another file, or neighbours in
+            participation where it is public.
+        CertificateError, CampaignError: the file is invalid; a ratio above that of a table is refused here.
     """
-    if epsilon is not None:
-        require_claim(epsilon)
-    channels, cells, own = _read_channels(path.read_bytes(), tasks)
+    for claim in (epsilon, report_epsilon):
+        if claim is not None:
+            require_claim(claim)
+    data = path.read_bytes()
+    if is_memoised(data):
+        return _audit_memoised(str(path), data, neighbours, (epsilon, report_epsilon), tasks)
+    if report_epsilon is not None:
+        raise SettingsError(
+            "one report has its own claim in a certificate of memoised reports only",
+            value=report_epsilon,
+            hint="Leave out --report-epsilon.",
+        )
+    channels, cells, own = _read_channels(data, tasks)
     kind: Neighbours = neighbours or "value"
     losses = [worst_loss(channels, kind, cells)]
     if neighbours is None and channels[0].protects_participation:
@@ -170,7 +207,34 @@ def audit_file(
         unit="worker" if kind == "worker" else "cell",
         claimed_epsilon=stated if epsilon is None else epsilon,
         exact=worst.epsilon,
-        worst=f"{worst.first} against {worst.second}, report {worst.report}",
+        worst=str(worst),
+    )
+
+
+def _audit_memoised(
+    target: str,
+    data: bytes,
+    neighbours: Neighbours | None,
+    given: tuple[float | None, float | None],
+    tasks: int,
+) -> Audit:
+    """Audit a certificate of memoised reports; the claims are given, or else those of the file."""
+    tables, stated = MemoisedTables.with_claims(data)
+    claims = tuple(own if claim is None else claim for claim, own in zip(given, stated, strict=True))
+    kinds: tuple[Neighbours, ...] = (neighbours,) if neighbours else ("value",)
+    if neighbours is None and tables.permanent.protects_participation:
+        kinds = ("value", "participation")
+    losses = memoised_losses(tables, (claims[0], claims[1]), kinds, tasks)
+    worst = max(losses[: len(kinds)], key=lambda loss: loss.exact.epsilon)
+    return Audit(
+        target=target,
+        neighbours=" and ".join(kinds),
+        unit=worst.unit,
+        claimed_epsilon=worst.claimed,
+        exact=worst.exact.epsilon,
+        worst=str(worst.exact),
+        losses=losses,
+        reports=worst.reports,
     )
 
 
@@ -219,6 +283,13 @@ def read_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _reason(claim: str, exact: float, about: str = "") -> str:
+    """Return claim and exact loss of a refuted claim as text; both are rounded up."""
+    found = format_bound(exact)
+    more = ": its ratio of integers is above the claimed one" if found == claim else ""
+    return f"epsilon {claim} is claimed{about}, and the exact loss is {found}{more}"
 
 
 def _exact(mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guarantee, rounds: int) -> float | None:

@@ -22,6 +22,7 @@ class ExactLoss:
         epsilon: in nats, rounded up; infinite if a report rules an input out.
         first, second: worst pair of input symbols.
         report: report symbol with the worst ratio.
+        ratio: worst ratio of a single cell; None if it is infinite.
         cells: number of cells that differ; `epsilon` is that of all of them.
     """
 
@@ -29,7 +30,11 @@ class ExactLoss:
     first: str
     second: str
     report: str
+    ratio: Fraction | None
     cells: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.first} against {self.second}, report {self.report}"
 
 
 def exact_loss(channel: Channel, neighbours: Neighbours = "value", cells: int = 1) -> ExactLoss:
@@ -52,7 +57,12 @@ def exact_loss(channel: Channel, neighbours: Neighbours = "value", cells: int = 
     loss = float("inf") if ratio is None else sum_rounded_up([(log_rounded_up(ratio), count)])
     names = channel.inputs
     return ExactLoss(
-        epsilon=loss, first=names[first], second=names[second], report=channel.outputs[report], cells=count
+        epsilon=loss,
+        first=names[first],
+        second=names[second],
+        report=channel.outputs[report],
+        ratio=ratio,
+        cells=count,
     )
 
 
