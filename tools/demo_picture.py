@@ -9,26 +9,22 @@ from pathlib import Path
 
 COMMAND = "crowdveil demo; tools/demo_picture.py"
 ROOT = '<svg xmlns="http://www.w3.org/2000/svg" width="720" height="368" '
+FONT = "svg { font: 14px system-ui, sans-serif; background: var(--card); }"
 
 
 def standalone(page: str) -> str:
     """Return the first chart of a page with the rules of its style sheet that concern it."""
     chart = page[page.index("<svg ") : page.index("</svg>")]
-    sheet = page[page.index("<style>") + 7 : page.index("</style>")]
-    used = set(re.findall(r'class="([^"]*)"', chart))
-    names = {name for names in used for name in names.split()}
-    rules = re.findall(r"^svg [^{]*\{[^}]*\}", sheet.replace("} svg", "}\nsvg"), re.MULTILINE)
-    kept = [
-        rule
-        for rule in rules
-        if set(re.findall(r"\.([a-z][\w-]*)", rule.partition("{")[0])) & names or "text {" in rule
-    ]
-    colors = re.findall(r"^:root \{[^}]*--(?:page|line-1)[^}]*\}", sheet, re.MULTILINE)
+    sheet = page[page.index("<style>") : page.index("</style>")].replace("} svg", "}\nsvg")
+    names = {name for used in re.findall(r'class="([^"]*)"', chart) for name in used.split()}
+    rules = re.findall(r"^svg [^{]*\{[^}]*\}", sheet, re.MULTILINE)
+    classes = {rule: set(re.findall(r"\.([a-z][\w-]*)", rule.partition("{")[0])) for rule in rules}
+    kept = [rule for rule in rules if (classes[rule] and classes[rule] <= names) or rule.startswith("svg text {")]
+    light = re.findall(r"^:root \{[^}]*\}", sheet, re.MULTILINE)
     dark = re.findall(r"^@media \(prefers-color-scheme: dark\) \{\s*:root \{[^}]*\}\s*\}", sheet, re.MULTILINE)
-    font = "svg { font: 14px system-ui, sans-serif; background: var(--card); }"
-    style = "\n".join([*colors, *dark, font, *kept])
-    head, rest = re.match(r"<svg ([^>]*>(?:<title.*?</title>)?(?:<desc.*?</desc>)?)(.*)", chart, re.DOTALL).groups()
-    return f"{ROOT}{head}<!-- {COMMAND} --><style>\n{style}\n</style>{rest}</svg>\n"
+    style = "\n".join([*light, *dark, FONT, *kept])
+    head, end, rest = chart.removeprefix("<svg ").partition("</desc>")
+    return f"{ROOT}{head}{end}<!-- {COMMAND} --><style>\n{style}\n</style>{rest}</svg>\n"
 
 
 if __name__ == "__main__":
