@@ -99,7 +99,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         error_correlation: rho, the correlation of two workers' errors on one task, for the intervals only. Answers
             cannot show it: it is a prior opinion.
         max_steps: largest number of steps.
-        tolerance: stop when no truth changes by more than this share of s.
+        tolerance: stop when no truth changes by more than this share of s, nor of two of its standard errors.
 
     Raises:
         SettingsError: a setting out of range.
@@ -148,9 +148,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         interval = np.stack([truth - half, truth + half], axis=1)
         change = None
         if block.before is not None and not first:
-            with np.errstate(invalid="ignore"):
-                moved = np.abs(truth - block.before) / math.sqrt(parameters.scale2)
-            change = float(np.nan_to_num(moved).max())
+            change = _largest_change(truth, block.before, spread, parameters)
             block.before[:] = truth
             truth = block.before
         return EStep(StudentStatistics(by_worker, densities, moments), truth, interval, change)
@@ -251,6 +249,18 @@ def _truths(
             truth = totals(task, weight / scale * numbers, tasks) / total
             spread = np.where((total > 0) & np.isnan(block.gold), 1 / total, 0.0)
     return _with_gold(truth, block), weight, spread
+
+
+def _largest_change(
+    truth: NDArray[np.float64], before: NDArray[np.float64], spread: NDArray[np.float64], parameters: StudentParameters
+) -> float:
+    """Return the largest change of a truth, in units of s or, if smaller, of two standard errors sqrt(`spread`).
+
+    With many answers to a task the standard error is far below s.
+    """
+    unit = np.minimum(math.sqrt(parameters.scale2), 2 * np.sqrt(spread))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.nan_to_num(np.abs(truth - before) / unit).max())
 
 
 def _medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
