@@ -21,6 +21,7 @@ from crowdveil.privacy.loss_distribution import (
     compose,
     composed_epsilon,
     dominating_distribution,
+    least_bound,
     pure_epsilon,
 )
 
@@ -213,3 +214,14 @@ def test_no_cells_and_no_privacy_are_refused():
         composed_epsilon([], 1e-6)
     with pytest.raises(SettingsError, match="finite epsilon"):
         channel_profile(Channel.identity(YES_NO, "public"))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "name"),
+    [((5, 9, 4), "exact"), ((5, 9, 5), "pure"), ((5, 4, 4), "advanced"), ((math.inf,) * 3, None)],
+)
+def test_the_least_bound_is_named(bounds, name):
+    """A tie goes to the sum, for it needs no delta, then to advanced composition."""
+    pure, advanced, exact = map(float, bounds)
+
+    assert name == least_bound(pure=pure, advanced=advanced, exact=exact)

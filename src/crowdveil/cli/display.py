@@ -27,6 +27,8 @@ Bar = Callable[[float, float | None], None]
 """Progress function, called with the work done and the total work; None if the total is unknown."""
 FORMAT = "crowdveil-json/1"
 FLAG = "--json"
+BOUND_NAMES = {"exact": "exact composition", "advanced": "advanced composition"}
+"""Names of the bounds on composed losses that hold at a delta above 0."""
 ERROR_MEMBERS = ("rule", "value", "hint")
 """Attributes of an error with their own JSON members; the others are its `details`."""
 
@@ -113,16 +115,32 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
 
 
 def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return table rows of compositions: epsilon at a delta, exact, advanced and as the sum."""
+    """Return table rows of compositions: the least bound on epsilon, with its delta and name, then the others."""
     return [
         (
             "together",
-            f"epsilon {format_bound(row['exact'])} at delta {format_delta(row['delta'])} (advanced "
-            f"{format_bound(row['advanced'])}, sum {format_bound(row['pure'])} at delta 0), per {row['unit']}"
-            f"{_extent(row)}, participation {row['participation']}",
+            f"{composed_text(row)}, per {row['unit']}{_extent(row)}, participation {row['participation']}",
         )
         for row in sorted(compositions, key=lambda row: row["unit"] != "worker")
     ]
+
+
+def composed_text(row: Mapping[str, Any]) -> str:
+    """Return the least bound of composed losses by name, then the larger ones as such.
+
+    The sum is the answer where no other is less in the digits shown: it holds at delta 0.
+
+    Args:
+        row: members `delta`, `pure`, `exact`, `advanced` and `least`.
+    """
+    slack, least = f"delta {format_delta(row['delta'])}", row["least"]
+    if least is None:
+        return f"epsilon none (infinite), also at {slack}"
+    pure, advanced, found = (format_bound(row[name]) for name in ("pure", "advanced", least))
+    if found == pure:
+        return f"epsilon {pure} at delta 0, the sum; no less at {slack} (larger: advanced composition {advanced})"
+    larger = f"sum {pure} at delta 0" + ("" if least == "advanced" else f", advanced composition {advanced}")
+    return f"epsilon {found} at {slack}, by {BOUND_NAMES[least]} (larger: {larger})"
 
 
 def shuffled_data(figures: ShuffledFigures | None) -> dict[str, Any] | None:

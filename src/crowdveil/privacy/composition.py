@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.guarantee import Participation, Unit
+from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.mechanisms import ChannelMechanism, Mechanism, TwoLayer
 from crowdveil.mechanisms.two_layer import SharedFlipDistribution
 from crowdveil.privacy.loss_distribution import (
     PROFILE_ERROR,
+    Bound,
     PrivacyProfile,
     advanced_epsilon,
     channel_profile,
     composed_epsilon,
+    least_bound,
     pure_epsilon,
     require_delta,
 )
@@ -47,6 +49,7 @@ class Composition:
         pure: sum of epsilons, at delta 0.
         advanced: epsilon by advanced composition, at `delta`.
         exact: epsilon of the composed privacy-loss distribution at `delta`, rounded up; at most the other two.
+        least: name of the least bound; "pure" where the slack gains nothing, None if all are infinite.
     """
 
     unit: Unit
@@ -57,6 +60,7 @@ class Composition:
     pure: float
     advanced: float
     exact: float
+    least: Bound | None
 
 
 def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1) -> tuple[Composition, ...]:
@@ -72,20 +76,27 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
         SettingsError: delta outside its interval, or more tasks than the guarantee covers.
     """
     require_delta(delta)
+    guarantees, units = mechanism.guarantees_over(tasks, rounds), _units(mechanism, tasks, rounds)
     return tuple(
-        Composition(
-            unit=guarantee.unit,
-            participation=guarantee.participation,
-            cells=tasks if guarantee.unit == "worker" else 1,
-            rounds=rounds,
-            delta=delta,
-            pure=min(pure_epsilon(cells), guarantee.epsilon),
-            advanced=advanced_epsilon(cells, delta),
-            exact=composed_epsilon(cells, delta),
-        )
-        for guarantee, cells in zip(
-            mechanism.guarantees_over(tasks, rounds), _units(mechanism, tasks, rounds), strict=True
-        )
+        _composed(guarantee, cells, tasks=tasks, delta=delta, rounds=rounds)
+        for guarantee, cells in zip(guarantees, units, strict=True)
+    )
+
+
+def _composed(guarantee: Guarantee, cells: Cells, *, tasks: int, delta: float, rounds: int) -> Composition:
+    """Return the loss of one unit, whose guarantee at delta 0 is given."""
+    pure = min(pure_epsilon(cells), guarantee.epsilon)
+    advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
+    return Composition(
+        unit=guarantee.unit,
+        participation=guarantee.participation,
+        cells=tasks if guarantee.unit == "worker" else 1,
+        rounds=rounds,
+        delta=delta,
+        pure=pure,
+        advanced=advanced,
+        exact=exact,
+        least=least_bound(pure=pure, advanced=advanced, exact=exact),
     )
 
 

@@ -13,7 +13,13 @@ from fractions import Fraction
 from crowdveil.campaign.standalone.device import Line, epsilon
 from crowdveil.channels.rounding import float_rounded_up, log_rounded_up
 from crowdveil.privacy.composition import pure_profile
-from crowdveil.privacy.loss_distribution import advanced_epsilon, composed_epsilon, require_delta
+from crowdveil.privacy.loss_distribution import (
+    Bound,
+    advanced_epsilon,
+    composed_epsilon,
+    least_bound,
+    require_delta,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,7 @@ class LedgerLoss:
         pure: sum of epsilons, at delta 0.
         advanced: epsilon by advanced composition, at `delta`.
         exact: epsilon of the composed loss at `delta`, rounded up; at most the other two.
+        least: name of the least bound; "pure" where the slack gains nothing.
     """
 
     host: str | None
@@ -35,6 +42,7 @@ class LedgerLoss:
     pure: float
     advanced: float
     exact: float
+    least: Bound | None
 
 
 def ledger_losses(lines: Sequence[Line], delta: float) -> tuple[LedgerLoss, ...]:
@@ -55,12 +63,13 @@ def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
         counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
     cells = [(pure_profile(log_rounded_up(ratio)), count) for ratio, count in counts.items()]
     pure = float_rounded_up(Fraction(epsilon(lines)))
-    exact = min(pure, composed_epsilon(cells, delta))
+    advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
     return LedgerLoss(
         host=host,
         cells=counts.total(),
         delta=delta,
         pure=pure,
-        advanced=advanced_epsilon(cells, delta),
+        advanced=advanced,
         exact=exact,
+        least=least_bound(pure=pure, advanced=advanced, exact=exact),
     )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ MIN_REACH = 1e-6
 MAX_REACH = 300.0
 """Largest loss of a cell whose distribution is computed, in nats; beyond it the sums of epsilons stand."""
 MIN_DELTA, MAX_DELTA = 1e-15, 0.5
+Bound = Literal["pure", "exact", "advanced"]
+"""Bounds on composed losses: sum of epsilons at delta 0; composed distribution and advanced composition, at a delta."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,6 +218,17 @@ def advanced_epsilon(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) 
     mean = sum(count * profile.epsilon * math.tanh(profile.epsilon / 2) for profile, count in cells)
     squares = sum(count * profile.epsilon**2 for profile, count in cells)
     return (mean + math.sqrt(2 * math.log(1 / delta) * squares)) * (1 + 1e-12)
+
+
+def least_bound(*, pure: float, advanced: float, exact: float) -> Bound | None:
+    """Return the name of the least of three sound bounds; None if all are infinite.
+
+    The sum of epsilons wins a tie, for it holds at delta 0; then advanced composition, which `composed_epsilon` returns
+    if the distribution gives no less.
+    """
+    named: tuple[tuple[float, Bound], ...] = ((pure, "pure"), (advanced, "advanced"), (exact, "exact"))
+    least, name = min(named, key=lambda pair: pair[0])
+    return name if math.isfinite(least) else None
 
 
 def require_delta(delta: float) -> float:

@@ -62,6 +62,39 @@ def test_delta_adds_the_composed_loss(run: Run, run_json: RunJson) -> None:
         (row["unit"], row["cells"], row["rounds"]) for row in (cell, worker)
     ]
     assert worker["exact"] < worker["advanced"] < worker["pure"] <= 100.0
-    assert f"epsilon {format_bound(worker['exact'])} at delta 1e-06" in run(*words, *more, "--delta", 1e-6).stdout
+    shown = run(*words, *more, "--delta", 1e-6).stdout
+    assert f"epsilon {format_bound(worker['exact'])} at delta 1e-06, by exact composition (larger: sum 100" in shown
+    assert {"exact"} == {cell["least"], worker["least"]}
     assert [] == run_json(*words, *more)["compositions"]
     assert "delta must be in" in run(*words, *more, "--delta", 2, code=1).stderr
+
+
+def test_a_bound_above_the_sum_is_never_the_answer(run: Run, run_json: RunJson) -> None:
+    """Two large cells: the sum is named, advanced composition stands behind it as larger, and JSON names the member."""
+    words = ("account", "--mechanism", "matrix-factorization", "--epsilon", 8, "--scale", "0:2", "--tasks", 2)
+    rows = run_json(*words, "--delta", 1e-6)["compositions"]
+    shown = " ".join(run(*words, "--delta", 1e-6).stdout.split())
+
+    for row in rows:
+        pure, advanced = format_bound(row["pure"]), format_bound(row["advanced"])
+        assert row["exact"] <= row["pure"] < row["advanced"]
+        assert row[row["least"]] == min(row["pure"], row["exact"], row["advanced"])
+        text = f"epsilon {pure} at delta 0, the sum; no less at delta 1e-06 (larger: advanced composition {advanced})"
+        assert text in shown
+
+
+def test_an_infinite_loss_has_no_least_bound(run: Run, run_json: RunJson) -> None:
+    """Where no bound is finite, none is named."""
+    words = ("account", "--mechanism", "matrix-factorization-published", "--epsilon", 1, "--scale", "0:9")
+    more = ("--dimensions", 2, "--tasks", 10, "--delta", 1e-6)
+
+    assert {None} == {row["least"] for row in run_json(*words, *more)["compositions"]}
+    assert "epsilon none (infinite), also at delta 1e-06" in " ".join(run(*words, *more).stdout.split())
+
+
+def test_one_memoised_report_is_not_accounted_alone(run: Run) -> None:
+    """The account of one report names the loss of all reports of a permanent answer."""
+    words = ("account", "--mechanism", "memoised", "--epsilon", 2, "--labels", "no,yes", "--tasks", 3)
+    shown = " ".join(run(*words).stdout.split())
+
+    assert "because this is one report per cell; all reports of a permanent answer lose at most epsilon 2" in shown

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.cli.display import print_result
+from crowdveil.cli.display import composed_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
@@ -129,8 +128,7 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None, as_json: b
     rows += [
         (
             "together" if loss.host is None else f"to {loss.host}",
-            f"epsilon {format_bound(loss.exact)} at delta {format_delta(loss.delta)} (advanced "
-            f"{format_bound(loss.advanced)}, sum {format_bound(loss.pure)} at delta 0), {loss.cells:,} cells",
+            f"{composed_text(asdict(loss))}, {loss.cells:,} cells",
         )
         for loss in losses
     ]
