@@ -10,6 +10,7 @@ import numpy as np
 from experiments.papers.huai2019.table2 import PRINTED as HUAI_TABLE_2
 from experiments.papers.huai2019.table2 import PRISCROWD, UNIFORM
 from experiments.theory.published_bounds import (
+    beta_flip_epsilon,
     factorization_error_bound,
     private_wisdom,
     published_factorization_delta,
@@ -23,6 +24,7 @@ from experiments.theory.published_bounds import (
 
 from crowdveil import Categories, RandomizedResponse
 from crowdveil.channel_design import mutual_information, one_coin_worker_model
+from crowdveil.em.acceleration import REMAINING_CHANGE
 from crowdveil.privacy.composition import composition
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
@@ -164,6 +166,17 @@ CLAIMS = (
         "explanation/channel-aware-inference.md",
         "with five symbols, randomized response keeps the answer in {} % of the cells",
         lambda: (100 * float(randomized_response("abcde").channel().probabilities[0, 0]),),
+    ),
+    Claim(
+        "explanation/mechanisms/two-layer.md",
+        r"for 100 answers the loss is {} with $\mathrm{Beta}(2, 2)$ and {} with $U(0, 1)$.",
+        lambda: (beta_flip_epsilon(2, answers=100), beta_flip_epsilon(1, answers=100)),
+    ),
+    Claim("explanation/performance.md", "to move by more than {} in all further steps", lambda: (REMAINING_CHANGE,)),
+    Claim(
+        "decisions/0007-sparse-blocks.md",
+        "are dense: {} MB each for 100,000 workers and 4 labels",
+        lambda: (100_000 * 4 * 4 * 8 / 1e6,),
     ),
     Claim("explanation/composition.md", "5 cells at epsilon 1 have {} at delta 1e-6", five_cells),
     Claim(
