@@ -307,8 +307,8 @@ CLAIMS = (
     ),
     Claim(
         METHOD + "weighted-mean.md",
-        "it takes {} steps on peer grading, and more than {} on population counts (one report per worker). "
-        "With 20 reports per worker or more (three public sets) it takes {} to {}.",
+        "creeps: {} steps on peer grading, over {} on population counts (one report per worker), "
+        "{} to {} where workers have 20 reports.",
         weighted_mean_steps,
     ),
     Claim("explanation/mechanisms/two-layer.md", "(weighted vote on Duchenne: {} ± {})", epsilon_zero),
