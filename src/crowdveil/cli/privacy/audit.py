@@ -15,7 +15,6 @@ import click
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import format_number, print_result, progress_bar
 from crowdveil.cli.options import (
-    CAMPAIGN_NAME,
     COUNT,
     alphabet_options,
     expectation_options,
@@ -26,6 +25,7 @@ from crowdveil.cli.options import (
     required_alphabet,
     setting_options,
 )
+from crowdveil.cli.privacy.claim_file import claim_file
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import MECHANISM_NAMES
 
@@ -142,7 +142,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
 
 def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
     _refuse(given, "inputs", "others", "delta", "draws", *(name for name in OWN_OPTIONS if name != "report_epsilon"))
-    file = path / CAMPAIGN_NAME if path.is_dir() else path
+    file = claim_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")

@@ -10,6 +10,7 @@ import click
 
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.privacy.claim_file import claim_file
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import ClaimError
 
@@ -46,7 +47,7 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
 @click.argument("file", type=PATH)
 @json_option
 def verify(file: Path, as_json: bool) -> None:
-    """Check what FILE, a certificate.json or a campaign.json, claims.
+    """Check what FILE, a certificate.json, a campaign.json or a folder with one, claims.
 
     The check computes in exact integers and shares no code with the program that makes these files. It prints each
     claim in plain words and whether it holds, then epsilon of a single answer (cell) and of a worker (of memoised
@@ -58,6 +59,7 @@ def verify(file: Path, as_json: bool) -> None:
     from crowdveil.privacy.memoised_verification import verify as check
     from crowdveil.privacy.verification import read_bytes, read_parts
 
+    file = claim_file(file)
     parts = read_parts(file)
     checked = check(read_bytes(file), parts)
     unchecked = [
