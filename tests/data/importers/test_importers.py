@@ -1,5 +1,7 @@
 """Importers: small exports, laid out as the tools write them, and what is read of each."""
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -462,6 +464,59 @@ def test_damaged_content_is_refused(write: Write, case: str) -> None:
         imported(write(content, name), tool=tool)
 
     assert str(caught.value.hint).startswith(("Label Studio's", "Argilla's", "doccano's", "Mechanical Turk's"))
+
+
+NOT_WIDE = {
+    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "first column.*tasks.*'worker'.*exchange"),
+    "no column of tasks": ("ann,bob\n3,4\n4,4\n", "first column.*tasks, one per row.*'ann'.*--task-column"),
+    "one row per answer": ("task,worker,label\n1,ann,a\n1,bob,b\n", "'worker', 'label'.*needs no import"),
+    "comments": ("task,ann,bob,why\n1,a,b,hard\n2,a,a,so so\n3,b,b,easy\n", "a worker, with labels.*'why'\\."),
+    "no answer": ("task,ann,bob\n1,,\n", "must have an answer.*2 columns"),
+    "no row": ("task,ann,bob\n", "must have an answer"),
+    "a task without a name": ("task,ann,bob\n1,a,a\n,a,a\n", "row 2.*must have a task"),
+    "a worker without a name": ("task,ann,\n1,a,a\n", "must be a worker.*''.*Name the worker"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_WIDE)
+def test_what_is_no_wide_table_is_refused(write: Write, case: str) -> None:
+    """A stated wide table must have tasks in its first column and answers of one worker in each other one."""
+    text, message = NOT_WIDE[case]
+
+    with pytest.raises(ReportsError, match=message) as caught:
+        imported(write(text, "wide.csv"), tool="wide")
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task,ann,bob\n1,1.5,2.5\n2,3.25,4\n3,5,6\n4,7,8.5\n",
+        "task,ann,bob,cy\n1,a,b,c\n2,a,b,c\n3,b,a,c\n",
+        "task,ann\n1,a\n2,b\n3,c\n",
+        ",ann,bob\n1,a,b\n",
+        '\ufefftask,ann,bob\r\n"1\n2",a,"b\nb"\r\n',
+    ],
+    ids=["numbers", "a label of one worker", "one worker", "row names", "byte order mark, line ends, quotes"],
+)
+def test_every_cell_of_a_wide_table_is_kept(write: Write, text: str) -> None:
+    """All cells come back, whatever they hold, where the columns can be those of workers."""
+    header, *rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+
+    found = imported(write(text, "wide.csv"), tool="wide")
+
+    assert [(row[0], worker, cell) for row in rows for worker, cell in zip(header[1:], row[1:], strict=True)] == cells(
+        found
+    )
+
+
+def test_a_wide_table_may_have_very_many_columns(write: Write) -> None:
+    """Columns are looked at once each, by recognition and import."""
+    workers = [f"w{number}" for number in range(5_000)]
+    path = write("\n".join(["task," + ",".join(workers), *(f"{task}" + ",a,b" * 2_500 for task in "12")]), "wide.csv")
+
+    assert 10_000 == len(imported(path).table)
 
 
 @pytest.mark.parametrize(

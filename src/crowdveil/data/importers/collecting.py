@@ -199,11 +199,12 @@ def choice_task(task: str, choice: str) -> str:
 def _is_free_text(contents: Sequence[Any]) -> bool:
     """Return whether answers are texts of which most occur once, which are no labels."""
     given = [content for content in map(_single, contents) if content not in (None, "", [])]
-    texts = {content for content in given if isinstance(content, str) and not _is_number(content)}
+    texts = {content for content in given if isinstance(content, str) and not is_number(content)}
     return len(texts) > max(MANY_TEXTS, len(given) / 2)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -1,6 +1,7 @@
 """Files of labelling tools: delimited text, JSON, JSON lines, Parquet or Arrow, told apart by content."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,7 +102,8 @@ class ExportFile:
             yield from ({name: record.get(name) for name in names} for record in self.records)
             return
         wanted = list(names)
-        repeated = sorted(name for name in set(wanted) if self.columns.count(name) > 1)
+        counts = Counter(self.columns)
+        repeated = sorted(name for name in set(wanted) if counts[name] > 1)
         if repeated:
             raise ReportsError(
                 "each column needs a name of its own",
