@@ -78,6 +78,14 @@ def test_a_report_of_several_questions_names_their_folders(questions: Path, run:
     assert "found/size/report.html" in run("report", "found/size").stdout
 
 
+@pytest.mark.parametrize("words", [("report",), ("export", "label-studio", "--tasks", "t.json", "--out", "p.json")])
+def test_a_file_in_place_of_the_folder_is_named(questions: Path, run: Run, words: tuple[str, ...]) -> None:
+    """Truths are given by their folder; a file is wrong usage, and not taken for an output folder or a record."""
+    refused = run(*words, "both.csv", code=2)
+
+    assert "Directory 'both.csv' is a file." in refused.stderr
+
+
 def test_other_commands_name_the_questions(questions: Path, refusal: Refusal) -> None:
     """Agreement is refused over mixed questions, whatever is done with duplicates."""
     line = refusal("agreement", "both.csv", "--out", "agreement.csv")

@@ -60,6 +60,8 @@ class Count(click.types.IntParamType):
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
 PATH = GivenPath(path_type=pathlib.Path)
+FOLDER = GivenPath(exists=True, file_okay=False, path_type=pathlib.Path)
+"""Existing folder."""
 
 
 class CampaignPath(GivenPath):

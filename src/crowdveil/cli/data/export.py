@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
 
@@ -19,7 +19,7 @@ from crowdveil.cli.verb import Verb
     short_help="Write truths as predictions for a labelling tool.",
 )
 @click.argument("tool", type=click.Choice(["label-studio"]), metavar="TOOL")
-@click.argument("folder", type=PATH)
+@click.argument("folder", type=FOLDER)
 @click.option(
     "--tasks", type=PATH, required=True, metavar="FILE", help="JSON export of the project: data of its tasks."
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows, shuffled_data
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option, require_shuffling_usage, shuffling_options
+from crowdveil.cli.options import CAMPAIGN_FILE, FOLDER, PATH, json_option, require_shuffling_usage, shuffling_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     main_options=("out", "reports", "campaign", "title", "question", "workers"),
     short_help="Write the results as one HTML page.",
 )
-@click.argument("folder", type=PATH)
+@click.argument("folder", type=FOLDER)
 @click.option("--out", type=PATH, metavar="FILE", help="The page. [default: report.html in FOLDER]")
 @click.option(
     "--reports",
