@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crowdveil.channels.text_validation import first_confusable_pair, name_defect, parse_json
-from crowdveil.errors import CertificateError
+from crowdveil.errors import CertificateError, SettingsError
 
 FORMAT, MEMOISED_FORMAT = "crowdveil-channel/1", "crowdveil-memoised/1"
 MAX_BYTES = 32_000_000
@@ -86,6 +86,20 @@ def has_format(text: str | bytes, form: str) -> bool:
     except ValueError:
         return False
     return isinstance(data, dict) and data.get("format") == form
+
+
+def require_json_file(data: bytes, source: str) -> None:
+    """Refuse a file that does not start as a JSON object, such as a table of answers.
+
+    Raises:
+        SettingsError: naming the file.
+    """
+    if not data.lstrip().startswith(b"{"):
+        raise SettingsError(
+            "the file must be a certificate or a campaign",
+            value=source,
+            hint="Give certificate.json, written by perturb and collect, or campaign.json.",
+        )
 
 
 def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.document_fields import FORMAT as CAMPAIGN_FORMAT
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
-from crowdveil.channels.certificate import has_format
+from crowdveil.channels.certificate import has_format, require_json_file
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
@@ -73,7 +73,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         answers: largest number of answers of one worker under a certificate; None if it is unknown.
 
     Raises:
-        SettingsError: `answers` without a certificate.
+        SettingsError: `answers` without a certificate, or a file of another kind.
         ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
         CertificateError, CampaignError, ReportsError: as the readers of these files and `state_privacy`.
     """
@@ -82,6 +82,8 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
             "the folder or file must exist", source=str(path), hint="Nothing is stated of no collection."
         )
     source = path.read_bytes() if path.is_file() else None
+    if source is not None:
+        require_json_file(source, str(path))
     if source is not None and not is_campaign(source):
         return _state_certificate(source, answers), ()
     if answers is not None:

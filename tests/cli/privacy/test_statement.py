@@ -144,3 +144,12 @@ def test_one_memoised_report_is_not_stated_alone(run: Run, folder: Path) -> None
 def test_nothing_is_stated_of_a_folder_that_does_not_exist(refusal: Refusal, folder: Path) -> None:
     """A misspelled name is an error, not a statement that can be filed."""
     assert "must exist" in refusal("statement", "snet")
+
+
+@pytest.mark.parametrize("command", ["statement", "audit"])
+def test_a_table_in_place_of_a_certificate_is_named(refusal: Refusal, folder: Path, command: str) -> None:
+    """A file of answers is refused by its name, with what to give."""
+    line = refusal(command, "labels.csv")
+
+    assert "must be a certificate or a campaign, got 'labels.csv'" in line
+    assert "Give certificate.json" in line

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.channels.certificate import require_json_file
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
@@ -186,6 +187,7 @@ def audit_file(
         if claim is not None:
             require_claim(claim)
     data = path.read_bytes()
+    require_json_file(data, str(path))
     if is_memoised(data):
         return _audit_memoised(str(path), data, neighbours, (epsilon, report_epsilon), tasks)
     if report_epsilon is not None:
