@@ -1,8 +1,10 @@
 """`crowdveil synthesize`: printed guarantees, files, refusals, and pictures of raw claims on request only."""
 
 import json
+import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,27 @@ def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) 
     assert "must have plain columns" in refusal("synthesize", "wide.csv", *PRIVATE[2:], *hidden)
 
 
+@pytest.mark.parametrize("records", [[], [{"task": "1", "worker": "ann", "value": 3}]])
+def test_json_is_refused_with_a_list_of_tasks(refusal: Callable[..., str], records: list[object]) -> None:
+    """JSON without a claim has no columns, so that its refusal alone would show that there is no claim."""
+    Path("claims.json").write_text(json.dumps(records), "utf-8")
+    hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
+
+    assert "in a table with a header" in refusal("synthesize", "claims.json", *PRIVATE[2:], *hidden)
+
+
+@pytest.mark.parametrize("question", ["known", "other"])
+@pytest.mark.parametrize("chosen", [(), ("--question", "known")])
+def test_questions_are_refused_with_a_list_of_tasks(
+    refusal: Callable[..., str], question: str, chosen: tuple[str, ...]
+) -> None:
+    """A refusal of an unknown question, or of a task with two, would show a single claim."""
+    Path("claims.csv").write_text(f"task,worker,question,value\n1,ann,{question},3\n", "utf-8")
+    hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
+
+    assert "must be of one question" in refusal("synthesize", "claims.csv", *PRIVATE[2:], *hidden, *chosen)
+
+
 @pytest.mark.parametrize("method", ["histogram", "pooled-shape"])
 def test_a_worker_can_be_protected_whole(run_json: RunJson, method: str) -> None:
     """With --unit worker the whole release costs a worker at most epsilon."""
@@ -123,6 +146,15 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
     assert none == one
     assert 20 == none["tasks"]
     assert "there must be at least one answer" in refusal("synthesize", "none.csv", *PRIVATE[2:], *hidden)
+
+
+def test_a_database_without_a_claim_is_released_too(run_json: RunJson) -> None:
+    """An empty table of a database makes a release, as an empty file does."""
+    with closing(sqlite3.connect("claims.db")) as database:
+        database.execute("CREATE TABLE claims (task TEXT, worker TEXT, value REAL)")
+    hidden = ("--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
+
+    assert 20 == run_json("synthesize", "sqlite:///claims.db?claims", *PRIVATE[2:], *hidden)["tasks"]
 
 
 def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJson) -> None:

@@ -51,7 +51,7 @@ labelling tools; or dataset:NAME. You hold all claims: this protects a publicati
 one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and guarantee.json."""
 EXAMPLE = """crowdveil synthesize claims.csv --epsilon 1
           --bounds 0:100 --out released"""
-DETAILS = f"""CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read.
+DETAILS = f"""CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.
 
 \b
 Private methods; the epsilon that is printed holds:

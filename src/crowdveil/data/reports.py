@@ -357,7 +357,7 @@ class Reports:
             raise ReportsError("task, worker and value must have equal lengths", source=source)
         if not len(task) and (options.tasks is None or options.workers is None):
             raise ReportsError(
-                "there must be at least one answer", source=source, hint="Check the file and its header."
+                "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
         tasks, task_codes = encode_ids(task, options.tasks, "task", source)
         refuse_mixed_questions(columns, task_codes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdveil.privacy.verification import Verification
 
 MEMOISED = "memoised"
-"""Name of the mechanism in the certificate of one report, which says nothing of further reports."""
+"""Word in the kind of a certificate of memoised reports, and in the mechanism of that of one report alone."""
 CURATOR = "the curator, to every worker who gets a link with this campaign's name"
 MAKER = "whoever made the file, for the reports that devices draw from its tables"
 NOT_CHECKED = (
@@ -90,7 +90,7 @@ def verify(file: Path, as_json: bool) -> None:
 
 def _not_checked(checked: Verification) -> tuple[str, ...]:
     """Return what no file of this kind can show."""
-    if checked.report_epsilon is not None:
+    if MEMOISED in checked.kind:
         return NOT_CHECKED_OF_MEMOISED
     return NOT_CHECKED_OF_ONE_REPORT if MEMOISED in checked.mechanism else NOT_CHECKED
 

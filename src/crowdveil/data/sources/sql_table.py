@@ -52,9 +52,8 @@ class SqlTable:
         """
         with self._opened() as (found, parts):
             roles = names.roles(found, self.name)
-            tables = list(parts(list(roles.values())))
-        if not tables:
-            raise ReportsError("there must be at least one answer", source=self.name, hint="Check the table.")
+            empty = pa.table({name: pa.array([], pa.string()) for name in roles.values()})
+            tables = list(parts(list(roles.values()))) or [empty]
         joined = pa.concat_tables(tables, promote_options="permissive").rename_columns(list(roles))
         return encode_columns(
             {role: role for role in roles}, joined, self.name, value_name=names.answer_name([roles["value"]])

@@ -69,7 +69,7 @@ def read_claims(
 
     Raises:
         ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed and
-            the source is an export, of which the answers decide what is read and refused.
+            the source is an export, JSON or has a column of questions, of which claims decide what is read and refused.
         SettingsError: impossible bounds.
     """
     answers, notes = _read_numbers(source, duplicates, tasks)
@@ -100,18 +100,39 @@ def _read_numbers(
         return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
     if opened.is_blocks:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
-    is_export = opened.table is None and opened.importer is not None
-    if is_export and listed is not None:
-        raise ReportsError(
-            "with a list of tasks the claims must have plain columns", source=opened.name, hint="Import them first."
-        )
+    is_json = any(file.form == "json" for file in opened.files)
+    is_export = (listed is None or not is_json) and opened.table is None and opened.importer is not None
+    _refuse_decided_by_claims(listed, opened, is_json or is_export, opened.layout.question is not None)
     columns, notes = opened.read()
+    _refuse_decided_by_claims(listed, opened, False, columns.question is not None)
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(
         kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error", skip_null=is_export
     )
     return Reports.from_columns(columns, options), notes + weight_notes(opened)
+
+
+def _refuse_decided_by_claims(
+    listed: list[str] | None, opened: AnswerSource, has_no_header: bool, has_questions: bool
+) -> None:
+    """Refuse, with a list of tasks, layouts of which single claims decide what is read and refused.
+
+    An export, and JSON, whose columns are the keys of its records, so that JSON without a record has none; and a column
+    of questions, of which rows decide whether a question is known, and whether a task has several.
+    """
+    if listed is not None and has_no_header:
+        raise ReportsError(
+            "with a list of tasks the claims must have plain columns, in a table with a header",
+            source=opened.name,
+            hint="Import them first, or write them as CSV.",
+        )
+    if listed is not None and has_questions:
+        raise ReportsError(
+            "with a list of tasks the claims must be of one question, without a column of questions",
+            source=opened.name,
+            hint="Write the claims of the question, without that column, into a file of their own.",
+        )
 
 
 def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
