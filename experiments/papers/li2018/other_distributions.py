@@ -98,23 +98,22 @@ def measure(configuration: Configuration) -> list[Row]:
 
 
 def draw(rows: list[Row]) -> Figure:
-    """Draw the change against the exact epsilon of an answer, one colour per claimed epsilon."""
+    """Draw the change against the exact epsilon of an answer: one colour per claim, one marker per distribution."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
-    claims = sorted({float(row["claimed_epsilon"] or 0) for row in rows})
-    for claimed, colour in zip(claims, ("#3d7a3d", "#b3541e", "#1b6ca8"), strict=False):
-        mine = sorted(
-            (r for r in rows if r["claimed_epsilon"] == claimed), key=lambda r: float(r["exact_epsilon"] or 0)
-        )
-        exact = [float(row["exact_epsilon"] or 0) for row in mine]
-        changes = [float(row["change"] or 0) for row in mine]
-        axes.plot(exact, changes, "o", color=colour, label=f"claim {claimed:g}")
-        label = "one-layer at the same exact epsilon"
-        axes.plot(exact, [row["change_at_exact_answer"] for row in mine], color=colour, linestyle=":", label=label)
-        for row, *place in zip(mine, exact, changes, strict=True):
-            axes.annotate(str(row["distribution"]), (place[0], place[1]), fontsize=6, color=colour)
+    colours = dict(zip((1.0, 0.5, 0.1), ("#1b6ca8", "#b3541e", "#3d7a3d"), strict=True))
+    for name, marker in zip(NAMES, "os^vDP*", strict=True):
+        mine = [row for row in rows if row["distribution"] == name]
+        places = [row["exact_epsilon"] for row in mine], [row["change"] for row in mine]
+        shades = [colours[float(row["claimed_epsilon"] or 0)] for row in mine]
+        axes.scatter(*places, c=shades, marker=marker, s=36)
+        axes.plot([], [], marker, color="#7a8594", label=name)
+    for claimed, colour in colours.items():
+        mine = sorted((r for r in rows if r["claimed_epsilon"] == claimed), key=lambda r: r["exact_epsilon"])
+        points = [row["exact_epsilon"] for row in mine], [row["change_at_exact_answer"] for row in mine]
+        axes.plot(*points, color=colour, linestyle=":", label=f"claim {claimed:g}; dotted: one-layer, equal epsilon")
     axes.set(xlabel="exact epsilon of an answer, busiest worker", ylabel="change of the error rate")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     return figure

@@ -17,9 +17,9 @@ def verdict(rows: list[Row]) -> Verdict:
         else ""
     )
     sentence = (
-        "MF stays below 0.5 at both epsilons, as printed, where a worker has 100 answers or more for its 5 dimensions "
-        f"(at most {max(found.at_one, found.at_tenth):.2f}), and LP and RR grow with sparsity at epsilon 1; but the "
-        f"constant 0 has a smaller error than MF at every point{better}."
+        "MF stays below 0.5 at both epsilons, as printed, where a worker has 100 answers or more on average for its 5 "
+        f"dimensions (at most {max(found.at_one, found.at_tenth):.2f}), and LP and RR grow with sparsity at epsilon 1; "
+        f"but the constant 0 has a smaller error than MF at every point{better}."
     )
     best = all(ours_is_best(rows, place) for place in ours)
     holds = found.holds and best and max(found.at_one, found.at_tenth) < 0.5

@@ -63,7 +63,7 @@ def draw(rows: list[Row]) -> Figure:
         mine = [row for row in rows if row["wisdom_before_privacy"] == wisdom and row["crowd"] == "Web"]
         draw_lines(axis, mine, "claimed_epsilon", {"smallest_tasks": "tasks m", "smallest_workers": "workers n"})
         axis.axhline(CROWDS["AdultContent"], color="#7a8594", linestyle="--", label="tasks of AdultContent")
-        axis.set(title=f"wisdom {wisdom:g} before privacy", ylabel="at least")
+        axis.set(title=f"wisdom {wisdom:g} before privacy", xlabel="epsilon", ylabel="smallest number")
     legend_below(figure, axes[0])
     return figure
 
