@@ -8,24 +8,29 @@ from experiments.papers.li2018.crowds import DUCHENNE
 from experiments.papers.li2018.table3 import PAPER
 from experiments.papers.li2018.tradeoff import Changes, tradeoff_exhibit
 
+from crowdveil.channels.rounding import format_bound
+
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the order of the mechanisms depends on the unit of privacy."""
     found = Changes.of(rows)
     two, answer, worker, fewer, wins = found.two, found.answer, found.worker, found.fewer, found.wins
-    losses = {name: value(rows, name, TWO, TRUTH, 1.0) for name in ("exact_epsilon", "exact_worker_epsilon")}
-    fewer_wins = [claimed for claimed in two if fewer[claimed] < two[claimed]]
+    exact, total = (
+        format_bound(value(rows, name, TWO, TRUTH, 1.0), digits)
+        for name, digits in (("exact_epsilon", 3), ("exact_worker_epsilon", 4))
+    )
     sentence = (
         f"the error grows as the claim falls, as printed, but the order of the mechanisms is that of the unit: at "
         f"equal exact epsilon of an answer one-layer is better at every claim ({answer[1.0]:.3f} against "
-        f"{two[1.0]:.3f} at claim 1, exact {losses['exact_epsilon']:.2f}); at equal exact epsilon of a whole worker "
+        f"{two[1.0]:.3f} at claim 1, exact {exact}); at equal exact epsilon of a whole worker "
         f"two-layer is better at claims from {min(wins):g} up ({two[1.0]:.3f} against {worker[1.0]:.3f} at claim 1), "
-        f"where the busiest worker loses {losses['exact_worker_epsilon']:.0f}, and worse at claim 0 ({two[0.0]:.3f} "
+        f"where the busiest worker loses {total}, and worse at claim 0 ({two[0.0]:.3f} "
         f"against {worker[0.0]:.3f}). One-layer on fewer answers, at the same exact epsilon of a worker, is better "
-        f"than two-layer at claims up to {max(fewer_wins):g} ({fewer[0.5]:.3f} against {two[0.5]:.3f} at claim .5)."
+        f"than two-layer at claims up to {max(found.fewer_wins):g} ({fewer[0.5]:.3f} against {two[0.5]:.3f} at claim "
+        ".5)."
     )
-    downwards = fewer_wins == [claimed for claimed in two if claimed <= max(fewer_wins)]
-    return Verdict("reproduced in part", sentence, found.order_follows_the_unit and downwards and 0.5 in fewer_wins)
+    holds = found.order_follows_the_unit and found.fewer_wins_below and 0.5 in found.fewer_wins
+    return Verdict("reproduced in part", sentence, holds)
 
 
 EXHIBIT = tradeoff_exhibit(

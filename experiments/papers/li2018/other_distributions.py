@@ -18,6 +18,8 @@ from experiments.papers.li2018.hyper_distribution import (
 )
 from experiments.papers.li2018.truth_discovery import Numbers, perturbed, truth_discovery
 
+from crowdveil.channels.rounding import format_bound
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -134,13 +136,12 @@ def verdict(rows: list[Row]) -> Verdict:
     noise = max(number("standard_error", *key) for key in own)
     first = claims[0]
     whole = [number(name, PAPER_CHOICE, first) for name in ("change", "change_at_exact_worker")]
+    costs = [format_bound(number("exact_epsilon", one, first), 3) for one in (PAPER_CHOICE, beta, "U(.5m, 1.5m)")]
     sentence = (
         f"all distributions with one mean cost the same for one answer, and for the busiest worker the uniform one "
         f"is not the most private: at claim {first:g} an answer costs "
-        f"{number('exact_epsilon', PAPER_CHOICE, first):.2f} with U(0, 2m), "
-        f"{number('exact_epsilon', beta, first):.2f} with Beta(2, 2) and "
-        f"{number('exact_epsilon', 'U(.5m, 1.5m)', first):.2f} with U(.5m, 1.5m). No distribution is better than "
-        f"one-layer at its own exact epsilon of an answer: the smallest difference of the changes is {min(gaps):.3f} "
+        f"{costs[0]} with U(0, 2m), {costs[1]} with Beta(2, 2) and {costs[2]} with U(.5m, 1.5m). No distribution is "
+        f"better than one-layer at its own exact epsilon of an answer: the smallest difference of the changes is {min(gaps):.3f} "
         f"(standard error of a change up to {noise:.3f}). At its exact epsilon of a worker U(0, 2m) is better "
         f"({whole[0]:.3f} against {whole[1]:.3f} at claim {first:g})."
     )

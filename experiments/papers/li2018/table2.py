@@ -10,6 +10,8 @@ from experiments.papers.li2018.comparison import ONE, ONE_PER_ANSWER, TRUTH, TWO
 from experiments.papers.li2018.crowds import PEER, UNEQUAL
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS
 
+from crowdveil.channels.rounding import format_bound
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -41,6 +43,7 @@ def verdict(rows: list[Row]) -> Verdict:
     gains, noise = _gains(main)
     unequal, spread = _gains(other)
     exact = [value(main, "exact_epsilon", TWO, TRUTH, claimed) for claimed in claims(main)]
+    least, most = (format_bound(one, 3) for one in (min(exact), max(exact)))
     matched = [value(main, "change", ONE_PER_ANSWER, TRUTH, claimed) for claimed in claims(main)]
     changes = [value(main, "change", TWO, TRUTH, claimed) for claimed in claims(main)]
     worse = all(own > one for own, one in zip(changes, matched, strict=True))
@@ -48,7 +51,7 @@ def verdict(rows: list[Row]) -> Verdict:
         f"on simulated peer grading, five answers of a student, two-layer has no measurable advantage at equal claimed "
         f"epsilon: truth discovery's change is smaller by at most {max(gains):.3f} (standard error of a change up to "
         f"{noise:.3f}; printed: by .015 to .037), with very unequal students by at most {max(unequal):.3f}. A "
-        f"claim of 0 to 1 is an exact epsilon of an answer of {min(exact):.2f} to {max(exact):.2f}, where one-layer "
+        f"claim of 0 to 1 is an exact epsilon of an answer of {least} to {most}, where one-layer "
         f"changes the error by at most {max(matched):.3f}, less than two-layer at every claim."
     )
     none = max(gains) < 2 * noise and max(unequal) < 2 * spread

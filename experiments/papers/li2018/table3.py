@@ -10,6 +10,8 @@ from experiments.papers.li2018.comparison import CROWDVEIL, ONE, ONE_PER_ANSWER,
 from experiments.papers.li2018.crowds import DUCHENNE
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS
 
+from crowdveil.channels.rounding import format_bound
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -43,8 +45,8 @@ def verdict(rows: list[Row]) -> Verdict:
         f"the numbers of truth discovery return with log-odds weights (mean distance {sum(gaps) / len(gaps):.3f}; at "
         f"claim .5 {one:.3f} for one-layer and {two:.3f} for two-layer, printed .156 and .096), with g(p) = p "
         f"two-layer's gain of {one - two:.3f} is {linear:.3f}. The privacy is not equal: claims of 0 to 1 are an "
-        f"exact epsilon of {max(exact):.2f} for an answer of the busiest worker, and at each worker's exact epsilon "
-        f"one-layer changes the error by at most {matched:.3f}, two-layer by at least {best:.3f}. At claims up to .5 "
+        f"exact epsilon of {format_bound(max(exact), 3)} for an answer of the busiest worker, and at each worker's "
+        f"exact epsilon one-layer changes the error by at most {matched:.3f}, two-layer by at least {best:.3f}. At claims up to .5 "
         f"every printed method errs more often than the better constant label ({constant:.3f})."
     )
     holds = two < one and linear < (one - two) / 2 and max(exact) - min(exact) < 0.01 and matched < best and useless

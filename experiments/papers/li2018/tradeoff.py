@@ -54,6 +54,16 @@ class Changes:
         return [claimed for claimed in self.two if self.two[claimed] < self.worker[claimed]]
 
     @property
+    def fewer_wins(self) -> list[float]:
+        """Claims at which one-layer on fewer answers is better than two-layer at the same exact epsilon of a worker."""
+        return [claimed for claimed in self.two if self.fewer[claimed] < self.two[claimed]]
+
+    @property
+    def fewer_wins_below(self) -> bool:
+        """Whether one-layer on fewer answers is better from claim 0 up to some claim, and nowhere else."""
+        return self.fewer_wins == [claimed for claimed in self.two if claimed <= max(self.fewer_wins, default=-1.0)]
+
+    @property
     def order_follows_the_unit(self) -> bool:
         """Whether one-layer is better per answer at every claim, and two-layer per worker from some claim up to 1."""
         wins = self.wins

@@ -38,6 +38,8 @@ WORKERS = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 MAX_REPORTS: dict[Size, int] = {"quick": 10**5, "default": 10**7, "full": 10**8}
 """Largest number of reports that are simulated; with more, the bounds and the vote are still exact."""
 REPEATS: dict[Size, int] = {"quick": 2, "default": 5, "full": 20}
+LARGE, REPEATS_OF_LARGE = 10**7, 3
+"""Reports beyond which a crowd is drawn less often: each has 10,000 tasks."""
 LARGEST_FIT = 100_000
 """Cells from which the default inference is not run."""
 THRESHOLD = math.log(85 / 15)
@@ -48,8 +50,8 @@ def configurations(size: Size) -> list[Configuration]:
     """Return one step per delta, epsilon and number of workers."""
     quick = size == "quick"
     return [
-        {"delta": delta, "epsilon": epsilon, "workers": workers, "repeats": REPEATS[size], "seed": 34}
-        | {"max_reports": MAX_REPORTS[size]}
+        {"delta": delta, "epsilon": epsilon, "workers": workers, "seed": 34, "max_reports": MAX_REPORTS[size]}
+        | {"repeats": REPEATS[size] if workers**2 <= LARGE else REPEATS_OF_LARGE}
         for delta in (DELTAS[2:3] if quick else DELTAS)
         for epsilon in (EPSILONS[1:3] if quick else EPSILONS)
         for workers in WORKERS
