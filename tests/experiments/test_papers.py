@@ -18,7 +18,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
 from tests.real_data import load_or_skip
 
-COMMITTED = sorted(name for name in EXHIBITS if (PAPERS / name.replace("/", "/results/")).with_suffix(".csv").exists())
 LARGEST = {".csv": 100_000, ".svg": 150_000}
 """Largest size in bytes of a committed file."""
 
@@ -45,19 +44,20 @@ def test_quick_run_holds(name: str, tmp_path: Path):
     assert f"`{command(exhibit, 'quick')}`" in done.files[2].read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", COMMITTED)
+@pytest.mark.parametrize("name", EXHIBITS)
 def test_committed_results_hold(name: str):
-    """A committed table has the exhibit's columns, its verdict holds and is on the page; the files are small."""
+    """A committed table has the exhibit's columns and full size; its verdict holds and is on the page; files are small."""
     exhibit, rows = load_exhibit(name), read_rows(committed(name, ".csv"))
-    verdict = exhibit.verdict(rows)
+    verdict, page = exhibit.verdict(rows), committed(name, ".md").read_text("utf-8")
 
     assert {exhibit.columns} == {tuple(row) for row in rows}
     assert verdict.inequality
-    assert verdict.sentence in committed(name, ".md").read_text("utf-8")
+    assert verdict.sentence in page
+    assert f"`{command(exhibit, 'full')}`" in page
     assert [] == [ending for ending, most in LARGEST.items() if committed(name, ending).stat().st_size > most]
 
 
-@pytest.mark.parametrize("name", COMMITTED)
+@pytest.mark.parametrize("name", EXHIBITS)
 def test_committed_results_can_be_replaced(name: str):
     """The record of the folder has the committed files as they are, so that the command on their page replaces them."""
     names = tuple(committed(name, ending).name for ending in (".csv", ".svg", ".md"))

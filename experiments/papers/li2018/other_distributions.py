@@ -142,8 +142,8 @@ def verdict(rows: list[Row]) -> Verdict:
         f"is not the most private: at claim {first:g} an answer costs "
         f"{costs[0]} with U(0, 2m), {costs[1]} with Beta(2, 2) and {costs[2]} with U(.5m, 1.5m). No distribution is "
         f"better than one-layer at its own exact epsilon of an answer: the smallest difference of the changes is "
-        f"{min(gaps):.3f} (standard error of a change up to {noise:.3f}). At its exact epsilon of a worker U(0, 2m) is better "
-        f"({whole[0]:.3f} against {whole[1]:.3f} at claim {first:g})."
+        f"{min(gaps):.3f} (standard error of a change up to {noise:.3f}). At its exact epsilon of a worker U(0, 2m) "
+        f"is better ({whole[0]:.3f} against {whole[1]:.3f} at claim {first:g})."
     )
     return Verdict("not reproduced", sentence, equal and safer and min(gaps) > -2 * noise and whole[0] < whole[1])
 

@@ -46,8 +46,8 @@ def verdict(rows: list[Row]) -> Verdict:
         f"claim .5 {one:.3f} for one-layer and {two:.3f} for two-layer, printed .156 and .096), with g(p) = p "
         f"two-layer's gain of {one - two:.3f} is {linear:.3f}. The privacy is not equal: claims of 0 to 1 are an "
         f"exact epsilon of {format_bound(max(exact), 3)} for an answer of the busiest worker, and at each worker's "
-        f"exact epsilon one-layer changes the error by at most {matched:.3f}, two-layer by at least {best:.3f}. At claims "
-        f"up to .5 every printed method errs more often than the better constant label ({constant:.3f})."
+        f"exact epsilon one-layer changes the error by at most {matched:.3f}, two-layer by at least {best:.3f}. "
+        f"At claims up to .5 every printed method errs more often than the better constant label ({constant:.3f})."
     )
     holds = two < one and linear < (one - two) / 2 and max(exact) - min(exact) < 0.01 and matched < best and useless
     return Verdict("reproduced in part", sentence, holds)

@@ -51,7 +51,7 @@ def draw(rows: list[Row]) -> Figure:
     for axes, where in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw_changes(axes, [row for row in rows if row["sparsity"] == where["sparsity"]], "claimed_epsilon")
         axes.set_title(f"sparsity {where['sparsity']:g}")
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     return figure
 
 

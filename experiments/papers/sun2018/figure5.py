@@ -62,7 +62,7 @@ def draw(rows: list[Row]) -> Figure:
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         draw_changes(axes, [row for row in main_rows(rows) if row["data"] == name], "claimed_epsilon")
         axes.set_title(name)
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     return figure
 
 

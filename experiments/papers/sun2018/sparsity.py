@@ -77,7 +77,7 @@ def draw(rows: list[Row]) -> Figure:
         draw_changes(axes, [row for row in rows if row["claimed_epsilon"] == epsilon], "sparsity")
         axes.axhline(0.5, color="#7a8594", linewidth=0.8)
         axes.set_title(f"epsilon {epsilon:g}")
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     return figure
 
 
