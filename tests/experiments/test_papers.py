@@ -46,7 +46,7 @@ def test_quick_run_holds(name: str, tmp_path: Path):
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_committed_results_hold(name: str):
-    """A committed table has the exhibit's columns and full size; its verdict holds and is on the page; files are small."""
+    """A committed table has the columns and the full grid; its verdict holds and is on the page; the files are small."""
     exhibit, rows = load_exhibit(name), read_rows(committed(name, ".csv"))
     verdict, page = exhibit.verdict(rows), committed(name, ".md").read_text("utf-8")
 
@@ -89,7 +89,7 @@ def test_a_verdict_does_not_hold_on_altered_rows(name: str):
 def test_pages_name_exhibits_that_exist():
     """Every exhibit that a page names, such as "see sun2018/parameters", exists."""
     papers = "|".join(sorted({name.partition("/")[0] for name in EXHIBITS}))
-    texts = [committed(name, ".md").read_text("utf-8") for name in COMMITTED]
+    texts = [committed(name, ".md").read_text("utf-8") for name in EXHIBITS]
     named = {found for text in texts for found in re.findall(rf"(?<![\w/])(?:{papers})/\w+(?!/)", text)}
 
     assert set() == named - set(EXHIBITS)
