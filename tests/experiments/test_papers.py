@@ -46,7 +46,7 @@ def test_quick_run_holds(name: str, tmp_path: Path):
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_committed_results_hold(name: str):
-    """A committed table has the columns and the full grid; its verdict holds and is on the page; the files are small."""
+    """A committed table has the columns and the full grid; its verdict holds and is on the page; files are small."""
     exhibit, rows = load_exhibit(name), read_rows(committed(name, ".csv"))
     verdict, page = exhibit.verdict(rows), committed(name, ".md").read_text("utf-8")
 
