@@ -79,7 +79,7 @@ SWEPT = (FLOORPLAN, "weather_temperature")
 
 def configurations(size: Size) -> list[Configuration]:
     """Return one step per crowd, then one per other setting and swept crowd."""
-    repeats, judged = {"quick": (1, 40), "default": (3, 60), "full": (10, 5000)}[size]
+    repeats, judged = {"quick": (1, 40), "default": (3, 60), "full": (10, 1000)}[size]
     common: Configuration = {"repeats": repeats, "judged": judged, "records": RECORDS, "seed": 1}
     crowds = (FLOORPLAN,) if size == "quick" else tuple(STANDS_FOR)
     steps: list[Configuration] = [{"crowd": name, "setting": MAIN} | common for name in crowds]

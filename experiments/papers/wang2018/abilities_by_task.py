@@ -43,7 +43,7 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
     "full": (0.5, 1.0, 2.0, 3.0, 5.0),
 }
 REPEATS: dict[Size, int] = {"quick": 4, "default": 10, "full": 10}
-LARGEST_FIT = 200_000
+LARGEST_FIT = 1_000_000
 """Cells from which the default inference is not run."""
 
 
