@@ -137,8 +137,8 @@ VERDICTS: tuple[Verdict, ...] = (
         "not shown",
         "It compares claimed epsilons. If the smallest flip probability is at least that of one-layer, two-layer is"
         " one-layer followed by more flipping, so no inference from it can do better. Measured at an equal exact"
-        " epsilon, one-layer is better per answer; per worker two-layer is better if one-layer shares it among all "
-        "answers.",
+        " epsilon, one-layer is better per answer; per worker two-layer is better at larger claims if one-layer shares "
+        "it among all answers.",
         "flip 0.1, then flip 0.25 = flip 0.3",
     ),
     Verdict(
@@ -167,7 +167,7 @@ VERDICTS: tuple[Verdict, ...] = (
         "Wang Theorem 2: error of private Dawid-Skene",
         "not shown",
         "From equation 30 to 31 the proof also needs 4 ln(1/lambda) sqrt(n ln m) <= n v / 4. Range (16) is empty "
-        "for every realistic crowd, and majority vote does not meet the start (15).",
+        "for every realistic crowd, and majority vote does not always meet the start (15).",
         "m >= 5.66e+06, n >= 3.80e+05 at epsilon 1, best case",
     ),
     Verdict(

@@ -72,6 +72,17 @@ ALTERED = {
     "sun2018/figure2": ("exact_epsilon", lambda row: row["mechanism"] == "crowdveil", 1.1),
     "sun2018/figure5": ("exact_epsilon", lambda row: row["mechanism"] == "2-Layer", 0.4),
     "huai2019/table2": ("error", lambda row: row["mechanism"] == "pooled-shape, epsilon 1", 0.9),
+    "huai2019/figure1": ("error", lambda row: row["curve"] == "histogram" and row["error"] is not None, 2),
+    "sun2018/participation": ("exact_epsilon", lambda row: row["mechanism"] == "matrix-factorization", 1.1),
+    "sun2018/theorem4": ("exact_epsilon", lambda row: row["neighbours"] == "values 0 and 9", 0.9),
+    "sun2018/theorem5": ("exact_epsilon", lambda row: row["mechanism"] == "crowdveil", 1.1),
+    "li2018/table2": ("exact_epsilon", lambda row: row["equal"] == "exact, answer", 1.1),
+    "li2018/table3": ("exact_epsilon", lambda row: row["equal"] == "exact, answer", 1.1),
+    "li2018/figure3": ("exact_worker_epsilon", lambda row: row["equal"] == "exact, worker", 1.1),
+    "li2018/figure4": ("exact_worker_epsilon", lambda row: row["equal"] == "exact, worker", 1.1),
+    "li2018/section62": ("exact_epsilon", lambda row: row["mechanism"] == "two-layer", 0.9),
+    "wang2018/theorem1": ("exact_epsilon_definition_3", lambda row: row["tasks"] == 9, 0.9),
+    "wang2018/abilities_by_task": ("error_by_group", lambda row: row["groups"] == 10, 100),
 }
 """A number of the verdict's sentence: column, rows, and the factor that makes the sentence false."""
 

@@ -103,11 +103,11 @@ def verdict(rows: list[Row]) -> Verdict:
         holds &= bool(np.abs(np.reshape(parts, (5, -1)).sum(axis=0) - whole).max() < 1e-5)
     error = {row["curve"]: float(row["error"] or 0) for row in rows if row["error"] is not None}
     first = {row["curve"]: float(row["error"] or 0) for row in reversed(rows) if row["error"] is not None} or error
-    holds &= first[KERNEL] < first[PRIVATE]
-    better = "less" if first[PRIVATE] < first[CONSTANT] else "not less"
+    holds &= first[KERNEL] < first[PRIVATE] < first[CONSTANT]
+    holds &= all(row["exact_epsilon"] == EPSILON for row in rows if row["curve"] == PRIVATE)
     sentence = (
         "the five components add up to the density; publishing such a curve protects nothing (exact epsilon infinite), "
-        f"and a private one of five claims, at epsilon {EPSILON:g}, is {better} distant than the constant "
+        f"and a private one of five claims, at epsilon {EPSILON:g}, is less distant than the constant "
         f"(ISE {first[PRIVATE]:.3g} against {first[CONSTANT]:.3g})."
     )
     return Verdict("reproduced", sentence, holds)

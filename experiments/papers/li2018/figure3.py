@@ -6,7 +6,7 @@ from experiments.papers.exhibit import Row, Verdict
 from experiments.papers.li2018.comparison import TRUTH, TWO, claims, value
 from experiments.papers.li2018.crowds import PEER
 from experiments.papers.li2018.table2 import PAPER
-from experiments.papers.li2018.tradeoff import Changes, tradeoff_exhibit
+from experiments.papers.li2018.tradeoff import Changes, costs_no_more, tradeoff_exhibit
 
 from crowdveil.channels.rounding import format_bound
 
@@ -31,7 +31,7 @@ def verdict(rows: list[Row]) -> Verdict:
         f"most {worst:.3f} worse (standard error of a change up to {noise:.3f})."
     )
     holds = found.order_follows_the_unit and found.fewer_wins_below and worst < two[0.0] - fewer[0.0]
-    return Verdict("reproduced in part", sentence, holds)
+    return Verdict("reproduced in part", sentence, holds and costs_no_more(rows))
 
 
 EXHIBIT = tradeoff_exhibit(

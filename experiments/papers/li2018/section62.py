@@ -171,6 +171,9 @@ def verdict(rows: list[Row]) -> Verdict:
     matched = all(
         number("change", *key, EXACT) < number("change", *key, TWO) < number("change", *key, WHOLE) for key in several
     )
+    matched &= all(
+        number("exact_epsilon", *key, EXACT) <= number("exact_epsilon", *key, TWO) * (1 + 1e-4) for key in several
+    )
     tested = [row for row in own.values() if row["mechanism"] in (ONE, EXACT, WHOLE)]
     broken = [row for row in tested if float(row["printed_bound"] or 0) < float(row["error"] or 0)]
     sound = all(float(row["sound_bound"] or 0) >= float(row["error"] or 0) for row in own.values())

@@ -54,6 +54,8 @@ def verdict(rows: list[Row]) -> Verdict:
         f"claim of 0 to 1 is an exact epsilon of an answer of {least} to {most}, where one-layer "
         f"changes the error by at most {max(matched):.3f}, less than two-layer at every claim."
     )
+    costs = [value(main, "exact_epsilon", ONE_PER_ANSWER, TRUTH, claimed) for claimed in claims(main)]
+    worse &= all(cost <= own * (1 + 1e-4) for cost, own in zip(costs, exact, strict=True))
     none = max(gains) < 2 * noise and max(unequal) < 2 * spread
     return Verdict("not reproduced", sentence, none and min(exact) > 1.6 and worse)
 

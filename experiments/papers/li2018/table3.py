@@ -50,6 +50,9 @@ def verdict(rows: list[Row]) -> Verdict:
         f"At claims up to .5 every printed method errs more often than the better constant label ({constant:.3f})."
     )
     holds = two < one and linear < (one - two) / 2 and max(exact) - min(exact) < 0.01 and matched < best and useless
+    costs = [value(rows, "exact_epsilon", ONE_PER_ANSWER, TRUTH, claimed) for claimed in levels]
+    holds &= all(cost <= own * (1 + 1e-4) for cost, own in zip(costs, exact, strict=True))
+    holds &= sum(gaps) / len(gaps) < 0.04
     return Verdict("reproduced in part", sentence, holds)
 
 
@@ -73,8 +76,9 @@ EXHIBIT = Exhibit(
             name="weight function g of truth discovery",
             used="ln(p / (1 - p)), p kept in [.01, .99]: the choice of section 6.2",
             swept="ln(p / (1 - p)), p, -ln(1 - p)",
-            effect="Log-odds, which turn the votes of workers below 1/2, give the printed numbers and most of the "
-            "advantage of two-layer; the other two are more accurate without protection, and gain little.",
+            effect="Log-odds, which turn the votes of workers below 1/2, give the printed numbers and the largest "
+            "advantage of two-layer at every claim (0.059 at .5, against 0.014 and 0.019); the other two are more "
+            "accurate without protection.",
         ),
         OpenParameter(
             name="interval of the hyper-distribution",

@@ -72,6 +72,18 @@ class Changes:
         return better and ordered and 1.0 in wins and 0.0 not in wins and self.two[1.0] < self.two[0.0]
 
 
+def costs_no_more(rows: list[Row]) -> bool:
+    """Return whether one-layer has at most the exact epsilon of two-layer, to the digits of a table, wherever both are
+    said to be equal: of an answer or of a worker."""
+    names = {"exact, answer": "exact_epsilon", "exact, worker": "exact_worker_epsilon"}
+    names["exact, worker, fewer answers"] = "exact_worker_epsilon"
+    return all(
+        float(row[name] or 0) <= value(rows, name, TWO, TRUTH, float(row["claimed_epsilon"] or 0)) * (1 + 1e-4)
+        for row in rows
+        if (name := names.get(str(row["equal"])))
+    )
+
+
 def tradeoff_exhibit(
     *,
     name: str,

@@ -66,7 +66,7 @@ def verdict(rows: list[Row]) -> Verdict:
     spread = [float(row["change"]) for row in factorizations]
     trivial = all(row["constant"] < row["error"] for row in factorizations)
     sentence = (
-        f"the MAE change of MF lies between {min(spread):.2f} and {max(spread):.3g}, as rank and ridge are chosen; "
+        f"the MAE change of MF lies between {min(spread):.2f} and {max(spread):.3g} over epsilons and settings; "
         f"whatever they are, the constant 0 has a smaller error, and the correlation with the truth is at most "
         f"{correlation:.2f}."
     )

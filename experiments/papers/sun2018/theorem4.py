@@ -110,17 +110,18 @@ def verdict(rows: list[Row]) -> Verdict:
     hidden = [row for row in rows if row["neighbours"] == "NULL and value 0"]
     values = [row for row in rows if row["neighbours"] == "values 0 and 9"]
     corrected = all(row["exact_epsilon"] <= row["claimed_epsilon"] for row in rows if row["neighbours"] == ANY)
+    unbounded = all(math.isinf(row["exact_epsilon"]) for row in hidden)
     close = all(abs(row["measured_delta"] - row["exact_delta"]) < 5 * row["standard_error"] for row in hidden)
     (example,) = (row for row in hidden if row["claimed_epsilon"] == 1)
     refuted = example["measured_delta"] > 5 * example["standard_error"]
-    within = all(row["exact_epsilon"] <= row["claimed_epsilon"] for row in values)
+    within = all(abs(row["exact_epsilon"] / row["claimed_epsilon"] - 0.9) < 1e-3 for row in values)
     unseen = all(row["measured_delta"] < 5 * row["standard_error"] for row in values)
     sentence = (
         "between two values the exact epsilon is 0.9 of the claim, but between NULL and a value it is infinite: in one "
         f"dimension with two tasks the smallest delta at claimed epsilon 1 is {example['exact_delta']:.3f} (measured "
         f"{example['measured_delta']:.3f}); the corrected mechanism keeps its claim."
     )
-    return Verdict("not reproduced", sentence, close and refuted and within and unseen and corrected)
+    return Verdict("not reproduced", sentence, close and refuted and unbounded and within and unseen and corrected)
 
 
 EXHIBIT = Exhibit(

@@ -120,7 +120,7 @@ def verdict(rows: list[Row]) -> Verdict:
     (ours,) = (row for row in rows if row["mechanism"] == OURS and row["claimed_epsilon"] == 1)
     above = all(row["error"] > row["bound"] and row["error"] >= row["floor"] for row in published)
     gaussian = example[0]
-    best = ours["error"] < min(ours["constant"], *(row["error"] for row in example))
+    best = ours["error"] < min(ours["constant"], *(row["error"] for row in example)) and ours["exact_epsilon"] < 1.001
     errors = " and ".join(f"{row['error']:.2f} ({row['case']})" for row in example)
     sentence = (
         f"at epsilon 1 the bound is {gaussian['bound']:.2f}, the measured errors are {errors}, and with a Gaussian V "
@@ -142,7 +142,13 @@ EXHIBIT = Exhibit(
     verdict=verdict,
     open_parameters=(
         OpenParameter("distribution of V", "Gaussian", "Gaussian, uniform", "both exceed the bound"),
-        OpenParameter("number of workers", "100", "60 to 500", "little: the row space limits the error"),
+        OpenParameter(
+            "number of workers",
+            "500",
+            "100 and 500 (sizes default and full)",
+            "at epsilon 1 the error is 4.72 and 4.30 (Gaussian V), 5.11 and 2.94 (uniform V); the floor stays",
+        ),
+        OpenParameter("ridge", "1e-06, nearly none", "see sun2018/parameters", "none on bound and floor"),
         OpenParameter("truths", "uniform on 0 to 9", "none", "half 0, half 9 with unit profiles gives a floor of 4.5"),
     ),
     notes=NOTES,

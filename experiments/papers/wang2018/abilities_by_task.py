@@ -143,12 +143,17 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     gained = all(numbers(row, "error") < numbers(row, "vote_exact") / 2 for row in same)
     known = all(numbers(row, "known_abilities") <= numbers(row, "known_abilities_bound") for row in rows)
+    grouped = all(
+        numbers(row, "error_by_group") <= numbers(row, "error") + 3 * numbers(row, "standard_error")
+        for row in rows
+        if numbers(row, "tasks") >= 100 * numbers(row, "groups")
+    )
     sentence = (
         f"Algorithm 1 makes less than half the errors of the vote if the {EXPERTS} experts of {WORKERS} workers are "
         "the same on all tasks, and not fewer than the vote if every task has other experts, where the vote is "
         "optimal; with known groups it works within each group as long as the group has enough tasks."
     )
-    return Verdict("reproduced in part", sentence, lost and gained and known)
+    return Verdict("reproduced in part", sentence, lost and gained and known and grouped)
 
 
 EXHIBIT = Exhibit(
@@ -163,11 +168,12 @@ EXHIBIT = Exhibit(
     verdict=verdict,
     open_parameters=(
         OpenParameter("groups", "1 (the paper's model)", "2 to one per task",
-                      "The more groups, the closer Algorithm 1 on all tasks is to the vote."),
+                      "The more groups, the less is left of the advantage over the vote; with many it errs more than "
+                      "the vote at epsilon 0.5 (0.33 against 0.31)."),
         OpenParameter("T, lambda, start", f"{ITERATIONS}, 1 / (e^epsilon + 1), the vote", "see theorem2",
                       "See theorem2."),
     ),
     notes=("Epsilon in nats, of one answer, participation public. `error_by_group` knows the groups and runs "
            "Algorithm 1 on each; `unprotected` is Algorithm 1 on the answers of all tasks; `default_inference` is the "
-           "default of `crowdveil infer`, up to 200,000 reports; `known_abilities_bound` is proved.",),
+           "default of `crowdveil infer`; `known_abilities_bound` is proved.",),
 )  # fmt: skip

@@ -68,7 +68,12 @@ def verdict(rows: list[Row]) -> Verdict:
     rounding = 1 + 1e-9
     one = all(numbers(row, "exact_epsilon") <= numbers(row, "claimed_epsilon") * rounding for row in rows)
     several = [row for row in rows if numbers(row, "tasks") > 1]
-    printed = all(numbers(row, "exact_epsilon_definition_3") > 1.9 * numbers(row, "claimed_epsilon") for row in several)
+
+    def total(row: Row) -> float:
+        return numbers(row, "tasks") * numbers(row, "claimed_epsilon")
+
+    one &= all(numbers(row, "exact_epsilon") > 0.999 * numbers(row, "claimed_epsilon") for row in rows)
+    printed = all(numbers(row, "exact_epsilon_definition_3") > 0.999 * total(row) for row in several)
     sentence = (
         "two workers who differ in one answer are told apart with epsilon as claimed; Definition 3 as printed asks "
         "only that some coordinate differs, which is any two workers, and there m tasks lose m epsilon; a missing "
