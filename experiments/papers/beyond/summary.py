@@ -241,7 +241,7 @@ PANELS = {
 """Panels of the picture; with constant and unprotected each has six lines at most. The table has all rows."""
 NEVER = 12.0
 """Place of infinite epsilons on the axis."""
-TICKS = (0.5, 1, 2, 3, 5, 8)
+TICKS = (0.25, 0.5, 1, 2, 3, 5, 8)
 
 
 def draw(rows: list[Row]) -> Figure:
@@ -273,7 +273,7 @@ def _place(row: Row) -> float:
 def _finish(axes: Axes, panel: Panel, ends: list[tuple[float, str, str]]) -> None:
     """Set the axes, and write every name to the right, apart from its neighbours."""
     axes.set_facecolor("none")
-    axes.set(xscale="log", yscale="log", xlim=(0.45, 14))
+    axes.set(xscale="log", yscale="log", xlim=(0.22, 14))
     axes.set_xticks([*TICKS, NEVER], [*(f"{tick:g}" for tick in TICKS), "∞"])
     axes.minorticks_off()
     low, high = axes.get_ylim()
