@@ -210,7 +210,7 @@ EXHIBIT = Exhibit(
     ),
     notes=(
         "Epsilon in nats, of one answer, participation public. `vote`, `known_abilities` (the vote of the experts "
-        "alone) and `distance_36` are exact; `error` is Algorithm 1, up to 1e7 reports. The left inequality holds "
+        "alone) and `distance_36` are exact; `error` is Algorithm 1, up to 1e8 reports. The left inequality holds "
         "for every epsilon above 0 and large n: n^delta experts shift the vote by tanh(epsilon / 2) n^(delta - 1/2) "
         "standard deviations, which tends to 0, so its error tends to 1/2 while the bound tends to 0.",
         "`unprotected` is Algorithm 1 on the answers themselves and `vote_unprotected` the exact error of the vote on "
