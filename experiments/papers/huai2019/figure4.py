@@ -84,7 +84,7 @@ def draw(rows: list[Row]) -> Figure:
                     if (row["crowd"], row["mechanism"]) == (name, mechanism)
                 ]
                 shown = "PrisCrowd, no guarantee" if mechanism == PAPER else f"{mechanism}, epsilon {EPSILON:g}"
-                axes.plot(*zip(*points, strict=True), color=color, label=shown, marker="o", ms=3)
+                axes.plot(*zip(*points, strict=True), color=color, label=shown)
             axes.set_yscale("log")
             axes.set_title(f"{name}: {measure_name.upper()}", fontsize=9)
     for axes in grid[-1]:
