@@ -60,8 +60,8 @@ class Count(click.types.IntParamType):
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
 PATH = GivenPath(path_type=pathlib.Path)
-FOLDER = GivenPath(exists=True, file_okay=False, path_type=pathlib.Path)
-"""Existing folder."""
+FOLDER = GivenPath(file_okay=False, path_type=pathlib.Path)
+"""Folder; a file is refused, and the library says what a missing folder should hold."""
 
 
 class CampaignPath(GivenPath):
