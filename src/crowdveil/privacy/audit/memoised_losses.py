@@ -1,7 +1,8 @@
 """Exact losses of memoised reports, for ever and in one report, each with its claim.
 
-All reports of a permanent answer together lose at most the worst ratio of its table, and no less in the limit; one
-report loses that of the product of both tables. Proof: docs/explanation/mechanisms/memoised.md.
+All reports of a permanent answer together lose at most the worst ratio of its table, and come near it with their number
+if reports tell permanent answers apart. One report loses that of the product of both tables. Proof:
+docs/explanation/mechanisms/memoised.md.
 """
 
 from collections.abc import Sequence
