@@ -26,12 +26,13 @@ PROOFS = [
         "campaign-guarantees.md",
         "composition.md",
         "shuffling.md",
+        "estimators/private-dawid-skene.md",
     )
 ]
 """Pages of proofs, besides those of mechanisms."""
 ENUMERATION = re.compile(r"\b(?:product|permutations|combinations\w*)\(")
 """Call that enumerates the cases of an instance."""
-REFUTATIONS = {"matrix-factorization-published", "paper-reproduction"}
+REFUTATIONS = {"matrix-factorization-published", "paper-reproduction", "private-dawid-skene"}
 """Proofs by one counterexample, which the example computes exactly."""
 MAX_WORDS = 36_000
 """Words of all documents that people write, outside the proofs."""

@@ -4,8 +4,10 @@ import json
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from click.testing import CliRunner
+from nbclient import NotebookClient
 
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
@@ -72,3 +74,19 @@ def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
 
     assert NO_PICTURES in data["warnings"]
     assert not Path("made/curator").exists()
+
+
+def test_every_figure_of_a_notebook_is_shown() -> None:
+    """In a kernel whose first figure is one of ours, our second one and one of the user are shown, too."""
+    plot = "estimate.plot()"
+    cells = [
+        "import crowdveil, pandas\n"
+        "answers = pandas.DataFrame({'task': [*'aabb'], 'worker': [*'uvuv'], 'label': [*'xxxy']})\n"
+        f"estimate = crowdveil.MajorityVote().fit(crowdveil.Reports.from_frame(answers))\n{plot}",
+        plot,
+        "import matplotlib.pyplot as plt\nplt.plot([0, 1])",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+
+    assert [sum("image/png" in out.get("data", {}) for out in cell.outputs) for cell in notebook.cells] == [1, 1, 1]

@@ -44,4 +44,4 @@ def test_mechanisms_are_found_by_their_settings() -> None:
     assert ("two-layer", "sun-two-layer") == mechanisms_with("low")
     assert () == mechanisms_with("nothing")
     assert ("quantized-response", "designed") == DESIGNED_MECHANISMS
-    assert ("dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian") == PLAN_METHODS
+    assert ("dawid-skene", "hierarchical-dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian") == PLAN_METHODS

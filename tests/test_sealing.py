@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +132,12 @@ def test_a_key_is_read_from_its_file() -> None:
 
 
 def test_a_public_key_off_the_curve_is_refused() -> None:
-    """A document may name any 65 bytes; the device refuses to seal to what is no point."""
+    """A campaign whose key is no point is refused when it is read, and sealing refuses such a key, too."""
     relay = relay_of_key(new_key(), "report")
-    campaign = build_campaign(content={"relay": type(relay)(relay.operator, "04" + "11" * 64, 2, "report")}).campaign
+    campaign = build_campaign(content={"relay": relay}).campaign
+    off = replace(relay, public_key="04" + "11" * 64)
 
+    with pytest.raises(CampaignError, match=r"no point of P-256"):
+        build_campaign(content={"relay": off})
     with pytest.raises(CampaignError, match="no point of the curve"):
-        seal_body(campaign, bytes(4))
+        seal_body(replace(campaign, relay=off), bytes(4))

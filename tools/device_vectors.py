@@ -22,6 +22,23 @@ from crowdveil.mechanisms import Laplace, QuantizedResponse, RandomizedResponse
 VECTORS = Path(__file__).parent.parent / "tests" / "vectors"
 WORD_BYTES = 6
 Vector = dict[str, Any]
+GENERATOR = (
+    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
+    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
+)
+"""A point of P-256."""
+UNREDUCED = (
+    "04ffffffff00000001000000000000000000000000ffffffffffffffffffffffff"
+    "66485c780e2f83d72433bd5d84a06bb6541c2af31dae871728bf856a174f93f4"
+)
+"""The point with x = 0, written as the prime."""
+RELAY: Vector = {
+    "operator": "Library",
+    "public_key": GENERATOR,
+    "least_batch": 2,
+    "suite": "hpke-p256-sha256-aes128gcm",
+    "unit": "cell",
+}
 
 
 def canonical(value: object) -> str:
@@ -158,7 +175,7 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
         "purge_after_days": None,
         "tasks": [
             {"id": "ä", "text": "Ist das ein Bär?", "picture": picture},
-            {"id": "b", "text": "\u007f", "picture": None},
+            {"id": "b", "text": "Und\n\ndas? \u05d0\u05dc", "picture": None},
         ],
     }
     groups = {"choice": [[0, 1], [1, 0]], "task_group": [0, 1, 1], "slot_group": [0, 1, 1]}
@@ -176,7 +193,28 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
             campaign([named["fewer symbols than labels"]], [[slot % 7, slot % 5 + 7] for slot in range(130)]),
             117,
         ),
+        "a relay": (campaign([small], [[0, 1]] * 130, relay=RELAY), 117),
     }
+
+
+def same_prefix() -> list[Vector]:
+    """Return two campaigns whose names have the same first 8 characters, 48 bits.
+
+    The salts come from a birthday search: 2^25 salts for each campaign, 100 seconds on one core.
+    """
+    named = channels()
+    salts = {
+        "two labels and NULL": "0000000000000000000000000197b2d3",
+        "almost the answer": "00000000000000000000000000cba52e",
+    }
+    days: Vector = {"opens": "2020-01-01", "closes": "2099-12-31", "url": None}
+    vectors = []
+    for name, salt in salts.items():
+        fields, parts = campaign([named[name]], [[0, 1], [0, 1]], **days, salt=salt)
+        digest = hashlib.sha256(canonical(fields).encode()).digest()
+        part = canonical(parts[0])
+        vectors.append({"name": name, "campaign": canonical(fields), "campaign_name": base64url(digest), "part": part})
+    return vectors
 
 
 def body_vector(name: str, made: tuple[Vector, list[Vector]], slot: int) -> Vector:
@@ -226,6 +264,7 @@ def refused_campaigns() -> list[Vector]:
     """Return campaigns that every reader refuses, each with the defects that it may name."""
     small = channels()["two labels and NULL"]
     assignment = [[0, 1], [1, 2]]
+    both = [[0, 1], [0, 1]]
     base, _ = campaign([small], assignment)
     text = canonical(base)
     spelled = {
@@ -246,10 +285,98 @@ def refused_campaigns() -> list[Vector]:
     }
     canon = {"not canonical", "not json", "number"}
     vectors = [{"name": name, "campaign": changed, "defects": sorted(canon)} for name, changed in spelled.items()]
-    return vectors + [
-        {"name": name, "campaign": canonical({**base, **changed}), "defects": sorted(defects)}
-        for name, (changed, defects) in changed_fields(base).items()
-    ]
+    return (
+        vectors
+        + [
+            {"name": name, "campaign": canonical({**base, **changed}), "defects": sorted(defects)}
+            for name, (changed, defects) in {**changed_fields(base), **changed_channels(base)}.items()
+        ]
+        + [
+            {"name": f"a relay: {name}", "campaign": canonical(made[0]), "defects": ["misused relay", "relay"]}
+            for name, made in {
+                "one worker is asked more than the others": campaign([small], [[0, 1, 2], [0], [0]], relay=RELAY),
+                "a worker is asked all tasks but the first": campaign([small], [[0, 1, 2], [1, 2]], relay=RELAY),
+                "workers of another part are asked less": campaign([small], [[0, 1]] * 100 + [[0]] * 30, relay=RELAY),
+                "a part too few is whole": campaign([small], [[0, 1]] * 99 + [[1]], relay=RELAY),
+                "a key that is no point": campaign([small], both, relay={**RELAY, "public_key": "04" + "ab" * 64}),
+                "a key whose x is not reduced": campaign([small], both, relay={**RELAY, "public_key": UNREDUCED}),
+            }.items()
+        ]
+    )
+
+
+def changed_channels(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
+    """Return campaigns with other alphabets, claims and labels than a device shows, as `changed_fields`."""
+    sealed = base["certificates"][0]
+    groups = {"choice": [[0], [1]], "task_group": [0, 0, 0], "slot_group": [0, 1]}
+    scale = RandomizedResponse(alphabet=Scale(1, 2), epsilon=0.7).channel().certificate()
+    listed = resealed(scale, {"alphabet": {"kind": "categories", "names": ["1", "2"], "ordered": True}})
+    ordered = resealed(sealed, {"alphabet": {**sealed["alphabet"], "ordered": True}})
+    return {
+        "a second certificate over ordered labels": ({"certificates": [sealed, ordered], "groups": groups}, {"labels"}),
+        "a scale and a list of its numbers": (
+            {"certificates": [scale, listed], "groups": groups, "labels": ["1", "2"]},
+            {"labels"},
+        ),
+        **{
+            f"a scale {name}": (
+                {"certificates": [made.certificate()], "labels": list(made.alphabet.names)},
+                {"alphabet", "labels"},
+            )
+            for name, made in {
+                "with a point near 0": scaled(Scale(-0.0003, 0.0002, 0.00025)),
+                "with 17 digits": scaled(Scale(0.1, 1.2111111011111104, 0.1234567890123456)),
+            }.items()
+        },
+        "a report symbol of 201 characters": (symbols(sealed, "x" * 201), {"labels"}),
+        "a label of 201 characters": (relabelled(sealed, "x" * 201), {"labels"}),
+        "a report symbol that reads like no answer": (symbols(sealed, "No answer"), {"labels"}),
+        "a claim of 2^53": ({"certificates": [resealed(sealed, {"ratio": [2**53, 1]})]}, {"number", "ratio"}),
+        **{
+            f"a label that reads like no answer: {label}": (relabelled(sealed, label), {"labels"})
+            for label in ("No answer", "keine Antwort", "NO\u00a0ANSWER!", "\uff2e\uff4f answer", "(Keine  Antwort)")
+        },
+        **{
+            f"a label of {name}": (relabelled(sealed, label), {"text"})
+            for name, label in {
+                "a null notehead": "\U0001d159",
+                "an object replacement": "\ufffc",
+                "a Khitan filler": "\U00016fe4",
+                "an accent alone": "\u0301",
+                "an unassigned sign": "\ufdd0",
+                "no character": "no\uffff",
+            }.items()
+        },
+        **{
+            f"two tasks whose ids look alike but for {name}": (
+                {"tasks": [{**task, "id": text} for task, text in zip(base["tasks"], (*ids, "c"), strict=True)]},
+                {"task", "text"},
+            )
+            for name, ids in {
+                "a tab": ("a b", "a\tb"),
+                "a sign inside a letter": ("\u00e9", "e\u200b\u0301"),
+                "a byte order mark": ("ab", "a\ufeffb"),
+                "an empty sign": ("a b", "a \u200b\u2800b"),
+            }.items()
+        },
+    }
+
+
+def scaled(scale: Scale) -> Channel:
+    """Return a channel over a scale."""
+    return RandomizedResponse(alphabet=scale, epsilon=0.7, participation="protected").channel()
+
+
+def symbols(sealed: Vector, name: str) -> Vector:
+    """Return the changes of a campaign whose first report symbol has another name."""
+    return {"certificates": [resealed(sealed, {"outputs": [name, *sealed["outputs"][1:]]})]}
+
+
+def relabelled(sealed: Vector, label: str) -> Vector:
+    """Return the changes of a campaign whose first label is another one."""
+    labels = [label, *sealed["alphabet"]["names"][1:]]
+    changed = {"alphabet": {**sealed["alphabet"], "names": labels}, "outputs": [*labels, *sealed["outputs"][2:]]}
+    return {"labels": labels, "certificates": [resealed(sealed, changed)]}
 
 
 def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
@@ -261,6 +388,7 @@ def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
     groups = {"choice": [[0], [1]], "task_group": [0, 0, 0], "slot_group": [0, 1]}
     task = base["tasks"][0]
     svg = {"sha256": "ab" * 32, "type": "image/svg+xml", "bytes": 9, "alt": "x"}
+    relayed = {"tasks": base["tasks"][:2]}  # every worker is asked both
     return {
         "another format": ({"format": "crowdveil-campaign/2"}, {"format"}),
         "a field too many": ({"note": "x"}, {"format"}),
@@ -268,6 +396,31 @@ def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
         "a title that is too long": ({"title": "x" * 201}, {"text"}),
         "a title that is a number": ({"title": 5}, {"text"}),
         "a consent that is too long": ({"consent": "x" * 20_001}, {"text"}),
+        "a title of two lines": ({"title": "Wards\nepsilon 0.001"}, {"text"}),
+        "a title that changes direction": ({"title": "Wards \u202e100.0 nolispe"}, {"text"}),
+        "a title with white space around it": ({"title": " Wards"}, {"text"}),
+        "a question that changes direction": ({"question": "How often\u2067?"}, {"text"}),
+        "a question without a visible character": ({"question": "\n"}, {"text"}),
+        "a consent that moves the cursor": ({"consent": "Fine.\u001b[2J"}, {"text"}),
+        "a consent with another line end": ({"consent": "Fine.\r\nReally."}, {"text"}),
+        "a consent of two paragraphs by a separator": ({"consent": "Fine.\u2029Really."}, {"text"}),
+        "a task whose id has two lines": ({"tasks": [{**task, "id": "t\n0"}, *base["tasks"][1:]]}, {"task", "text"}),
+        "a task whose text is invisible": (
+            {"tasks": [{**task, "text": "\u2800"}, *base["tasks"][1:]]},
+            {"task", "text"},
+        ),
+        "a picture whose text changes direction": (
+            {"tasks": [{**task, "picture": {**svg, "type": "image/png", "alt": "a\u202eb"}}, *base["tasks"][1:]]},
+            {"picture", "text"},
+        ),
+        "a relay whose operator has two lines": (
+            {**relayed, "relay": {**RELAY, "operator": "Library\nPrivacy loss: epsilon 0.001."}},
+            {"relay", "text"},
+        ),
+        "a relay whose operator changes direction": (
+            {**relayed, "relay": {**RELAY, "operator": "Library\u202e"}},
+            {"relay", "text"},
+        ),
         "a text in another normal form": ({"title": "a\u0308"}, {"text"}),
         "half a surrogate pair": ({"title": "\ud83d"}, {"text", "not canonical"}),
         "a service without TLS": ({"url": "http://grades.example.org"}, {"url"}),
@@ -291,8 +444,12 @@ def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
         "a task without a text": ({"tasks": [{"id": "t0", "picture": None}, *base["tasks"][1:]]}, {"task"}),
         "two tasks with one id": ({"tasks": [task, task, base["tasks"][2]]}, {"task"}),
         "two tasks whose ids look alike": (
-            {"tasks": [task, {**task, "id": task["id"] + "\u200b"}, base["tasks"][2]]},
+            {"tasks": [{**task, "id": "t 0"}, {**task, "id": "t  0"}, base["tasks"][2]]},
             {"task"},
+        ),
+        "two tasks whose ids differ invisibly": (
+            {"tasks": [task, {**task, "id": task["id"] + "\u200b"}, base["tasks"][2]]},
+            {"task", "text"},
         ),
         "a picture that can run scripts": (
             {"tasks": [{**task, "picture": svg}, *base["tasks"][1:]]},
@@ -332,6 +489,8 @@ def forged(sealed: Vector) -> list[tuple[str, Vector, str]]:
         ("another denominator", {"denominator": sealed["denominator"] // 2}, "denominator"),
         ("a report symbol twice", {"outputs": ["no", "no", "NULL"]}, "duplicate symbols"),
         ("a mechanism that promises", {"mechanism": "epsilon=0.01"}, "mechanism"),
+        ("memoised, which is no mechanism any more", {"mechanism": "memoised"}, "mechanism"),
+        ("designed and memoised", {"mechanism": "designed+memoised"}, "mechanism"),
         ("a field too many", {"note": "safe"}, "format"),
         ("a simulation", {"mechanism": "randomized-response, SIMULATION from seed 7: no privacy"}, "no privacy"),
         ("lists from answers", {"mechanism": "randomized-response, LISTS FROM ANSWERS: no privacy"}, "no privacy"),
@@ -401,6 +560,7 @@ if __name__ == "__main__":
         "no answer), random the bytes drawn (6 a cell, little endian), body what is sent, report the report's id.",
         [body_vector(name, made, slot) for name, (made, slot) in campaigns().items()],
     )
+    write("same_prefix.json", "Campaigns whose names have the same first 8 characters.", same_prefix())
     write("refused_campaigns.json", "campaign: text. defects: names a reader may give.", refused_campaigns())
     write(
         "refused_parts.json",

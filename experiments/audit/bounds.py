@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.mechanisms import (
     Designed,
     Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
-    Memoised,
     OneLayer,
     QuantizedResponse,
     RandomizedResponse,
@@ -77,9 +76,6 @@ def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]
     yield "`laplace`", Laplace(alphabet=GRID, epsilon=1.0), 1, None, 1
     yield "`quantized-response`", QuantizedResponse(alphabet=GRID, epsilon=1.0, cuts=(2,)), 1, None, 1
     yield "`designed`", Designed.examples()[0], 1, None, 1
-    repeated = Memoised(alphabet=YES_NO, epsilon=1.0, report_epsilon=0.5)
-    yield "`memoised`, one report", repeated, 1, None, 1
-    yield "`memoised`, 12 reports", repeated, 1, None, 12
     published = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50)
     yield "`two-layer` as published, 50 cells", published, 50, None, 1
     yield "`two-layer`, 10 cells", TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=1.0), 10, None, 1
@@ -193,7 +189,7 @@ def table(rows: Sequence[Row]) -> str:
             (
                 row.name,
                 row.neighbours,
-                f"{row.claimed:.4g}",
+                format_bound(row.claimed, 4),
                 "none" if row.exact == float("inf") else format_bound(row.exact, 4),
                 _rounded_down(row.bound),
                 f"{row.draws:,}",
@@ -212,7 +208,8 @@ def short_table(rows: Sequence[Row], kind: str, *, with_events: bool = False) ->
         [
             (
                 row.name,
-                f"{row.claimed:.4g}" + (f", delta {row.claimed_delta:.2g}" if row.claimed_delta else ""),
+                format_bound(row.claimed, 4)
+                + (f", delta {format_delta(row.claimed_delta)}" if row.claimed_delta else ""),
                 f"delta {_rounded_down(row.delta_bound)}" if row.claimed_delta else _rounded_down(row.bound),
                 f"{row.draws:,}",
                 row.event.replace("|", "/") if with_events else "refuted" if row.refuted else "stands",

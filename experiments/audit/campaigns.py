@@ -153,8 +153,10 @@ def _report(link: str, answers: Answers, home: Path, files: Path | None = None, 
     with Device(link, home, files) as device:
         device.open()
         device.require_open()
-        for cell, task in enumerate(device.tasks):
-            device.answer(cell, answers.get(device.fields["tasks"][task]["id"], ""))
+        given = device.folder / "given.csv"
+        given.write_text("task,label\n" + "".join(f"{task},{label}\n" for task, label in answers.items()), "utf-8")
+        for cell, label in one_file.read_answers(given, device).items():
+            device.answer(cell, label)
         device.sample()
         if out is not None:
             return device.save_report(out)

@@ -4,14 +4,14 @@ Every command is crowdveil's own. Each case has the public lists and the files o
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from experiments.audit import campaigns, relays
+from experiments.audit import campaigns, readers, relays
 from experiments.audit.bounds import Row, row_of
 
 import crowdveil.workflow.synthesis
@@ -19,14 +19,12 @@ from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import run_in_process
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.claims import audit_pairs
-from crowdveil.privacy.audit.command import CommandBox
+from crowdveil.privacy.audit.command import CommandBox, run_process
 
 EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000
 LABELS, NUMBERS, CLAIMS = "task,worker,label\n", "task,worker,value\n", "task,worker,value\n"
 OTHERS = "".join(f"t1,w{number},{40 + number % 9}\n" for number in range(10, 160))
 FILES = {
-    "tasks.csv": "task\nt1\nt2\n",
-    "workers.csv": "worker\nw1\nw2\n",
     "others.csv": "worker\nw3\nw4\n",
     "asked.csv": "task,worker\nt1,w1\nt2,w1\nt1,w2\n",
     "by-worker.csv": "worker,epsilon\nw1,0.5\nw2,0.4\n",
@@ -41,14 +39,26 @@ FILES = {
     "high.csv": NUMBERS + "t1,w1,4\nt2,w1,3\n",
     "outside.csv": NUMBERS + "t1,w1,99.5\nt2,w1,3\n",
     "absent.csv": NUMBERS + "t2,w1,3\n",
+    "all.csv": LABELS + "t1,w1,yes\nt2,w1,yes\nt1,w2,yes\nt2,w2,yes\n",
+    "but-one.csv": LABELS + "t2,w1,yes\nt1,w2,yes\nt2,w2,yes\n",
+    "all-values.csv": NUMBERS + "t1,w1,4\nt2,w1,4\nt1,w2,4\nt2,w2,4\n",
+    "values-but-one.csv": NUMBERS + "t2,w1,4\nt1,w2,4\nt2,w2,4\n",
+    "no-value.csv": NUMBERS,
     "near.csv": CLAIMS + "t1,w9,40\n" + OTHERS,
     "far.csv": CLAIMS + "t1,w9,90\n" + OTHERS,
-}
+    "near.json": '[{"task": "t1", "worker": "w1", "value": 40}]',
+    "far.json": '[{"task": "t1", "worker": "w1", "value": 90}]',
+    "link.sh": 'ln -s "$(wc -c < "$1")" "$2"\n',
+} | readers.LISTS
 LISTS = "--tasks tasks.csv --workers workers.csv"
 SENT = f"crowdveil perturb {{input}} {LISTS} --epsilon 0.5"
 BINARY, SCALE = "--labels no,yes --ordered", "--scale 0:4"
 ANSWERS = (("yes.csv", "no.csv"), ("no.csv", "null.csv"), ("one.csv", "none.csv"), ("backwards.csv", "no.csv"))
 VALUES = (("low.csv", "high.csv"), ("high.csv", "absent.csv"), ("outside.csv", "low.csv"))
+EMPTY_AND_FULL = {
+    BINARY: (("one.csv", "none.csv"), ("all.csv", "but-one.csv")),
+    SCALE: (("absent.csv", "no-value.csv"), ("all-values.csv", "values-but-one.csv")),
+}
 MOVED = (("near.csv", "far.csv"),)
 RELEASE = "crowdveil synthesize {input} --epsilon 0.5 --bounds 0:100 --records 3 --out {out}"
 QUANTIZED = f"{SCALE} --mechanism quantized-response"
@@ -75,10 +85,7 @@ def _perturb(mechanism: str, options: str, pairs: tuple[tuple[str, str], ...]) -
 
 RESPONSE = f"{SENT} {BINARY} --mechanism randomized-response"
 CASES = (
-    *(
-        _perturb(name, BINARY, ANSWERS)
-        for name in ("randomized-response", "memoised", "one-layer", "two-layer", "sun-two-layer")
-    ),
+    *(_perturb(name, BINARY, ANSWERS) for name in ("randomized-response", "one-layer", "two-layer", "sun-two-layer")),
     *(_perturb(name, SCALE, VALUES) for name in ("laplace", "quantized-response", "designed", "matrix-factorization")),
     Case(
         "`assign`, `perturb --budget --assignment`",
@@ -100,19 +107,6 @@ CASES = (
         ),
         ANSWERS[:2],
     ),
-    Case(
-        "two rounds: `next-thresholds`, `join`",
-        (
-            f"{SENT} {QUANTIZED} --out {{out}}/one",
-            "crowdveil infer {out}/one/reports.csv --method gaussian --out {out}/found",
-            "crowdveil next-thresholds {out}/found/truths.csv --certificate {out}/one/certificate.json "
-            "--out {out}/cuts.csv",
-            f"crowdveil perturb second.csv --tasks tasks.csv --workers others.csv --epsilon 0.5 {QUANTIZED} "
-            "--channels {out}/cuts.csv --out {out}/two",
-            "crowdveil join {out}/one/reports.csv {out}/two/reports.csv --out {out}/both",
-        ),
-        VALUES[:2],
-    ),
     *(
         Case(f"`synthesize`, `{method}`", (f"{RELEASE} --method {method} {options}",), MOVED)
         for method, options in (
@@ -121,10 +115,22 @@ CASES = (
             ("huai-corrected", "--k 80 --epsilon0 0.3 --records 1"),
         )
     ),
+    Case(
+        "`synthesize`, JSON", (f"{RELEASE} --method histogram {readers.STATED_VALUES}",), (("near.json", "far.json"),)
+    ),
+    Case(
+        "`synthesize`, participation protected",
+        (f"{RELEASE} --method histogram --participation protected --expected-claims 2 --tasks tasks.csv",),
+        (VALUES[0], *EMPTY_AND_FULL[SCALE]),
+    ),
 )
+MECHANISMS = "`perturb`, every mechanism: no answer, all answers"
+READERS = "`perturb`, every reader: no answer"
 LEAKING = Case("worker list from answers", (f"{RESPONSE.replace(LISTS, '')} --lists-from-answers --out {{out}}",),
     (("one.csv", "none.csv"),))  # fmt: skip
 """Command that claims nothing: its lists show who answered."""
+LINKING = Case("link with the answers in its text", ("sh link.sh {input} {out}",), (("one.csv", "none.csv"),))
+"""Program whose files are all alike, but for the target of a symbolic link."""
 CAMPAIGNS = {
     "`answer`: requests of a device": campaigns.requests,
     "`serve`, `campaign close`, `export`, `report`": campaigns.service,
@@ -134,7 +140,12 @@ RELAYS = {
     "`relay`, whole reports: another order": (relays.reports, relays.FORWARDS, relays.BACKWARDS),
     "`relay`, single cells: other workers": (relays.cells, relays.LINKED, relays.CROSSED),
 }
-ANSWERED: tuple[dict[str, str], dict[str, str]] = {"t0": "yes", "t1": "no"}, {"t1": "no"}
+EVERY = {f"t{task}": "yes" for task in range(campaigns.TASKS)}
+ANSWERED: tuple[tuple[dict[str, str], dict[str, str]], ...] = (
+    ({"t0": "yes", "t1": "no"}, {"t1": "no"}),
+    ({"t1": "no"}, {}),
+    (EVERY, {"t0": "yes", "t1": "yes"}),
+)
 """Answers to a campaign and the same without one."""
 
 
@@ -144,14 +155,60 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
 
     The expected error of `synthesize` is left out: it takes fifty releases of simulated claims, from public numbers.
     """
+    with _folder() as work:
+        box = _box(case.commands, work)
+        with patch.object(crowdveil.workflow.synthesis, "release_errors", lambda *_, **__: None):
+            yield [box.pair(Path(one), Path(two)) for one, two in case.pairs]
+
+
+@contextmanager
+def mechanism_pairs() -> Iterator[list[Pair]]:
+    """Context in a temporary folder with the pairs of no answer and of all answers, of every mechanism."""
+    with _folder() as work:
+        boxes = [
+            (_box(case.commands, work), pairs)
+            for case in CASES
+            for options, pairs in EMPTY_AND_FULL.items()
+            if case.name.startswith("`perturb`, `") and case.commands[0].startswith(f"{SENT} {options} --mechanism")
+        ]
+        yield [box.pair(Path(one), Path(two)) for box, pairs in boxes for one, two in pairs]
+
+
+@contextmanager
+def reader_pairs() -> Iterator[list[Pair]]:
+    """Context in a temporary folder with no answer and with one in every form, and its pairs.
+
+    A test compares the other inputs byte by byte.
+    """
+    options = f"{BINARY} --mechanism randomized-response --epsilon {EPSILON} --out {{out}}"
+    with _folder() as work:
+        pairs = list[Pair]()
+        for number, form in enumerate(readers.FORMS.values()):
+            folder = Path(f"form-{number}")
+            folder.mkdir()
+            files = {name: folder / f"{name}{form.suffix}" for name in readers.INPUTS}
+            for name, path in files.items():
+                form.write(path, readers.INPUTS[name])
+            box = _box((readers.command(form, options),), work)
+            pairs.append(box.pair(files["nobody"], files["one"]))
+        yield pairs
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Context in a temporary folder with the lists and answers; yield the folder of the runs."""
     with TemporaryDirectory(prefix="crowdveil-audit-") as temporary, chdir(temporary):
         for name, text in FILES.items():
             Path(name).write_text(text, "utf-8")
         work = Path(temporary) / "work"
         work.mkdir()
-        box = CommandBox(tuple(tuple(line.split()) for line in case.commands), work, run_in_process(main))
-        with patch.object(crowdveil.workflow.synthesis, "release_errors", lambda *_, **__: None):
-            yield [box.pair(Path(one), Path(two)) for one, two in case.pairs]
+        yield work
+
+
+def _box(commands: Sequence[str], work: Path) -> CommandBox:
+    own = run_in_process(main)
+    lines = tuple(tuple(line.split()) for line in commands)
+    return CommandBox(lines, work, lambda words: (own if words[0] == "crowdveil" else run_process)(words))
 
 
 def every_box() -> Iterator[tuple[str, float, list[Pair]]]:
@@ -159,8 +216,12 @@ def every_box() -> Iterator[tuple[str, float, list[Pair]]]:
     for case in CASES:
         with command_pairs(case) as pairs:
             yield case.name, EPSILON, pairs
+    for name, context in ((MECHANISMS, mechanism_pairs), (READERS, reader_pairs)):
+        with context() as pairs:
+            yield name, EPSILON, pairs
     for title, function in CAMPAIGNS.items():
-        yield title, campaigns.EPSILON, [Pair.of_function(function, *ANSWERED, name="an answer against none")]
+        inputs = [Pair.of_function(function, *pair, name="an answer against none") for pair in ANSWERED]
+        yield title, campaigns.EPSILON, inputs
     for title, (box, one, two) in RELAYS.items():
         yield title, relays.EPSILON, [Pair.of_function(box, one, two)]
 
@@ -172,8 +233,9 @@ def measured() -> Iterator[Row]:
         yield row_of(name, audit_pairs(name, pairs, epsilon=epsilon, draws=draws), draws, exact=epsilon)
 
 
-def measured_leak() -> Row:
-    """Return the audit of the command whose lists show who answered."""
-    with command_pairs(LEAKING) as pairs:
-        result = audit_pairs(LEAKING.name, pairs, epsilon=EPSILON, draws=DRAWS)
-    return row_of(LEAKING.name, result, DRAWS, exact=math.inf)
+def measured_leaks() -> Iterator[Row]:
+    """Yield the audits of the commands that show who answered: by a list, by a link."""
+    for case in (LEAKING, LINKING):
+        with command_pairs(case) as pairs:
+            result = audit_pairs(case.name, pairs, epsilon=EPSILON, draws=DRAWS)
+        yield row_of(case.name, result, DRAWS, exact=math.inf)

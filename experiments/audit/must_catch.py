@@ -176,4 +176,4 @@ def measured() -> Iterator[Row]:
         pair = Pair.of_function(claim.function, claim.first, claim.second)
         result = audit_pairs(claim.title, [pair], epsilon=claim.epsilon, delta=claim.delta, draws=claim.draws)
         yield row_of(f"`{claim.name}`: {claim.title}", result, claim.draws, exact=math.inf)
-    yield commands.measured_leak()
+    yield from commands.measured_leaks()

@@ -15,7 +15,7 @@ Configuration = dict[str, str | int | float | bool | None]
 """Everything that one step depends on, seed included: the key of the cache."""
 Row = dict[str, str | int | float | None]
 """One line of the tidy CSV file."""
-Outcome = Literal["reproduced", "reproduced but trivial", "reproduced in part", "not reproduced", "cannot be run"]
+Outcome = Literal["reproduced", "reproduced but trivial", "reproduced in part", "not reproduced", "cannot be judged"]
 
 
 @dataclass(frozen=True, slots=True)

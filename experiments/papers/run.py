@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -17,6 +17,7 @@ from experiments.papers.page import page_text
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data import datasets
+from crowdveil.data.published_sets import where_to_get
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.plotting import NO_PICTURES, STYLE, file_bytes, has_matplotlib
@@ -69,21 +70,34 @@ def described(exhibit: Exhibit) -> dict[str, Any]:
 
 
 def selected(names: Iterable[str]) -> list[str]:
-    """Return the names of the exhibits that are given by their names or by those of papers, each once.
+    """Return the names of the exhibits that are given by their names or by those of papers ("all": every), each once.
 
     Raises:
         SettingsError: an unknown name.
     """
     found: list[str] = []
     for name in names:
-        mine = [one for one in EXHIBITS if name in (one, one.partition("/")[0])]
+        mine = [one for one in EXHIBITS if name in ("all", one, one.partition("/")[0])]
         if not mine:
-            known = [*EXHIBITS, *{one.partition("/")[0] for one in EXHIBITS}]
+            known = [*EXHIBITS, *{one.partition("/")[0] for one in EXHIBITS}, "all"]
             near = get_close_matches(name, known, n=3, cutoff=0.4)
             hint = f"Did you mean {', '.join(near)}? {LIST_HINT}" if near else LIST_HINT
             raise SettingsError("there must be an exhibit or a paper of this name", value=name, hint=hint)
         found += mine
     return list(dict.fromkeys(found))
+
+
+def skipped(names: Sequence[str], asked: Iterable[str]) -> dict[str, list[str]]:
+    """Return the missing data sets of the exhibits that cannot run; `asked` are the names as given.
+
+    Raises:
+        SettingsError: a data set is missing of an exhibit that is asked for by its own name, or of every exhibit.
+    """
+    found = {name: lacking for name in names if (lacking := _missing(load_exhibit(name)))}
+    refused = [name for name in found if name in set(asked) or len(found) == len(names)]
+    if refused:
+        _require_data(load_exhibit(refused[0]))
+    return found
 
 
 def load_exhibit(name: str) -> Exhibit:
@@ -212,13 +226,18 @@ def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:
     return rows
 
 
+def _missing(exhibit: Exhibit) -> list[str]:
+    """Return the data sets of an exhibit that the data directory does not have."""
+    present = datasets.available()
+    return [name for name in exhibit.data if name not in present]
+
+
 def _require_data(exhibit: Exhibit) -> None:
-    missing = [name for name in exhibit.data if name not in datasets.available()]
-    if missing:
+    if missing := _missing(exhibit):
         raise SettingsError(
             f"{exhibit.name} needs the data sets {', '.join(exhibit.data)}",
             value=str(datasets.data_directory()),
-            hint=f"Missing: {', '.join(missing)}. Set {datasets.VARIABLE} to the folder that has them.",
+            hint=f"Missing: {', '.join(missing)}. {where_to_get(missing)}",
         )
 
 

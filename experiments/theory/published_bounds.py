@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
 
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip
@@ -220,6 +221,38 @@ def smallest_workers(tasks: int, wisdom: float) -> int | None:
 def truth_error_bound(workers: int, wisdom: float) -> float:
     """Share of wrong truths that Wang, Theorem 2 allows private Dawid-Skene (equation 17)."""
     return 2 * math.exp(-workers * wisdom / 2)
+
+
+def refuting_workers(tasks: int, wisdom: float) -> int:
+    """Smallest odd number of workers for which Wang, equation 17 allows no wrong truth at all (derived here)."""
+    workers = math.floor(2 * math.log(2 * tasks) / wisdom) + 1
+    return workers + 1 - workers % 2
+
+
+def failure_probability(workers: int, tasks: int, wisdom: float, *, spammers: int = 0) -> float:
+    """Probability, at least, that Wang's Algorithm 1 errs on some task after one step from the truths (derived here).
+
+    Outside an event of probability 2 n / m^2 the share of right reports of every worker is within sqrt(ln m / m) of its
+    expectation. If their log-odds then satisfy (k - 1) high + 2 spammers spam < (k + 1) low, a task on which most of
+    the k `workers` report wrongly is wrong. 0 if (16) is empty or the log-odds can differ more.
+
+    Args:
+        workers: k, odd, who report right with probability (1 + sqrt(wisdom)) / 2.
+        tasks: m.
+        wisdom: of these workers; that of the crowd is smaller by k / n.
+        spammers: n - k further workers, whose reports are right with probability 1/2.
+    """
+    crowd = workers + spammers
+    admissible = projection_range(tasks, wisdom * workers / crowd)
+    if admissible is None:
+        return 0.0
+    rate, right = math.sqrt(math.log(tasks) / tasks), (1 + math.sqrt(wisdom)) / 2
+    shares = np.clip((right - rate, right + rate, 0.5 + rate), admissible[1], 1 - admissible[1])
+    low, high, spam = np.log(shares / (1 - shares))
+    if (workers - 1) * high + 2 * spammers * spam >= (workers + 1) * low:
+        return 0.0
+    wrong = float(binom.cdf(workers // 2, workers, right))
+    return max(0.0, -math.expm1(tasks * math.log1p(-wrong)) - 2 * crowd / tasks**2)
 
 
 def ability_error_bound(tasks: int, epsilon: float) -> float:

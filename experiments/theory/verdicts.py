@@ -51,7 +51,7 @@ VERDICTS: tuple[Verdict, ...] = (
         "14.1298; error at least 2.5400 > bound 0.5008",
     ),
     Verdict(
-        "Sun slides: the same example with truth 1 gives 14.13",
+        "Sun slides, page 19: the same example with truth 1 gives 14.13",
         "no",
         "The slide changed the truth from 0 to 1 and kept the result; with truth 1 the formula gives less.",
         "13.2298",
@@ -70,11 +70,25 @@ VERDICTS: tuple[Verdict, ...] = (
         "3.545; 4.433 > 3.551",
     ),
     Verdict(
+        'Sun slides, page 22: the same example, "all ground truths are 1", gives 3.551',
+        "no",
+        "The slide prints mu = 0 and, in words, truths 1. The paper has truths 0; with truths 1 the formula gives "
+        "less.",
+        "2.553 (truth 1), 3.545 (truth 0)",
+    ),
+    Verdict(
         "Sun Theorem 4: matrix factorization is epsilon-cell LDP",
         "no",
         "The proof drops u^T v of the one task that only one neighbour answers. It holds between two values with "
         "the same answered, full-rank set of tasks; between NULL and a value the loss is unbounded.",
         "delta 0.0920 at epsilon 1",
+    ),
+    Verdict(
+        "Sun slides, page 24: workers send a differentially private u, and the curator computes u V",
+        "no",
+        "Algorithm 2 sends u V. A V of full rank gives u back, so both protocols lose the same, and Theorem 4 fails "
+        "for both; u has fewer numbers. The slide's V is n x d, so that u V needs its transpose.",
+        "100 numbers instead of 1,000 (the setting of Theorem 5); delta 0.0920 at epsilon 1",
     ),
     Verdict(
         "Sun Theorem 5: error of matrix factorization at most 1.80",
@@ -128,17 +142,18 @@ VERDICTS: tuple[Verdict, ...] = (
     Verdict(
         "Li section 6.2: two-layer changes the error rate less, as a product of flip probabilities",
         "in part",
-        "A smaller change is more likely, as the paper says. The expected change, which the tables report as a mean of "
-        "100 trials, is the same under both mechanisms, (b / 2)^n for n important users.",
+        "A smaller product is more likely, as the paper says, and its expectation is the same under both mechanisms, "
+        "(b / 2)^n for n important users. The product is not the change: with known weights two-layer changes the "
+        "exact error less at equal claim.",
         "smaller with probability 0.597; mean 0.25 = 0.25 (n = 2, b = 1)",
     ),
     Verdict(
         "Li section 6.3: two-layer is more useful at equal privacy",
         "not shown",
         "It compares claimed epsilons. If the smallest flip probability is at least that of one-layer, two-layer is"
-        " one-layer followed by more flipping, so no inference from it can do better. Measured at an equal exact"
-        " epsilon, one-layer is better per answer; per worker two-layer is better at larger claims if one-layer shares "
-        "it among all answers.",
+        " one-layer followed by more flipping, so no inference from it can do better. Truth discovery at an equal exact"
+        " epsilon, on Duchenne and simulated peer grading: one-layer is better per answer at every claim from 0 to 1; "
+        "per worker two-layer is better from a claim of 0.6 up if one-layer shares it among all answers.",
         "flip 0.1, then flip 0.25 = flip 0.3",
     ),
     Verdict(
@@ -149,12 +164,19 @@ VERDICTS: tuple[Verdict, ...] = (
         "bound 6.78e-06 < error 0.0735 (51 workers, p = 0.4)",
     ),
     Verdict(
-        "Li Tables 2 and 3: error rate change of truth discovery at epsilon 0",
+        "Li Tables 2 and 3: two-layer changes the error of truth discovery less at epsilon 0",
         "no",
         "With U(0, 1) and two labels reports have the same distribution under answers and under their complement, with "
-        "one-layer under all answers: without gold or a skewed prior the expected error is 1/2. The printed changes "
-        "leave less.",
-        "expected change 0.23 and 0.26; printed 0.1992 and 0.1793 (two-layer), 0.2212 and 0.2277 (one-layer)",
+        "one-layer under all answers: without gold or a skewed prior the expected error is 1/2 under both. How large "
+        "the change is depends on the error without protection, which the paper prints for no named method.",
+        "expected difference 0; printed 0.0220 and 0.0484",
+    ),
+    Verdict(
+        "Li section 7.2: majority voting performs alike under one-layer and two-layer",
+        "yes",
+        "Exactly, in expectation and at equal claim: the vote decides each task by reports of different workers, which "
+        "are independent and flipped with the mean probability under both.",
+        "error 0.2974 = 0.2974 (3 workers of ability 0.8, flips 0.269 or U(0, 0.538))",
     ),
     Verdict(
         "Wang Theorem 1: epsilon-LADP per answer",
@@ -164,39 +186,56 @@ VERDICTS: tuple[Verdict, ...] = (
         "ratio 2.71828 at epsilon 1",
     ),
     Verdict(
-        "Wang Theorem 2: error of private Dawid-Skene",
-        "not shown",
-        "From equation 30 to 31 the proof also needs 4 ln(1/lambda) sqrt(n ln m) <= n v / 4. Range (16) is empty "
-        "for every realistic crowd, and majority vote does not always meet the start (15).",
-        "m >= 5.66e+06, n >= 3.80e+05 at epsilon 1, best case",
+        "Wang Theorem 2: error of private Dawid-Skene with probability 1 - C' / m",
+        "no",
+        "Perfect workers, epsilon 1, the truths as start: all conditions hold, the bound allows no wrong truth, and "
+        "one occurs with a probability that falls more slowly than 1 / m. True with C' = 4 if also 16 ln(1/lambda) "
+        "sqrt(ln m / n) <= v, which the step from equation 30 to 31 needs.",
+        "C' > 2.0e+05 at m = 1e+08, > 5.4e+08 at m = 1e+12; true for m >= 5.66e+06, n >= 3.80e+05 at best (epsilon 1)",
+    ),
+    Verdict(
+        "Wang Lemmas 1 to 3: the weights are near those of known abilities",
+        "yes",
+        "Lemma 1 holds with C' = 4, Lemma 3 without its conditions on lambda and m. The step from (23) to (24) is "
+        "false; the mean value theorem gives (24) directly.",
+        "the step is exceeded 500 times at lambda 0.001",
+    ),
+    Verdict(
+        "Wang remark: at epsilon 0 the bound of Theorem 2 becomes 1/2",
+        "no",
+        "It is trivial, as the paper says, but with wisdom 0 it is 2.",
+        "2",
     ),
     Verdict(
         "Wang Theorem 3: error of abilities",
         "in part",
         "The constant 6 / epsilon is sound for epsilon <= 1 (the proof has a sign slip), the theorem inherits the "
-        "conditions of Theorem 2.",
+        "conditions of Theorem 2 and the one that it lacks.",
         "4.328 <= 6 at epsilon 1",
     ),
     Verdict(
         "Wang Theorem 4: better than majority vote",
         "not shown",
         "n^delta experts with delta < 1/2 have wisdom about n^(delta - 1), for which the condition missing in "
-        "Theorem 2 fails for all large n.",
-        "needs 1.6e+12 of 1e+06 workers (delta 0.4, epsilon 2)",
+        "Theorem 2 fails for all large n. No probability is stated; with that of Theorem 2 the bound on Algorithm 1 is "
+        "false.",
+        "C' > 1.1e+16 (289 experts of 1e+06 workers, m = 1e+36, epsilon 2); needs 1.6e+12 of 1e+06 workers "
+        "(delta 0.4, epsilon 2)",
     ),
     Verdict(
         "Huai equation 5: combined weights minimise equation 4",
         "no",
-        "The derivative vanishes where weights are proportional to the square root of local times global, not to the "
-        "product.",
+        "The derivative vanishes where weights are proportional to the square root of local times global. The product "
+        "is the minimiser only where all products are equal.",
         "relative entropy 0.3681 > 0.2231 (local 0.9 and 0.1, global 0.5 and 0.5)",
     ),
     Verdict(
         "Huai Theorem 1: distance of synthetic and original density",
         "no",
-        "Read as in the reproduction, 4Ah + A^2 h^2 V + B/(mh) + ABV/m (our copy lost symbols of the formula): the "
-        "left side has the unit 1/length, the first term has none, so it fails in small units. In any reading, records "
-        "that passed the test are not samples of the density.",
+        "No density on [-1, 1] has variance 1, as the theorem asks. With either one alone, read as in the "
+        "reproduction, 4Ah + A^2 h^2 V + B/(mh) + ABV/m (our copy lost symbols of the formula): the left side has the "
+        "unit 1/length, the first term has none, so it fails in small units. In any reading, records that passed the "
+        "test are not samples of the density.",
         "42.36 > 3.002 (one claim, h = 0.001, m = 1e+06)",
     ),
     Verdict(

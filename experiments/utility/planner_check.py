@@ -25,7 +25,6 @@ from crowdveil import (
     Reports,
     Scale,
 )
-from crowdveil.adaptive_rounds import Round
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
@@ -35,7 +34,7 @@ from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
 from crowdveil.planning.population import ABILITY_CONCENTRATION, ordinal_worker_model
 from crowdveil.randomness import Seeded, seeded
-from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb, perturb_in_rounds
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb
 
 RUNS = 5
 ESTIMATORS = {kind.name: kind for kind in (DawidSkene, OrdinalDawidSkene, Gaussian)}
@@ -70,7 +69,6 @@ class Setting:
     learned: bool = False
     ordered: bool = False
     method: str | None = None
-    rounds: int = 1
 
 
 SETTINGS = (
@@ -148,18 +146,6 @@ SETTINGS = (
         rate=0.1,
         ability=0.7,
     ),
-    Setting(
-        scale=Scale(0, 20),
-        sigmas=(2.0, 5.0),
-        mechanism="quantized-response",
-        epsilon=2,
-        tasks=120,
-        workers=400,
-        rate=0.3,
-        mean=11,
-        deviation=4,
-        rounds=4,
-    ),
 )
 
 
@@ -193,7 +179,6 @@ def campaign_of(setting: Setting) -> Campaign:
         workers=setting.workers,
         prior_public=known,
         method=setting.method,
-        rounds=setting.rounds,
     )
 
 
@@ -256,20 +241,9 @@ def ordered_crowd(setting: Setting, labels: Categories, source: Seeded) -> Crowd
 def measure(setting: Setting, campaign: Campaign, mechanism: ChannelMechanism, seed: int) -> tuple[float, float, float]:
     """Return one campaign's error, the error of the best constant on it, and the correlation with the truth."""
     crowd, source = simulate(setting, campaign, seed), seeded(seed + 50_000)
-    if setting.rounds == 1:
-        sent = Round(reports=perturb(crowd.answers, mechanism, source), channel=mechanism.channel())
-    else:
-        sent = perturb_in_rounds(
-            crowd.answers,
-            mechanism.channel(),
-            source,
-            epsilon=setting.epsilon,
-            rounds=setting.rounds,
-            estimator=Gaussian(),
-            prior=campaign.prior,
-        )
+    reports = perturb(crowd.answers, mechanism, source)
     estimator = ESTIMATORS[campaign.estimator.name]()
-    result = score(estimator.fit(sent.reports, channel=sent.channel, prior=campaign.prior), crowd.gold)
+    result = score(estimator.fit(reports, channel=mechanism.channel(), prior=campaign.prior), crowd.gold)
     return result.error, result.baseline, result.correlation
 
 
@@ -311,7 +285,7 @@ def simulated(quick: bool) -> None:
 
 def _more(setting: Setting) -> str:
     """Return the settings that differ from the defaults."""
-    return f", {setting.rounds} rounds" if setting.rounds > 1 else f", {setting.method}" if setting.method else ""
+    return f", {setting.method}" if setting.method else ""
 
 
 def real(quick: bool) -> None:

@@ -1,19 +1,17 @@
 """Error of `gaussian` on the crowd of Sun et al. by channel and epsilon, with the error of known workers.
 
 2000 workers, 200 tasks, truth N(0, 1) clipped to [0, 9], answers rounded and clipped, half of the workers with sigma 1
-and half with sigma 5; participation protected. `rounds` are four, each of a quarter of the workers. Run
+and half with sigma 5; participation protected. Run
 `python experiments/utility/sun_crowd.py [--seeds N] [--channels C] [--sparsity S] [--epsilon E]`.
 """
 
 import argparse
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
-from crowdveil.adaptive_rounds import Round
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -21,12 +19,10 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.estimators.gaussian.discretization import answer_table
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
-from crowdveil.simulate import Crowd, numeric_crowd, perturb_cells, perturb_in_rounds
+from crowdveil.simulate import numeric_crowd, perturb_cells
 
 SCALE, WORKERS, TASKS, SIGMAS = Scale(0, 9), 2000, 200, (1.0, 5.0)
-CHANNELS = ("rule", "rounds", "k-RR", "blocks{1}", "blocks{1,2}", "dealt", "designed")
-ROUNDS = 4
-"""Rounds of a campaign in rounds; a quarter of the workers reports in each."""
+CHANNELS = ("rule", "k-RR", "blocks{1}", "blocks{1,2}", "dealt", "designed")
 TARGETS = {
     0.5: {0.5: 0.17, 1.0: 0.095, 2.0: 0.052, 3.0: 0.042, 5.0: 0.038},
     0.9: {0.5: 0.32, 1.0: 0.27, 2.0: 0.155, 3.0: 0.095, 5.0: 0.062},
@@ -62,11 +58,9 @@ def cut(epsilon: float, *cuts: int) -> Channel:
 
 
 def channel_of(name: str, sparsity: float, epsilon: float) -> Channel | ChannelTable:
-    """Return a channel by name, of `rounds` the first; `dealt` cuts at 1 for half of the workers, else at 1 and 2."""
+    """Return a channel by name; `dealt` cuts at 1 for half of the workers, else at 1 and 2."""
     if name == "rule":
         return channel_of(rule(sparsity, epsilon), sparsity, epsilon)
-    if name == "rounds":
-        return design_channel(objective(1 - sparsity), epsilon, null_apart=True)
     if name == "k-RR":
         return RandomizedResponse(alphabet=SCALE, epsilon=epsilon).channel()
     if name == "dealt":
@@ -87,16 +81,6 @@ def objective(participation_rate: float) -> DesignObjective:
     )
 
 
-def sent(crowd: Crowd, name: str, sparsity: float, epsilon: float, seed: int, estimator: Gaussian) -> Round:
-    """Return all reports and what they went through; `estimator` chooses the cuts between rounds."""
-    channel, source = channel_of(name, sparsity, epsilon), seeded(1000 + seed)
-    if name != "rounds":
-        return Round(reports=perturb_cells(crowd.answers, channel, source), channel=channel)
-    return perturb_in_rounds(
-        crowd.answers, channel, source, epsilon=epsilon, rounds=ROUNDS, estimator=replace(estimator, tolerance=0.01)
-    )
-
-
 def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
     """Return one seed's figures."""
     crowd = numeric_crowd(workers=WORKERS, tasks=TASKS, sparsity=sparsity, scale=SCALE, source=seeded(seed))
@@ -106,13 +90,10 @@ def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
     settings = None if apart else (1 - sparsity,)
     public = Gaussian(prior_mean=0.0, prior_deviation=1.0, participations=settings)
     unaided = Gaussian(participations=settings)
-    known = sent(crowd, name, sparsity, epsilon, seed, public)
-    own = sent(crowd, name, sparsity, epsilon, seed, unaided) if name == "rounds" else known
-    fitted = public.fit(known.reports, channel=known.channel)
-    learned = unaided.fit(own.reports, channel=own.channel).truth
-    # Workers of later rounds stand after those of earlier ones.
-    quality = crowd.quality[known.reports.workers.astype(int) - 1]
-    oracle = public.fit_known(known.reports, sigma=quality, participation=1 - sparsity, channel=known.channel)
+    reports = perturb_cells(crowd.answers, channel, seeded(1000 + seed))
+    fitted = public.fit(reports, channel=channel)
+    learned = unaided.fit(reports, channel=channel).truth
+    oracle = public.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
     workers = fitted.workers
     assert fitted.low is not None
     assert fitted.high is not None
@@ -125,7 +106,7 @@ def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
         *errors,
         correlation=float(np.corrcoef(fitted.truth, truth)[0, 1]) if fitted.truth.std() > 0 else 0.0,
         coverage=float(np.mean((fitted.low <= truth) & (truth <= fitted.high))),
-        sigma_coverage=float(np.mean((workers.sigma_low <= quality) & (quality <= workers.sigma_high))),
+        sigma_coverage=float(np.mean((workers.sigma_low <= crowd.quality) & (crowd.quality <= workers.sigma_high))),
     )
 
 

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from crowdveil.data.assignment import Assignment as Assignment
     from crowdveil.data.reports import Reports as Reports
     from crowdveil.em.estimate import Estimate as Estimate
+    from crowdveil.em.saved_fit import SavedFit as SavedFit
     from crowdveil.errors import CrowdveilError as CrowdveilError
     from crowdveil.estimators import *  # noqa: F403
     from crowdveil.estimators.factorization_mean import FactorizationMean as FactorizationMean
-    from crowdveil.incremental.saved_fit import SavedFit as SavedFit
-    from crowdveil.incremental.stream import Stream as Stream
-    from crowdveil.incremental.warm_start import fit_on as fit_on
     from crowdveil.mechanisms import *  # noqa: F403
 
     __version__: str

@@ -1,5 +1,6 @@
 """Exceptions of crowdveil, each with the rule, the value found and a hint."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -111,6 +112,36 @@ class ReportsError(CrowdveilError, ValueError):
         super().__init__(f"{where}: {rule}.{found}" + (f" {hint}" if hint else ""))
 
 
+def all_at_once(defects: Sequence[ReportsError]) -> ReportsError:
+    """Return the defects of a source, at least one, as one error: the first, with the others in its hint."""
+    first, *others = defects
+    also = (f"Also{str(other).removeprefix(other.source)}" for other in others)
+    return ReportsError(
+        first.rule,
+        source=first.source,
+        rows=first.rows,
+        examples=str(first.value or ""),
+        hint=" ".join([first.hint, *also]).lstrip(),
+    )
+
+
+def results_of(*steps: Callable[[], Any]) -> tuple[Any, ...]:
+    """Return the results of all steps on one source.
+
+    Raises:
+        ReportsError: the defects that any of the steps found, all at once.
+    """
+    results, defects = [], []
+    for step in steps:
+        try:
+            results.append(step())
+        except ReportsError as error:
+            defects.append(error)
+    if defects:
+        raise all_at_once(defects)
+    return tuple(results)
+
+
 class NoMinimiserError(CrowdveilError):
     """The published matrix factorization has no minimiser: fewer answers than dimensions (Sun et al., Algorithm 2).
 
@@ -143,7 +174,13 @@ class MemoryShortageError(CrowdveilError, MemoryError):
         super().__init__(f"{self.rule}, but the operating system reported: {found}. {self.hint}")
 
 
-MEMORY_ERROR_TEXTS = ("can't start new thread", "failed to map segment", "libllvmlite", "cannot allocate memory")
+MEMORY_ERROR_TEXTS = (
+    "can't start new thread",
+    "failed to launch worker thread",
+    "failed to map segment",
+    "libllvmlite",
+    "cannot allocate memory",
+)
 """Parts of messages of other exception classes that mean missing address space."""
 
 

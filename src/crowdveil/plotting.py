@@ -98,8 +98,9 @@ def axes_or_new(ax: Axes | None, width: float = 6.0, height: float = 3.6) -> Axe
         from matplotlib import pyplot
     except ImportError as error:
         raise SettingsError("plots need matplotlib", value="no such package", hint=INSTALL_HINT) from error
+    figure = pyplot.figure(figsize=(width, height), layout="constrained")  # loads the backend, which a context undoes
     with pyplot.rc_context({name: value for name, value in STYLE.items() if name.startswith(("axes", "grid"))}):
-        return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+        return figure.add_subplot()
 
 
 def bar_plot(ax: Axes | None, names: Sequence[str], values: Sequence[float], axis: str) -> Axes:

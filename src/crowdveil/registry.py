@@ -24,7 +24,6 @@ class Capabilities:
         needs_ordered_labels: whether labels without an order are refused.
         uses_prior: whether a public prior over labels is accepted.
         uses_history: whether the earlier quality of workers can be a prior.
-        online: whether it can follow a stream of reports.
         plannable: whether `crowdveil.planning` can predict its error.
     """
 
@@ -38,7 +37,6 @@ class Capabilities:
     needs_ordered_labels: bool = False
     uses_prior: bool = True
     uses_history: bool = False
-    online: bool = False
     plannable: bool = False
 
 
@@ -112,7 +110,6 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_label_blocks=True,
             reads_channel_tables=True,
             uses_history=True,
-            online=True,
             plannable=True,
         ),
     ),
@@ -126,6 +123,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_label_blocks=True,
             reads_channel_tables=True,
             uses_history=True,
+            plannable=True,
         ),
     ),
     EstimatorEntry(
@@ -138,7 +136,6 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_label_blocks=True,
             reads_channel_tables=True,
             uses_history=True,
-            online=True,
             plannable=True,
         ),
     ),
@@ -277,13 +274,11 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(
         "quantized-response", "mechanisms.quantized_response", "QuantizedResponse", ("cuts",), designed=True
     ),
     MechanismEntry("designed", "mechanisms.designed", "Designed", designed=True),
-    MechanismEntry("memoised", "mechanisms.memoised", "Memoised", ("report_epsilon",)),
 )
 """Mechanisms, in the order of help texts."""
 
 ENGINE_ENTRIES: Mapping[str, Entry] = by_name(
     Entry("threads", "em.executor", "Threads"),
-    Entry("processes", "engines.processes", "Processes"),
     Entry("dask", "engines.dask", "Dask"),
 )
 """Engines; the first one is the default."""
@@ -301,13 +296,11 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "Estimate": "em.estimate",
     "Guarantee": "channels.guarantee",
     "Reports": "data.reports",
-    "SavedFit": "incremental.saved_fit",
+    "SavedFit": "em.saved_fit",
     "Scale": "channels.alphabet",
-    "Stream": "incremental.stream",
     "WorkerHistory": "em.history",
     "aggregate": "aggregation",
     "compare": "comparison",
-    "fit_on": "incremental.warm_start",
 } | {
     entry.class_name: entry.module
     for entry in (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.values())

@@ -16,6 +16,11 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 
+PUBLIC_KEY = (
+    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
+    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
+)
+"""A point of P-256, whose private key is 1."""
 LABELS = Categories(("zebrafish", "quokka", "narwhal"))
 """Labels that occur nowhere else, so that a search for them finds leaks."""
 

@@ -84,6 +84,7 @@ def running_stub() -> Iterator[StubService]:
             self.send_response(reply[0])
             self.send_header("Content-Length", str(len(reply[1])))
             self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.send_header("Clear-Site-Data", '"*"')
             self.end_headers()
             self.wfile.write(reply[1])
 

@@ -10,7 +10,7 @@ from crowdveil.campaign.batch import make_batches, parse_batch
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.sealed_body import part_bytes
 from crowdveil.errors import CampaignError
-from tests.campaign.builders import build_campaign
+from tests.campaign.builders import PUBLIC_KEY, build_campaign
 from tests.chi_square import chi_square_p_value
 
 DRAWS = 6_000
@@ -20,7 +20,7 @@ FALSE_ALARM = 1e-6
 
 def relayed(unit: str, *, least_batch: int = 2, slots: int = 6, tasks: int = 2) -> Campaign:
     """Return a campaign with a relay whose key nobody has."""
-    relay = Relay("The library", "04" + "ab" * 64, least_batch, unit)  # type: ignore[arg-type]
+    relay = Relay("The library", PUBLIC_KEY, least_batch, unit)  # type: ignore[arg-type]
     return build_campaign(slots=slots, tasks=tasks, content={"relay": relay}).campaign
 
 

@@ -92,11 +92,13 @@ def test_command_line_answers_and_prints_json(service, tmp_path, answers):
     shown = CliRunner().invoke(
         main, ["answer", service.built.link(0).text, "--answers", str(answers), "--home", str(home)]
     )
-    other = ["answer", service.built.link(1).text, "--answers", str(answers), "--home", str(home), "--json"]
-    printed = CliRunner().invoke(main, other)
+    second = ["answer", service.built.link(1).text, "--answers", str(answers), "--json", "--home"]
+    refused = CliRunner().invoke(main, [*second, str(home)])
+    printed = CliRunner().invoke(main, [*second, str(tmp_path / "other")])
 
     assert "Done on this computer" in shown.stdout
-    assert ("receipted", 8.0) == tuple(json.loads(printed.stdout)[key] for key in ("state", "epsilon_all_campaigns"))
+    assert (1, "answered-before") == (refused.exit_code, json.loads(refused.stdout)["error"]["details"]["defect"])
+    assert ("receipted", 4.0) == tuple(json.loads(printed.stdout)[key] for key in ("state", "epsilon_all_campaigns"))
 
 
 def test_command_line_refuses_in_one_line(service, tmp_path, answers):

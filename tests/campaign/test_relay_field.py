@@ -10,12 +10,14 @@ from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, Groups, Relay
+from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.standalone.device import Refused, check_campaign
 from crowdveil.errors import CampaignError
-from crowdveil.privacy.verification import verify
-from tests.campaign.builders import build_campaign, response
+from crowdveil.privacy.verification import EVERY_TASK, verify
+from crowdveil.service.registration import register
+from tests.campaign.builders import PUBLIC_KEY, build_campaign, response
 
-RELAY = Relay("The library", "04" + "ab" * 64, 2, "report")
+RELAY = Relay("The library", PUBLIC_KEY, 2, "report")
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
 
 
@@ -92,3 +94,42 @@ def test_a_report_has_a_largest_size() -> None:
 
     with pytest.raises(CampaignError, match="900000 bytes"):
         build_campaign(tasks=11_000, slots=2, content=content)
+
+
+def asked(lists: list[list[int]]) -> tuple[bytes, dict[int, bytes]]:
+    """Return a campaign with a relay and these lists, and its parts, as a curator who skips the checks writes them."""
+    built = build_campaign(tasks=max(map(len, lists)), slots=len(lists), assignment=lists)
+    data = {**json.loads(built.campaign.to_bytes()), "relay": {**asdict(RELAY), "least_batch": len(lists)}}
+    return canonical_bytes(data), {number: part.to_bytes() for number, part in enumerate(built.parts)}
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [[[0, 1, 2]] + [[0]] * 999, [[0, 1, 2]] * 100 + [[0]] * 900, [[0, 1, 2], [1, 2]]],
+    ids=["one victim", "only the victim's part is whole", "a slot without the first task"],
+)
+def test_every_reader_refuses_a_worker_who_is_asked_less(lists: list[list[int]], tmp_path: Path) -> None:
+    """A worker asked all tasks among others asked one sends alone on the rest; every reader sees it without the parts.
+
+    Nor can the report of a slot with tasks [1, 2] be sealed as tasks 0 and 1: the campaign is refused before.
+    """
+    data, parts = asked(lists)
+    (tmp_path / "campaign.json").write_bytes(data)
+
+    with pytest.raises(CampaignError, match="the list of every worker"):
+        Campaign.from_bytes(data)
+    with pytest.raises(CampaignError, match="the list of every worker"):
+        register(None, CampaignFolder(tmp_path), relay=True)  # type: ignore[arg-type]
+    with pytest.raises(Refused):
+        check_campaign(data)
+    for given in ({}, parts):
+        assert [EVERY_TASK] == [claim.claim for claim in verify(data, given).claims if not claim.holds]
+
+
+def test_verify_says_without_the_parts_that_every_worker_is_asked_every_task() -> None:
+    """The assignment of a relay is known from the document: each part has the one SHA-256 of full lists."""
+    data, _ = asked([[0, 1, 2]] * 130)
+
+    assert verify(data).holds
+    assert EVERY_TASK in [claim.claim for claim in verify(data).claims]
+    assert data == Campaign.from_bytes(data).to_bytes()

@@ -90,10 +90,10 @@ def run_json(run: Run) -> RunJson:
 
 @pytest.fixture
 def refusal(run: Run) -> Refusal:
-    """Run a command that must fail with exit code 1, one line on stderr and nothing on stdout; return that line."""
+    """Run a command that must fail, with one line on stderr and nothing on stdout; return that line."""
 
-    def fail(*words: object) -> str:
-        result = run(*words, code=1)
+    def fail(*words: object, code: int = 1) -> str:
+        result = run(*words, code=code)
         assert not result.stdout
         assert len(result.stderr.splitlines()) == 1
         assert result.stderr.startswith("Error: ")

@@ -109,7 +109,6 @@ def test_enormous_counts_of_an_account_are_refused(option: str, refusal: Refusal
         ("infer", "labels.csv", "--max-steps", ENORMOUS),
         ("plan", "--tasks", ENORMOUS),
         ("plan", "--workers", ENORMOUS),
-        ("next-thresholds", "x", "--most", ENORMOUS),
         *(
             ("synthesize", "x", f"--{name}", ENORMOUS)
             for name in ("records", "most-claims", "least-claims", "k", "bins")

@@ -190,13 +190,3 @@ def test_account_shuffled_states_the_worker_first(run: Run, run_json: RunJson) -
     assert data["shuffled"]["epsilon_per_answer"] < 2
     assert data["shuffled"]["epsilon_per_worker"] < together(data)
     assert "for all answers of one worker, epsilon" in text
-
-
-def test_repeated_memoised_reports_are_charged_once(run_json: RunJson) -> None:
-    """A year of reports costs a cell at most epsilon; a budget is charged for ever, whatever the rounds."""
-    words = ("account", "--mechanism", "memoised", "--labels", "no,yes", "--tasks", 5)
-    year = run_json(*words, "--epsilon", 2, "--rounds", 365)["accounts"]
-    budget = run_json(*words, "--budget", 10, "--rounds", 365)
-
-    assert [2, 10] == [pytest.approx(row["exact"], abs=1e-3) for row in year if row["rounds"] == 365]
-    assert pytest.approx(2.0) == budget["parameters"]["epsilon"]

@@ -44,7 +44,7 @@ def test_the_crowd_names_the_reports_by_their_digest(form: str, run: Run) -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 def test_reports_of_another_epsilon_are_refused(form: str, run: Run, refusal: Refusal) -> None:
-    """Reports of epsilon 0.5 in a folder of epsilon 8 are refused by infer, encode and join, with the way out."""
+    """Reports of epsilon 0.5 in a folder of epsilon 8 are refused by infer and encode, with the way out."""
     for epsilon, folder in ((0.5, "low"), (8, "high")):
         run(*RESPONSE, "--epsilon", epsilon, "--format", form, "--out", folder)
     for name in os.listdir("low"):
@@ -52,11 +52,11 @@ def test_reports_of_another_epsilon_are_refused(form: str, run: Run, refusal: Re
             shutil.copy(Path("low", name), Path("high", name))
     given = reports_in("high", form)
 
-    for words in (("infer", given, "--out", "a"), ("encode", given, "--out", "b"), ("join", given, "--out", "c")):
+    for words in (("infer", given, "--out", "a"), ("encode", given, "--out", "b")):
         line = refusal(*words)
         assert "must be unchanged since the crowd.json of their folder was written" in line
         assert "--accept-edited" in line
-    assert not any(Path(name).exists() for name in "abc")
+    assert not any(Path(name).exists() for name in "ab")
 
 
 def test_a_simulation_with_a_real_crowd_is_refused(run: Run, refusal: Refusal) -> None:
@@ -97,7 +97,7 @@ def test_a_renamed_or_gzipped_copy_is_the_same(run: Run, run_json: RunJson) -> N
 
 @pytest.mark.parametrize("form", ["csv", "blocks"])
 def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: RunJson) -> None:
-    """With --accept-edited, infer says that the reports were edited, and so does what encode and join write."""
+    """With --accept-edited, infer says that the reports were edited, and so does what encode writes."""
     run(*RESPONSE, "--epsilon", 2, "--format", form, "--out", "sent")
     reports = Reports.open("sent") if form == "blocks" else Reports.from_csv("sent/reports.csv")
     if form == "blocks":
@@ -111,14 +111,13 @@ def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: Ru
         Path("sent/reports.csv").write_text(text.rsplit("\n", 2)[0] + "\n")
     given = reports_in("sent", form)
     accepted = (given, "--accept-edited", "--json", "--out")
-    done = [json.loads(run(verb, *accepted, verb).stdout) for verb in ("infer", "encode", "join")]
-    done += [run_json("infer", "encode", "--out", "x"), run_json("infer", "join/reports.csv", "--out", "y")]
+    done = [json.loads(run(verb, *accepted, verb).stdout) for verb in ("infer", "encode")]
+    done.append(run_json("infer", "encode", "--out", "x"))
 
-    assert [len(reports) - 1] * 5 == [data["reports"] for data in done]
-    assert [True] * 5 == [any(text.startswith("The reports were edited") for text in data["warnings"]) for data in done]
-    for folder in ("encode", "join"):
-        assert crowd_in(folder)["guarantee"].startswith("unknown: the reports were edited after they were sent")
-        assert (True, False) == (crowd_in(folder)["edited"], crowd_in("sent")["edited"])
+    assert [len(reports) - 1] * 3 == [data["reports"] for data in done]
+    assert [True] * 3 == [any(text.startswith("The reports were edited") for text in data["warnings"]) for data in done]
+    assert crowd_in("encode")["guarantee"].startswith("unknown: the reports were edited after they were sent")
+    assert (True, False) == (crowd_in("encode")["edited"], crowd_in("sent")["edited"])
     assert "warning" in run("infer", given, "--accept-edited", "--out", "z").stdout
 
 
@@ -129,30 +128,6 @@ def test_untouched_reports_need_no_leave(run: Run, run_json: RunJson) -> None:
     plain, accepted = (run_json("infer", "sent/reports.csv", *extra) for extra in ((), ("--accept-edited",)))
 
     assert plain | {"replaced": accepted["replaced"]} == accepted
-
-
-def test_cuts_need_the_certificate_of_their_round(run: Run, refusal: Refusal) -> None:
-    """A certificate with the crowd.json of another one is refused by next-thresholds, too."""
-    cuts = (
-        "perturb",
-        "numbers.csv",
-        "--scale",
-        "-2:7",
-        "--mechanism",
-        "quantized-response",
-        "--epsilon",
-        3,
-        "--seed",
-        1,
-    )
-    run(*cuts, "--cuts", 1, "--out", "round1")
-    run(*cuts, "--cuts", 2, "--out", "other")
-    run("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")
-    shutil.copy("other/certificate.json", "round1/certificate.json")
-    words = ("found/truths.csv", "--certificate", "round1/certificate.json", "--out", "cuts.csv")
-
-    assert "not the crowd's" in refusal("next-thresholds", *words)
-    assert not Path("cuts.csv").exists()
 
 
 def test_a_certificate_alone_is_tied_to_nothing(run: Run, run_json: RunJson) -> None:

@@ -45,7 +45,7 @@ READ_THROUGH = {
 
 def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
     """With --format parquet, truths and workers are Parquet files with the same columns; these are the files named."""
-    run_json("infer", "sent/reports.csv", "--out", "found")
+    run_json("infer", "sent/reports.csv", "--out", "plain")
     data = run_json("infer", "sent/reports.csv", "--out", "found", "--format", "parquet")
     truths = pyarrow.parquet.read_table("found/truths.parquet").to_pylist()
 
@@ -54,7 +54,7 @@ def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
         {name: str(cell) for name, cell in row.items() if name in ("task", "truth", "reports")} for row in truths
     ] == [
         {name: cell for name, cell in row.items() if name in ("task", "truth", "reports")}
-        for row in rows("found/truths.csv")
+        for row in rows("plain/truths.csv")
     ]
 
 
@@ -96,6 +96,20 @@ def test_numbers_of_a_scale_can_be_read_as_labels_or_as_answers(run_json: RunJso
     assert ("weighted-mean", False) == (mean["method"], mean["channel_used"])
     assert mean["noise_model"].startswith("none: weighted-mean reads no channel")
     assert ("dawid-skene", True, "mae") == (labels["method"], labels["channel_used"], labels["score"]["error_name"])
+
+
+def test_reports_that_do_not_identify_the_truths_say_so_first(run_json: RunJson) -> None:
+    """Where NULL is sent as a number and little is known, the first warning is that the truths are not identified."""
+    run_json(
+        "perturb",
+        "numbers.csv",
+        *("--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 1, *LISTS, "--out", "sent"),
+    )
+    data = run_json("infer", *SENT)
+
+    assert data["warnings"][0].startswith("These reports do not identify the truths")
+    assert 0 == data["baseline"]["moved"]
+    assert {("-2", "7")} == {(row["low"], row["high"]) for row in rows("found/truths.csv")}
 
 
 def test_outputs_have_the_promised_columns(sent: Path, run: Run) -> None:

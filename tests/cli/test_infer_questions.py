@@ -52,6 +52,33 @@ def test_the_table_names_every_question(questions: Path, run: Run) -> None:
     assert all("30 workers on 20 tasks" in line and "written to found/" in line for line in lines)
 
 
+def test_a_question_on_which_all_agree_does_not_stop_the_others(questions: Path, run: Run, run_json: RunJson) -> None:
+    """It is left out, with the options that infer it; stated labels leave none out."""
+    rows = Path("both.csv").read_text("utf-8").replace(",no,size", ",yes,size").replace(",maybe,size", ",yes,size")
+    Path("agreed.csv").write_text(rows, "utf-8")
+    warned = run("infer", "agreed.csv", "--out", "found").stderr
+
+    assert "Question 'size' is left out: all answers to it are 'yes'." in warned
+    assert "--question size with --labels or --kind numeric" in warned
+    assert ["is_it_clear"] == [path.name for path in Path("found").iterdir() if path.is_dir()]
+    data = run_json("infer", "agreed.csv", "--labels", "no,yes,maybe", "--out", "stated")
+    assert [*NAMES] == [one["question"] for one in data["questions"]]
+
+
+def test_columns_of_times_and_empty_comments_do_not_stop_an_export(folder: Path, run: Run) -> None:
+    """Of an export those questions are left out that have many numbers, no answer, or texts none of which recurs."""
+    head = "ASSIGNMENT:worker_id\tINPUT:image\tOUTPUT:animal\tOUTPUT:seconds\tOUTPUT:note\tOUTPUT:why"
+    rows = [f"w{row % 3}\t{row // 3}\t{'cd'[row % 2]}\t{row + 7}\t\t" for row in range(24)]
+    for place in range(5):
+        rows[place] += f"reason {place}"
+    Path("toloka.tsv").write_text("\n".join([head, *rows]) + "\n", "utf-8")
+    said = run("infer", "toloka.tsv", "--out", "found")
+
+    assert ["animal"] == [path.name for path in Path("found").iterdir() if path.is_dir()]
+    assert "Question 'seconds' is left out: its answers are 24 different numbers from 7 to 30." in said.stderr
+    assert "Not read, since they hold no labels or numbers: note, why." in " ".join(said.stdout.split())
+
+
 @pytest.mark.parametrize("option", ["--gold", "--score"])
 def test_gold_goes_with_one_question(questions: Path, run: Run, option: str) -> None:
     """Known truths of an unnamed question are wrong usage, and nothing is written."""

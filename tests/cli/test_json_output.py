@@ -33,7 +33,7 @@ from crowdveil.service.curator.results import DOWNLOADS, CampaignResult
 from crowdveil.service.loopback import LoopbackRun
 from crowdveil.service.server import ServerSettings
 from crowdveil.service.store import Store
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
 from tests.cli.conftest import LABELS, Run
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -52,14 +52,14 @@ SERVE: Words = ("serve", ASKED, "--port", 0)
 SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 
 RELAYED: Words = ("relayed/campaign.json",)
-RELAY = Relay("The library", "04" + "ab" * 64, 2, "report")
+RELAY = Relay("The library", PUBLIC_KEY, 2, "report")
 
 BY_HAND = build_campaign(url=None, slots=2)
 
 
 def answer_words(slot: int) -> Words:
     """Return the options with which a worker answers `BY_HAND`."""
-    folders = ("--files", "by-hand", "--out", "handed", "--home", "home")
+    folders = ("--files", "by-hand", "--out", "handed", "--home", f"home{slot}")
     return (BY_HAND.link(slot).text, "--answers", "labels-of-one.csv", *folders)
 
 
@@ -78,17 +78,14 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "agreement": ([], ("labels.csv", "--out", "agreement.csv")),
     "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
     "review": ([], ("labels.csv", "--out", "review.csv")),
+    "share": ([], ("labels.csv", "--out", "shares.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
-    "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
-    "next-thresholds": (
-        [(*CUTS, "--out", "round1"), ("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")],
-        ("found/truths.csv", "--certificate", "round1/certificate.json", "--out", "cuts.csv"),
-    ),
     "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9, "--delta", 1e-6)),
     "verify": ([(*PERTURB, "--out", "sent")], ("sent/certificate.json",)),
     "statement": ([], (ASKED,)),
     "audit": ([], ("randomized-response", "--epsilon", 3, "--labels", "no,yes", "--draws", 2000)),
     "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
+    "campaign init": ([], ("--out", "new.toml")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
     "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
@@ -105,6 +102,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
         ("handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
     ),
     "datasets list": ([], ()),
+    "datasets sources": ([], ("duchenne", "--from", "published", "--out", "converted")),
     "reproduce": ([], ("sun2018/theorem1", "--quick", "--out", "shown", "--cache", "rows")),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
@@ -124,14 +122,14 @@ REFUSED: dict[str, Words] = {
     "agreement": ("none.csv",),
     "next": ("none.csv", "--budget", 4),
     "review": ("none.csv",),
+    "share": ("none.csv",),
     "report": (".",),
-    "join": ("none.csv", "--out", "joined"),
-    "next-thresholds": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),
     "account": ("--mechanism", "randomized-response", "--epsilon", 99, "--labels", "no,yes", "--tasks", 9),
     "verify": ("labels.csv",),
     "statement": ("labels.csv",),
     "audit": ("randomized-response", "--epsilon", 99, "--labels", "no,yes"),
     "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
+    "campaign init": (),
     "campaign invite": ("none",),
     "campaign new": ("none.toml", "--out", "essays"),
     "campaign page": ("none", "--out", "device.html"),
@@ -145,6 +143,7 @@ REFUSED: dict[str, Words] = {
     "answer": ("no link", "--answers", "labels.csv", "--home", "home"),
     "collect": ("none", "--campaign", "by-hand/campaign.json", "--out", "got"),
     "datasets list": (),
+    "datasets sources": ("nonsense",),
     "reproduce": ("sun2018/theorem9",),
 }
 """For every command: options of a run that must end with exit code 1."""
@@ -183,6 +182,9 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
     answer_at_once(build_campaign(), monkeypatch)
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    Path("published").mkdir()
+    Path("published/workerResponses.txt").write_text("u\ta\t1\nv\ta\t0\n")
+    Path("published/groundTruth.txt").write_text("a\t1\n")
     BY_HAND.write(Path("by-hand"))
     build_campaign(content={"relay": RELAY}).write(Path("relayed"))
     Path("relayed/token.txt").write_text("A" * 43)
@@ -194,7 +196,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
-    result = CampaignResult(files, PrivacyStatement(status="none"), ())
+    result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64)
     campaign = build_campaign().campaign
     monkeypatch.setattr(
         crowdveil.service.demo,
@@ -245,7 +247,7 @@ def parts() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "change",
-    [{"extra": 1}, {"tasks": "20"}, {"files": "cuts.csv"}, {"status": "error"}, {"format": "crowdveil-json/2"}],
+    [{"extra": 1}, {"tasks": "20"}, {"files": "asked.csv"}, {"status": "error"}, {"format": "crowdveil-json/2"}],
     ids=lambda change: next(iter(change)),
 )
 def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
@@ -253,15 +255,15 @@ def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     document = {
         "format": "crowdveil-json/1",
-        "command": "next-thresholds",
+        "command": "assign",
         "status": "done",
         "warnings": [],
         "files": [],
         "replaced": [],
     }
-    document |= {"tasks": 20, "cuts": ["2"]}
+    document |= dict.fromkeys(("tasks", "workers", "cells", "gold_cells", "fewest", "most"), 2)
 
-    check(document, "next-thresholds")
+    check(document, "assign")
     assert not Draft202012Validator(SCHEMA).is_valid(document | change)
 
 
@@ -284,7 +286,7 @@ def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypat
     """A command that cannot be met prints an error with rule and message, and the line on stderr."""
     if name == "datasets list":
         Path("data/tiny/meta.json").write_text("{")
-    result = run(*name.split(), *REFUSED[name], "--json", code=1)
+    result = run(*name.split(), *REFUSED[name], "--json", code=3 if name in ("audit", "statement") else 1)
     document = json.loads(result.stdout)
 
     check(document, "error")

@@ -162,5 +162,5 @@ def test_a_file_that_is_missing_is_named_without_an_error_number() -> None:
     """What the system refuses is one line with the file and the reason."""
     result = CliRunner().invoke(main, ["verify", "absent.json"])
 
-    assert 1 == result.exit_code
+    assert 3 == result.exit_code
     assert "Error: absent.json: the file cannot be used. Found: No such file or directory.\n" == result.stderr

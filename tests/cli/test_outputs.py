@@ -192,32 +192,9 @@ def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, ru
     assert contents("c6")["certificate.json"] == contents("c7")["certificate.json"]
 
 
-def test_rounds_never_replace_one_of_them(run: Run, refusal: Refusal) -> None:
-    """Rounds are joined in a folder of their own: that of a round is an input, with --replace too."""
-    for part, names in (("a", range(15)), ("b", range(15, 30))):
-        text = Path("labels.csv").read_text().splitlines()
-        Path(f"{part}.csv").write_text(
-            "\n".join([text[0], *(row for row in text[1:] if int(row.split(",")[1]) in names)]) + "\n"
-        )
-        run("perturb", f"{part}.csv", *UNLISTED, "--seed", 1, "--out", part)
-    before = contents("a")
-    words = ("join", "a/reports.csv", "b/reports.csv", "--out", "a")
-
-    refusal(*words)
-    assert "must not replace an input" in refusal(*words, "--replace")
-    assert before == contents("a")
-
-
-@pytest.mark.parametrize("command", ["assign", "next-thresholds"])
-def test_single_files_replace_their_own_kind_only(command: str, run: Run, run_json: RunJson, refusal: Refusal) -> None:
+def test_single_files_replace_their_own_kind_only(run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """A single output replaces what the same command wrote there, and no other file."""
-    if command == "assign":
-        words: tuple[object, ...] = ("assign", *LISTS, "--per-task", 2, "--out", "made.csv")
-    else:
-        run("perturb", "numbers.csv", "--mechanism", "quantized-response", "--scale", "-2:7", "--epsilon", 4,
-            "--cuts", "2", *LISTS, "--out", "sent")  # fmt: skip
-        run("infer", "sent/reports.csv", "--method", "gaussian", "--out", "found")
-        words = ("next-thresholds", "found/truths.csv", "--certificate", "sent/certificate.json", "--out", "made.csv")
+    words: tuple[object, ...] = ("assign", *LISTS, "--per-task", 2, "--out", "made.csv")
     run(*words)
 
     assert ["made.csv"] == run_json(*words)["replaced"]

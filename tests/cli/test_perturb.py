@@ -298,11 +298,20 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Pat
     assert not Path("sent").exists()
 
 
-def test_a_run_says_that_permanent_answers_are_not_kept(folder: Path, run_json: RunJson) -> None:
-    """Two runs of memoised reports are two draws of the permanent answers; a simulation promises nothing."""
-    words = ("perturb", "labels.csv", "--mechanism", "memoised", "--epsilon", 4, "--labels", ",".join(LABELS), *LISTS)
-    data = run_json(*words, "--out", "sent")
-    simulated = run_json(*words, "--seed", 1, "--out", "simulated")
+def test_names_that_a_spreadsheet_reads_as_formulas_are_named(folder: Path, run_json: RunJson) -> None:
+    """The first such task, worker or label is in a warning of perturb and infer for CSV; numbers are not meant."""
+    Path("odd.csv").write_text("task,worker,label\n=1+1,ann,yes\n-1,bob,no\n")
+    Path("odd-tasks.csv").write_text("task\n-1\n=1+1\n")
+    Path("odd-workers.csv").write_text("worker\nann\nbob\n")
+    words = ("--mechanism", "randomized-response", "--epsilon", 1, "--labels", "no,yes", "--tasks", "odd-tasks.csv")
+    words += ("--workers", "odd-workers.csv", "--out", "sent")
+    warning = "A spreadsheet reads '=1+1' in the CSV as a formula: import its columns as text."
 
-    assert any("not kept" in warning for warning in data["warnings"])
-    assert not any("not kept" in warning for warning in simulated["warnings"])
+    assert warning in run_json("perturb", "odd.csv", *words)["warnings"]
+    assert warning not in run_json("perturb", "odd.csv", *words, "--replace", "--format", "parquet")["warnings"]
+    assert warning in run_json("infer", "odd.csv", "--out", "found")["warnings"]
+    assert warning not in run_json("infer", "odd.csv", "--out", "found", "--format", "json")["warnings"]
+    Path("wide.csv").write_text("task,ann,bob\n=1+1,yes,no\n")
+    assert warning in run_json("import", "wide", "wide.csv", "--out", "long.csv")["warnings"]
+    assert warning not in run_json("import", "wide", "wide.csv", "--out", "long.jsonl")["warnings"]
+    assert not any("spreadsheet" in text for text in run_json("infer", "numbers.csv", "--out", "found")["warnings"])

@@ -16,6 +16,7 @@ from crowdveil.workflow.planning import NO_COMMAND, next_commands
 from tests.cli.conftest import Run, RunJson
 from tests.planning.campaigns import of_labels
 
+SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SIZE = ("plan", "--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 LABELS = (*SIZE, "--labels", "no,yes,maybe", "--target-error", 0.2)
 
@@ -195,20 +196,6 @@ def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
             shutil.rmtree(name)
 
 
-def test_the_commands_of_rounds_can_be_run(run: Run) -> None:
-    """For a target that only rounds meet, the commands of all rounds run in order and end with truths."""
-    write_parts("numbers.csv", {str(turn): range(turn, 31, 4) for turn in (1, 2, 3, 4)})
-    words = ("--scale", "-2:7", "--tasks", 20, "--workers", 30, "--participation-rate", 0.8, "--sigmas", "0.5,1")
-    said = run("plan", *words, "--target-error", 0.37, "--epsilon", 2, "--out", "planned").stdout
-    data = json.loads(Path("planned/plan.json").read_text("utf-8"))
-
-    assert (4, "gaussian") == (data["recommended"]["rounds"], data["recommended"]["method"])
-    assert 2 + 3 * 4 == len(data["commands"])
-    assert "and so on, to round 4" in " ".join(said.split())
-    carry_out(run, data["commands"])
-    assert 21 == len(Path("found4/truths.csv").read_text("utf-8").splitlines())
-
-
 def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
     """With --out the prior of the coarsen_scale scale is written, sums to 1, and the commands name it."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
@@ -282,9 +269,67 @@ def test_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
         (("--assigned-per-task", 31), "a task is assigned to 1 to 30 workers"),
         (("--epsilon", 30), "epsilon"),
         (("--sigmas", "1,2"), "sigmas describe workers on a scale"),
-        (("--method", "gaussian"), "the method of a plan for these answers is dawid-skene or one-coin"),
+        (("--method", "gaussian"), "the method of a plan for these answers is dawid-skene or hierarchical-dawid-skene"),
     ],
 )
 def test_values_out_of_range_are_refused(words: tuple[object, ...], said: str, refusal: Callable[..., str]) -> None:
     """A value out of range ends with one line that states the rule."""
     assert said in refusal(*LABELS, *words)
+
+
+def test_a_settings_file_gives_the_prior(run_json: RunJson) -> None:
+    """A public prior of the settings is that of the plan; an option replaces it."""
+    for name in ("essays.csv", "students.csv"):
+        shutil.copy(SAMPLES / name, name)
+    text = (SAMPLES / "campaign.toml").read_text("utf-8").replace("high = 10", "high = 1")
+    Path("campaign.toml").write_text(text.replace('"plan",', '"plan", prior = "settings.csv",'), "utf-8")
+    for name, low in (("settings.csv", 0.7), ("other.csv", 0.2)):
+        Path(name).write_text(f"label,probability\n0,{low}\n1,{1 - low}\n", "utf-8")
+    words = ("plan", "--campaign", "campaign.toml")
+
+    given, replaced = run_json(*words), run_json(*words, "--prior", "other.csv")
+
+    priors = [[one["value"] for one in data["assumptions"] if one["name"] == "prior"] for data in (given, replaced)]
+    assert [[pytest.approx([0.7, 0.3])], [pytest.approx([0.2, 0.8])]] == priors
+
+
+@pytest.mark.parametrize(
+    "privacy", ['"plan", budget_per_worker = 5.0', '"randomized-response", epsilon_per_answer = 1.0']
+)
+def test_a_plan_says_of_a_campaign_what_its_creation_says(privacy: str, run: Run, run_json: RunJson) -> None:
+    """Mechanism, losses, expected, unprotected and constant error are equal; without a budget the target is .9."""
+    run("campaign", "init", "--out", "campaign.toml")
+    text = Path("campaign.toml").read_text("utf-8")
+    Path("campaign.toml").write_text(text.replace('"plan", budget_per_worker = 5.0', privacy), "utf-8")
+    Path("tasks.csv").write_text("id,text\n" + "".join(f"{one},Is it so?\n" for one in range(10)), "utf-8")
+
+    planned, made = (
+        run_json("plan", "--campaign", "campaign.toml"),
+        run_json("campaign", "new", "campaign.toml", "--out", "new"),
+    )
+    same = ("mechanism", "planned", "epsilon_per_answer", "epsilon_per_worker", "expected")
+    assert [made[name] for name in same] == [planned["campaign"][name] for name in same]
+    assert (made["most"], True) == (planned["campaign"]["tasks_per_worker"], planned["campaign"]["worth_asking"])
+    if made["planned"]:
+        assert [pytest.approx(made["expected"]["protected"]["error"])] == [one["error"] for one in planned["budgets"]]
+    else:
+        assert pytest.approx(0.45) == planned["target_error"]
+
+
+def test_a_settings_file_gives_the_size_and_the_budget(run: Run, run_json: RunJson) -> None:
+    """Answers, tasks, workers, participation and budget are those of campaign.toml; an option replaces one."""
+    for name in ("campaign.toml", "essays.csv", "students.csv"):
+        shutil.copy(SAMPLES / name, name)
+    words = ("plan", "--campaign", "campaign.toml")
+    data = run_json(*words)
+    changed = run_json(*words, "--labels", "no,yes", "--tasks", 20, "--epsilon", 2, "--target-error", 0.2)
+
+    assert (12, 24, 11, [5.0]) == (
+        data["tasks"], data["workers"], len(data["labels"]), [one["budget"] for one in data["budgets"]],
+    )  # fmt: skip
+    assert {"protected"} == {one["participation"] for one in data["budgets"]}
+    assert (20, 24, ["no", "yes"], 4) == (
+        changed["tasks"], changed["workers"], changed["labels"], changed["assigned_per_task"],
+    )  # fmt: skip
+    assert [2.0] == [row["epsilon"] for row in changed["candidates"]][:1]
+    assert "'--workers' (or '--campaign'" in run("plan", "--tasks", 3, code=2).stderr

@@ -75,21 +75,6 @@ def test_lists_from_answers_leave_no_epsilon(missing: str, run: Run, run_json: R
     assert f"{caveat.capitalize()}." in found["warnings"]
 
 
-def test_rounds_keep_the_caveat(run: Run, run_json: RunJson) -> None:
-    """A joined collection, and its encoded blocks, still name the lists that were taken from the answers."""
-    write("ann.csv", "task,worker,label", "1,ann,yes", "2,ann,no")
-    words = (*RESPONSE, *GIVEN["labels"], *GIVEN["tasks"])
-    run("perturb", "labels.csv", *words, *GIVEN["workers"], "--out", "round1")
-    run("perturb", "ann.csv", *words, "--lists-from-answers", "--out", "round2")
-    run("join", "round1/reports.csv", "round2/reports.csv", "--out", "rounds")
-    run("encode", "rounds/reports.csv", "--out", "blocks")
-    crowds = [json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("rounds", "blocks")]
-
-    assert [["workers"], ["workers"]] == [crowd["lists_from_answers"] for crowd in crowds]
-    assert all(crowd["guarantee"].startswith("none: workers were taken from the answers") for crowd in crowds)
-    assert any(text.startswith("Workers were taken") for text in run_json("infer", "blocks")["warnings"])
-
-
 def test_with_public_participation_only_labels_must_be_given(refusal: Refusal, run_json: RunJson) -> None:
     """Where everyone may see who answered what, tasks and workers may follow from the answers, labels may not."""
     words = ("perturb", "labels.csv", *RESPONSE, "--participation", "public", "--out", "sent")
@@ -213,3 +198,41 @@ def test_reports_of_held_answers_say_whom_they_do_not_protect_from(
     assert f"holder {GUARANTEE_SCOPE}" in table
     assert GUARANTEE_SCOPE == data["holder"]
     assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {GUARANTEE_SCOPE}")
+
+
+UNREAD: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "semicolons": ("frage;person;urteil\n", ";", ()),
+    "a line above the header": ("# export\ntask,worker,label\n", ",", ()),
+    "a header in another encoding": ("für;person;urteil\n", ";", ()),
+    "a stated column that is absent": (
+        "frage;person;urteil\n",
+        ";",
+        ("--task-column", "x", "--worker-column", "person", "--label-column", "urteil"),
+    ),
+}
+CONTENTS = [[], ["a,ann,schön"], ["a,ann,1#5", "b,bob,2#5"], ["task,worker,label"], ["a,ann,yes,no", 'b,"bob']]
+
+
+@pytest.mark.parametrize("header", UNREAD)
+def test_no_answer_decides_what_a_refusal_of_columns_says(header: str, refusal: Refusal, listed: None) -> None:
+    """Letters of another encoding, decimal commas, lengths of rows and quotes in answers are not part of it."""
+    above, mark, words = UNREAD[header]
+    lines = []
+    for rows in CONTENTS:
+        text = "".join(f"{row}\n" for row in rows).replace(",", mark).replace("#", ",")
+        Path("answers.csv").write_bytes((above + text).encode("cp1252"))
+        given = ("--labels", "no,yes", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--out", "sent")
+        lines.append(refusal("perturb", "answers.csv", *RESPONSE, *given, *words))
+
+    assert [lines[0]] * len(CONTENTS) == lines
+
+
+@pytest.mark.parametrize("below", ["", "\n", "\n,,\n\n", "\r\n,,"])
+def test_a_file_without_answers_may_end_in_blank_rows_or_within_its_header(
+    below: str, run_json: RunJson, listed: None
+) -> None:
+    """A header without a line end, and blank rows in place of answers, are no defect."""
+    Path("answers.csv").write_bytes(f"task,worker,label{below}".encode())
+    given = ("--labels", "no,yes", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--out", "sent")
+
+    assert 3 == run_json("perturb", "answers.csv", *RESPONSE, *given)["tasks"]

@@ -16,7 +16,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "empty label": (b"task,worker,label\na,u,x\nb,u,\nb,v,y\n", "row 2"),
     "NaN label": (b"task,worker,label\na,u,x\nb,u,y\nb,v,NaN\n", "row 3"),
     "repeated pair": (b"task,worker,label\na,u,x\na,u,y\n", "--duplicates"),
-    "UTF-16": ("task,worker,label\na,u,x\n".encode("utf-16"), "UTF-8"),
+    "UTF-16 without mark": ("task,worker,label\na,u,x\n".encode("utf-16-le"), "utf-16-le"),
     "Latin-1": ("task,worker,label\na,u,ü\nb,u,y\n".encode("latin-1"), "UTF-8"),
     "ragged row": (b"task,worker,label\na,u,x\nb,u,x,y\n", "row 2"),
     "open quote": (b'task,worker,label\na,u,x\nb,"u,y\n', "quote"),
@@ -51,6 +51,20 @@ def test_odd_but_sound_files_are_read(contents: bytes, run: Run) -> None:
     Path("odd.csv").write_bytes(contents)
 
     assert "from 1 workers on 2 tasks" in run("perturb", "odd.csv", "--lists-from-answers", *PERTURB).stdout
+
+
+@pytest.mark.parametrize("words", [("perturb", *PERTURB, "--lists-from-answers"), ("infer", "--out", "sent")])
+def test_a_table_of_a_spreadsheet_is_refused_once_and_then_read(words: tuple, run: Run, refusal: Refusal) -> None:
+    """The refusal lists every option that is needed, and no content of an answer; with them the table is read."""
+    rows = "".join(f"{task};wör;{label}\n" for task, label in (("a", "gut"), ("b", "schlecht"), ("", ""), ("c", "gut")))
+    Path("odd.csv").write_bytes(("frage;person;antwort\n" + rows.replace(";wör;\n", ";;\n")).encode("cp1252"))
+    columns = ("--task-column", "frage", "--worker-column", "person", "--label-column", "antwort")
+    line = refusal(words[0], "odd.csv", *words[1:])
+
+    assert {*columns[::2], "'frage'", "'person'", "'antwort'"} <= {*line.replace(",", " ").replace(";", " ").split()}
+    assert "--encoding cp1252" in line
+    assert not any(label in line for label in ("gut", "schlecht"))
+    assert "from 1 workers on 3 tasks" in run(words[0], "odd.csv", *columns, "--encoding", "cp1252", *words[1:]).stdout
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e9", "inf", "1e-9"])

@@ -43,17 +43,17 @@ def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> 
 
 
 def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """On other processes the command prints what it prints without."""
+    """On a local cluster the command prints what it prints without."""
     monkeypatch.setenv("CROWDVEIL_THREADS", "1")
 
-    found = [run_json("infer", "labels.csv", *words) for words in ((), ("--engine", "processes"))]
+    found = [run_json("infer", "labels.csv", *words) for words in ((), ("--engine", "dask"))]
 
     assert found[0] | {"replaced": ["truths.csv", "workers.csv"]} == found[1]
 
 
 def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., str]) -> None:
     """An address belongs to a cluster; sums are worked on nowhere else."""
-    message = refusal("infer", "labels.csv", "--engine", "processes", "--address", "tcp://10.0.0.1:8786")
+    message = refusal("infer", "labels.csv", "--engine", "threads", "--address", "tcp://10.0.0.1:8786")
 
-    assert "the engine processes has no address" in message
+    assert "the engine threads has no address" in message
     assert "Sums go with --method" in run("infer", "sums.json", "--engine", "dask", code=2).stderr

@@ -4,11 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -57,12 +55,6 @@ def started(
             yield process
         finally:
             process.kill()
-
-
-def family(parent: int) -> list[int]:
-    """Return the processes whose parent is a process."""
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False)
-    return [int(text) for text in found.stdout.split() if int(text) != parent]
 
 
 def hidden(folder: Path) -> list[Path]:
@@ -128,27 +120,3 @@ def test_a_signal_that_was_ignored_stays_ignored(place: Path) -> None:
         process.communicate(timeout=PATIENCE)
 
     assert 143 == process.returncode
-
-
-@pytest.fixture
-def demo(place: Path) -> Iterator[subprocess.Popen[str]]:
-    """A demo whose worker processes have begun."""
-    with started(place, "demo", "--out", "shown") as process:
-        end = time.monotonic() + PATIENCE
-        while not family(process.pid):
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        yield process
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_the_demo_ends_with_its_worker_processes(demo: Any, number: signal.Signals, code: int, place: Path) -> None:
-    """The demo ends at Ctrl-C, SIGTERM and SIGKILL, not after the trials that wait, and so do its worker processes."""
-    demo.send_signal(number)
-    # The pipe is held by the worker processes too: it ends when the last of them has ended.
-    said = demo.communicate(timeout=PATIENCE)[1]
-
-    assert code == demo.returncode
-    assert "Traceback" not in said
-    assert not (place / "shown").exists()

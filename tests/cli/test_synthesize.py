@@ -68,10 +68,20 @@ def test_claims_are_read_as_by_the_other_commands(run_json: RunJson, form: str) 
 
 def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) -> None:
     """What an export is read as, or refused for, depends on the answers; plain columns do not."""
-    Path("wide.csv").write_text("task,ann,bob\n1,1,2\n2,2,1\n", "utf-8")
+    Path("runs.csv").write_text("task_id,user_id,info__q\n1,ann,2\n", "utf-8")
     hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
 
-    assert "must have plain columns" in refusal("synthesize", "wide.csv", *PRIVATE[2:], *hidden)
+    assert "must have plain columns" in refusal("synthesize", "runs.csv", *PRIVATE[2:], *hidden)
+
+
+@pytest.mark.parametrize("cells", ["1,1,2\n2,2,1", "1,1,2\n2,3,4", "1,,\n2,,"])
+def test_no_claim_decides_whether_a_wide_table_is_read(refusal: Callable[..., str], cells: str) -> None:
+    """Whether columns have numbers in common, by which a wide table is recognised, changes no refusal."""
+    Path("wide.csv").write_text(f"task,ann,bob\n{cells}\n", "utf-8")
+
+    line = refusal("synthesize", "wide.csv", *PRIVATE[2:])
+
+    assert "wide.csv: exactly one column for the worker is needed, 0 were found" in line
 
 
 @pytest.mark.parametrize("records", [[], [{"task": "1", "worker": "ann", "value": 3}]])

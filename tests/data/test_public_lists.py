@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.adaptive_rounds import Round, join_rounds
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import LISTS_MARK
 from crowdveil.channels.channel_table import ChannelTable
@@ -59,7 +58,7 @@ def test_what_does_not_say_so_is_not_public(tmp_path: Path) -> None:
 
 
 def test_what_is_sent_has_the_lists_of_the_answers(tmp_path: Path) -> None:
-    """Devices, the vectorised path, a folder, a table of channels and joined rounds neither add nor lose a list."""
+    """Devices, the vectorised path, a folder and a table of channels neither add nor lose a list."""
     held = answers("tasks", "alphabet")
     channel = MECHANISM.channel()
     asked = Assignment.from_arrays(["a", "a", "b"], ["u", "v", "v"])
@@ -70,11 +69,8 @@ def test_what_is_sent_has_the_lists_of_the_answers(tmp_path: Path) -> None:
         perturb_cells(held, channel, seeded(1)),
         perturb_cells(held, channel, seeded(1), assignment=asked),
     ]
-    other = Reports.from_arrays(["a", "b"], ["w", "w"], ["no", "no"], alphabet=LABELS, workers=["w"])
-    rounds = [Round(reports=perturb(one, MECHANISM, seeded(2)), channel=channel) for one in (held, other)]
 
     assert [{"tasks", "labels"}] * 5 == [one.public_lists for one in sent]
-    assert {"labels"} == join_rounds(rounds).reports.public_lists
     crowd = categorical_crowd(workers=3, tasks=4, labels=LABELS, sparsity=0.5, source=seeded(1))
     assert ALL_LISTS == crowd.answers.public_lists
 

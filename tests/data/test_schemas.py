@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.cli import main
-from crowdveil.mechanisms import Memoised, RandomizedResponse
+from crowdveil.mechanisms import RandomizedResponse
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv", "--seed", "1", "--epsilon", "1")
@@ -82,13 +82,3 @@ def test_a_table_of_channels_matches_the_schema() -> None:
     )
 
     validator("certificate.json").validate(table.certificate())
-
-
-@pytest.mark.parametrize("mechanism", Memoised.examples(), ids=repr)
-def test_memoised_reports_match_the_schema(mechanism: Memoised) -> None:
-    """The certificate of memoised reports is valid, and is not without one of its claims."""
-    data = mechanism.tables.certificate()
-
-    validator("certificate.json").validate(data)
-    with pytest.raises(ValidationError):
-        validator("certificate.json").validate({**data, "claims": {"for_ever": [2, 1]}})

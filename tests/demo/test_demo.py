@@ -44,7 +44,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 def test_every_mechanism_is_shown(demo: Demo) -> None:
     """Without data sets the crowds are a numeric and a binary simulation, with every mechanism for one collection."""
-    assert {"unprotected", *MECHANISMS} - {"memoised"} == {row.mechanism for row in demo.rows}
+    assert {"unprotected", *MECHANISMS} == {row.mechanism for row in demo.rows}
     assert {"simulated-ratings", "simulated-judgements"} == {row.crowd for row in demo.rows}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from experiments.papers.huai2019.table2 import PRINTED as HUAI_TABLE_2
 from experiments.papers.huai2019.table2 import PRISCROWD, UNIFORM
+from experiments.papers.sun2018.participation import largest_area
 from experiments.theory.published_bounds import (
     beta_flip_epsilon,
     factorization_error_bound,
@@ -22,11 +23,13 @@ from experiments.theory.published_bounds import (
     smallest_workers,
 )
 
-from crowdveil import Categories, RandomizedResponse
+from crowdveil import Categories, Lfc, MajorityVote, OneCoin, RandomizedResponse
 from crowdveil.channel_design import mutual_information, one_coin_worker_model
 from crowdveil.em.acceleration import REMAINING_CHANGE
+from crowdveil.evaluation.metrics import score
 from crowdveil.privacy.composition import composition
 from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
 from crowdveil.synthesis.huai2019.methods import HuaiCorrected
@@ -39,7 +42,7 @@ from tests.experiments.test_published_bounds import (
     lone_worker_laplace_error,
     readings,
 )
-from tests.experiments.test_verdicts import LI_AT_EPSILON_0, LI_CLEAN_ACCURACY, outlier_seen_by_failures
+from tests.experiments.test_verdicts import gains_at_epsilon_0, outlier_seen_by_failures
 from tests.synthesis.huai2019.test_methods import crowd
 
 VERDICTS = "explanation/verdicts.md"
@@ -129,6 +132,18 @@ def fewest_workers() -> Figures:
     return (round(found, -4),)
 
 
+def most_right_labels() -> float:
+    """Return the share of right labels, in percent, whose relative entropy from 1/4 is AdultContent2's information.
+
+    Fano: the information of a uniform truth among K is at least the relative entropy of (p, 1 - p) from (1/K, 1 - 1/K)
+    if a share p of the truths is inferred right.
+    """
+    information = 825 * nats(1.0, 89_796 / (825 * 11_028))
+    shares = np.linspace(0.25, 0.99, 74_001)
+    needed = shares * np.log(4 * shares) + (1 - shares) * np.log(4 / 3 * (1 - shares))
+    return 100 * float(shares[np.searchsorted(needed, information)])
+
+
 def sun_theorem_5() -> Figures:
     """Return two lower bounds on every estimate's error, and the error that the theorem claims."""
     random = np.random.Generator(np.random.PCG64(0))
@@ -161,7 +176,24 @@ def cells_of_table_2() -> Figures:
     return len(cells), above, *first, len(cells) - above, *second
 
 
+def accuracy_with_many_labels() -> Figures:
+    """Return the shares of right truths of three methods: 12 workers, 30 answers each, 120 tasks, 30 labels."""
+    labels = Categories(tuple(f"label {number:02}" for number in range(30)))
+    sized: dict[str, Any] = {"workers": 12, "tasks": 120, "labels": labels, "answers_per_worker": 30}
+    crowds = [categorical_crowd(**sized, source=seeded(seed)) for seed in range(5)]
+    methods = (Lfc(), OneCoin(), MajorityVote())
+    return tuple(
+        1 - float(np.mean([score(method.fit(crowd.answers), crowd.gold).error for crowd in crowds]))
+        for method in methods
+    )
+
+
 CLAIMS = (
+    Claim(
+        "how-to/choose-a-method.md",
+        "30 labels and errors alike give it {} right truths, `one-coin` {} and a majority vote {} (means over five",
+        accuracy_with_many_labels,
+    ),
     Claim(
         "explanation/channel-aware-inference.md",
         "with five symbols, randomized response keeps the answer in {} % of the cells",
@@ -184,6 +216,11 @@ CLAIMS = (
         "if workers are right three times in four, they hold at most {} nats, "
         "and telling four equally likely labels apart takes ln 4 = {} nats.",
         lambda: (825 * nats(1.0, 89_796 / (825 * 11_028)), math.log(4)),
+    ),
+    Claim(
+        "explanation/truth-per-epsilon.md",
+        "no inference from them gets more than {} % of equally likely labels right on average; the constant has {} %.",
+        lambda: (most_right_labels(), 25.0),
     ),
     Claim(
         "explanation/truth-per-epsilon.md",
@@ -221,13 +258,13 @@ CLAIMS = (
     ),
     Claim(
         "explanation/mechanisms/matrix-factorization-published.md",
-        r"$e^\varepsilon/(1+e^\varepsilon)$: {} at 0.1.",
-        lambda: (1 / (1 + math.exp(-0.1)),),
+        r"at most $1 - e^{-\varepsilon}/2$: {} at 0.1.",
+        lambda: (largest_area(0.1),),
     ),
     Claim(
         "explanation/mechanisms/two-layer.md",
-        "The printed error rate change of {} at epsilon 0",
-        lambda: (LI_AT_EPSILON_0["two-layer"][1],),
+        "That the printed error rate change on Duchenne is {} smaller",
+        lambda: gains_at_epsilon_0()[1:],
     ),
     Claim(VERDICTS, r"(\sqrt{2/\pi} + 10) = {}$", lambda: (laplace_example(0),)),
     Claim(
@@ -250,8 +287,8 @@ CLAIMS = (
     ),
     Claim(
         VERDICTS,
-        "With the unprotected accuracies of the paper, {} and {}, the changes must be {} and {},",
-        lambda: (*LI_CLEAN_ACCURACY, *(one - 0.5 for one in LI_CLEAN_ACCURACY)),
+        "the printed ones differ by {} and {},",
+        gains_at_epsilon_0,
     ),
     *(
         Claim(

@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 from experiments.default_method.ablation import SETS, score, scored_gold
+from experiments.papers.li2018 import comparison
+from experiments.papers.li2018.tradeoff import clearly_lower
+from experiments.papers.run import read_rows
+from experiments.papers.wang2018.theorem2 import abilities_of
 
 from crowdveil import (
     DawidSkene,
@@ -165,6 +169,45 @@ def covered_settings() -> Figures:
     return truths[0], truths[-1], abilities[0], abilities[-5]
 
 
+def learned_settings(mechanisms: str, participation: str) -> list[dict[str, float]]:
+    """Return each setting of the record with a learned prior, its figures over six crowds.
+
+    `mechanisms` is the beginning of their names, `participation` that of its kinds.
+    """
+    rows = rows_of("utility/results/coverage_learned.csv")
+    return [
+        {name: (float(one[name]) + float(other[name])) / 2 for name in ("coverage", "error", "expected", "refused")}
+        | {"three": min(float(one["coverage"]), float(other["coverage"]))}
+        for one, other in zip(rows[::2], rows[1::2], strict=True)
+        if one["mechanism"].startswith(mechanisms) and one["participation"].startswith(participation)
+    ]
+
+
+def unknown_participation() -> Figures:
+    """Return the number of settings of Laplace, the least coverage, those not identified in some crowd, and the largest
+    error as a multiple of the expected one, in the others and in these."""
+    settings = learned_settings("laplace", "protected")
+    refused, other = ([one for one in settings if (one["refused"] > 0) == wanted] for wanted in (True, False))
+    largest = [max(one["error"] / one["expected"] for one in part) for part in (other, refused)]
+    return len(settings), 100 * min(one["coverage"] for one in settings), len(refused), *largest
+
+
+def learned_coverage() -> Figures:
+    """Return the number of settings with a learned prior, and the least coverage of six crowds, and of three."""
+    settings = learned_settings("", "")
+    return len(settings), *(min(1000 * one[name] // 1 / 10 for one in settings) for name in ("coverage", "three"))
+
+
+def large_sun_crowd() -> Figures:
+    """Return error, constant and coverage of Sun's crowd, 90 % NULL, through Laplace at epsilon 3."""
+    rows = [
+        row
+        for row in rows_of("utility/results/coverage_learned.csv")
+        if row["crowd"] == "2000x200" and row["sparsity"] == "0.9"
+    ]
+    return tuple(np.mean([float(row[name]) for row in rows]) for name in ("error", "constant", "expected", "coverage"))
+
+
 def covered_truths() -> Figures:
     """Return the range of truths that `dawid-skene` covers."""
     truths = coverage("dawid-skene")[1]
@@ -177,16 +220,6 @@ def coverage_limits() -> Figures:
     return abilities[-1], 90 - abilities[0]
 
 
-def streams() -> Figures:
-    """Return the range of the share of truths that differ, means of two orders, without the four largest of twenty."""
-    shares: dict[tuple[str, str], list[float]] = {}
-    for row in rows_of("incremental/results/streams.csv"):
-        shares.setdefault((row["set"], row["method"]), []).append(100 * float(row["tasks"]))
-    found = sorted(map(np.mean, shares.values()))
-    assert len(found) == 20
-    return float(found[0]), float(found[15])
-
-
 def epsilon_zero() -> Figures:
     """Return error and standard error of the weighted vote on Duchenne at claim 0."""
     wanted = {
@@ -194,6 +227,42 @@ def epsilon_zero() -> Figures:
     }  # fmt: skip
     (row,) = (row for row in rows_of("papers/li2018/results/epsilon_zero.csv") if wanted.items() <= row.items())
     return float(row["error"]), float(row["standard_error"])
+
+
+def one_layer_at_epsilon_zero() -> Figures:
+    """Return our change of truth discovery on Duchenne under one-layer at claim 0, and the printed one."""
+    wanted = {
+        "mechanism": "one-layer", "equal": "claimed", "weight": "ln(p / (1 - p))", "claimed_epsilon": "0.0"
+    }  # fmt: skip
+    (row,) = (row for row in rows_of("papers/li2018/results/table3.csv") if wanted.items() <= row.items())
+    return float(row["change"]), float(row["printed"])
+
+
+def clear_claims() -> Figures:
+    """Return the smallest claim at which two-layer, and the largest at which one-layer on fewer answers, is better."""
+    rows = read_rows(EXPERIMENTS / "papers/li2018/results/figure4.csv")
+    return (
+        min(clearly_lower(rows, comparison.TWO, comparison.ONE_PER_WORKER)),
+        max(clearly_lower(rows, comparison.FEWER_ANSWERS, comparison.TWO)),
+    )
+
+
+def vote_as_start() -> Figures:
+    """Return in how many crowds the shares of the votes meet (15) of Wang and Xu, of how many, and the vote itself."""
+    rows = rows_of("papers/wang2018/results/theorem2.csv")
+    found = np.zeros(2, dtype=int)
+    for row in rows:
+        tasks, gain = int(row["tasks"]), math.tanh(float(row["claimed_epsilon"]) / 2)
+        shares = 0.5 - gain * float(abilities_of(row["crowd"], int(row["workers"])).mean() - 0.5)
+        found += np.array([shares, float(row["vote"])]) <= math.sqrt(math.log(tasks) / tasks)
+    return str(found[0]), str(len(rows)), str(found[1])
+
+
+def attacked_areas() -> Figures:
+    """Return the AUC of the participation attack at epsilon 0.1 and rank 50, by ridge."""
+    rows = rows_of("papers/sun2018/results/participation.csv")
+    mine = {row["ridge"]: row for row in rows if (row["rank"], row["claimed_epsilon"]) == ("50", "0.1")}
+    return float(mine["1e-08"]["auc"]), float(mine["0.1"]["auc"])
 
 
 def calibration() -> Figures:
@@ -224,6 +293,11 @@ METHOD = "explanation/estimators/"
 CHANNELS = "explanation/channel-aware-inference.md"
 CLAIMS = (
     Claim(
+        "explanation/mechanisms/matrix-factorization-published.md",
+        r"$d = 50$ falls from {} at ridge $10^{-8}$ to {} at ridge 0.1.",
+        attacked_areas,
+    ),
+    Claim(
         CHANNELS,
         "The best constant has {}, the unprotected `dawid-skene` {}.",
         lambda: (constant_error("adult2"), 1 - accuracy(DawidSkene(), "adult2")),
@@ -242,6 +316,23 @@ CLAIMS = (
         METHOD + "dawid-skene.md",
         "(AdultContent2 {}, `majority-vote` {})",
         accuracies((DawidSkene(), "adult2"), (MajorityVote(), "adult2")),
+    ),
+    Claim(
+        METHOD + "gaussian.md",
+        "in {} settings of six crowds each, intervals cover at least {} % of the truths. "
+        "In {} settings some crowd is not identified. "
+        "The error is at most {} times the expected one in the other settings, {} times in these.",
+        unknown_participation,
+    ),
+    Claim(
+        METHOD + "gaussian.md",
+        "in {} settings of six crowds each, they cover at least {} %, and {} % if three crowds are counted (",
+        learned_coverage,
+    ),
+    Claim(
+        METHOD + "gaussian.md",
+        "Sun's crowd with 90 % NULL at epsilon 3 has an error of {} (constant {}, expected {}) and a coverage of {} (",
+        large_sun_crowd,
     ),
     Claim(METHOD + "dawid-skene.md", "[contain {} to {} %](../uncertainty.md#coverage)", covered_truths),
     Claim(
@@ -312,7 +403,22 @@ CLAIMS = (
         weighted_mean_steps,
     ),
     Claim("explanation/mechanisms/two-layer.md", "(weighted vote on Duchenne: {} ± {})", epsilon_zero),
-    Claim("explanation/performance.md", "{} to {} % of a stream's truths differed", streams),
+    Claim(
+        "explanation/verdicts.md",
+        "truth discovery on Duchenne gives {} under one-layer, less than the printed {}.",
+        one_layer_at_epsilon_zero,
+    ),
+    Claim(
+        "explanation/verdicts.md",
+        "two-layer is better than one-layer over all answers from claim {} up, "
+        "and one-layer over fewer answers is better than two-layer up to claim {}.",
+        clear_claims,
+    ),
+    Claim(
+        METHOD + "private-dawid-skene.md",
+        "these shares reach it in {} of {} crowds, the labels of the vote in {}.",
+        vote_as_start,
+    ),
     Claim("explanation/planning.md", "it holds {} of {} errors.", left_out_coverage),
     Claim("explanation/planning.md", "the largest departures of {} public sets", lambda: (len(DEPARTURES),)),
     Claim("how-to/plan.md", "by how far {} public sets departed", lambda: (len(DEPARTURES),)),

@@ -11,11 +11,13 @@ from scipy.optimize import minimize
 
 from crowdveil import Categories, Laplace, MajorityVote, RandomizedResponse, Reports, Scale
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation
 from crowdveil.data.reports import Block
 from crowdveil.em import deconvolution
 from crowdveil.em.deconvolution import (
     deconvolve,
     estimate_frequencies,
+    frequencies_of_counts,
     frequencies_of_reports,
     input_pseudo_counts,
     vote_shares,
@@ -80,6 +82,28 @@ def test_pooled_shares_have_no_slope_left(epsilon: float, counts: list[int]) -> 
     assert (shares > 0).all()
     assert pytest.approx(1.0) == shares.sum()
     np.testing.assert_allclose(shares * slope, shares * (sums.sum() + weight.sum()), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("participation", ["protected", "public"])
+@pytest.mark.parametrize("mechanism", [RandomizedResponse, Laplace])
+def test_participation_is_determined_if_null_is_no_mixture_of_answers(
+    mechanism: type[RandomizedResponse] | type[Laplace], participation: Participation
+) -> None:
+    """Its deviation is 0 if public, infinite for Laplace, which sends NULL as a number, and else falls with reports."""
+    channel = mechanism(alphabet=Scale(0, 2), epsilon=1.0, participation=participation).channel()
+    model = model_of(channel)
+    few, many = (
+        frequencies_of_counts(np.full(model.full_table.shape[1], count), model, tasks=5, perturbed=True)
+        for count in (25.0, 2500.0)
+    )
+
+    if participation == "public":
+        assert 0 == few.participation_deviation
+    elif mechanism is Laplace:
+        assert np.inf == many.participation_deviation
+    else:
+        ratio = few.participation_deviation / many.participation_deviation
+        assert pytest.approx(10 * many.participation / few.participation) == ratio
 
 
 def test_pooled_shares_find_the_truth() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from crowdveil import Categories, Scale
-from crowdveil.em.estimate import Estimate, WorkerTable
+from crowdveil.em.estimate import Estimate, WorkerTable, numeric_baseline
 
 LABELS = Categories(("low", "mid", "high"), ordered=True)
 
@@ -99,6 +99,15 @@ def test_the_constant_of_numbers() -> None:
     assert ("2", 2, None) == (baseline.constant, baseline.moved, baseline.estimate_error)
     assert pytest.approx(2 / 3) == baseline.expected_error
     assert "Constant 2: expected error 0.667; 2 truths differ from it." == str(baseline)
+
+
+def test_intervals_of_numbers_give_their_expected_error() -> None:
+    """A 90 % interval counts as that of a normal posterior; the constant's error has its width as well."""
+    half = np.full(2, 1.6449)
+    alike, apart = (numeric_baseline(np.array(truths), truths - half, truths + half) for truths in ([5.0, 5], [1.0, 9]))
+
+    assert pytest.approx([0.7979, 0.7979], abs=1e-4) == [alike.expected_error, alike.estimate_error]
+    assert pytest.approx([4.0, 0.7979], abs=1e-4) == [apart.expected_error, apart.estimate_error]
 
 
 def test_nothing_known_has_a_constant_too() -> None:

@@ -13,13 +13,15 @@ import pytest
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
 from crowdveil.em.executor import FitTask, Step
 from crowdveil.em.model import EStep, GoldBlock
-from crowdveil.engines import worker
+from crowdveil.engines import ENGINES, worker
 from crowdveil.engines.dask import BytesPayload, check_versions, require_extra
 from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.serialization import Payload, StoredFolder, dump_parameters, load_parameters
 from crowdveil.engines.worker import BlockTask, drop_cache, read_posterior, run_step
 from crowdveil.errors import EngineError, ReportsError
+from crowdveil.estimators import ESTIMATORS
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
+from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 
 class DirectTransport:
@@ -81,6 +83,35 @@ class LocalExecutor:
         if (self.number, moment) in self.clear:
             drop_cache(self.driver.fit_id)
         return self.driver.task(index)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
+@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
+def test_distributed_fits_give_the_same_bits(cls: Any, stored: bool, tmp_path: Path) -> None:
+    """Every estimator has the same bits from block tasks, with blocks sent or read from a folder."""
+    estimator, reports = cls(max_steps=4), REPORTS
+    if stored:
+        REPORTS.save(tmp_path)
+        reports = Reports.open(tmp_path)
+    with in_blocks():
+        assert_same(estimator.fit(reports, gold=GOLD, engine=LocalEngine()), estimator.fit(REPORTS, gold=GOLD))
+
+
+def test_channels_and_compiled_code_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A channel, compiled code and a memory limit leave the bits unchanged."""
+    channel = blocks_channel()
+    reports = random_reports(np.random.default_rng(1), sent_alphabet(channel), tasks=30, workers=9, share=0.5)
+    monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
+    with in_blocks():
+        expected = DawidSkene(max_steps=4).fit(reports, channel=channel)
+        actual = DawidSkene(max_steps=4).fit(reports, channel=channel, engine=LocalEngine(), memory=1_000_000)
+
+    assert_same(actual, expected)
+
+
+def test_engines_are_listed_by_command_line_name() -> None:
+    """Keys of `ENGINES` are the names of the command line."""
+    assert ["threads", "dask"] == list(ENGINES)
 
 
 @pytest.mark.parametrize("estimator", [DawidSkene(max_steps=6), OneCoin(max_steps=6), Gaussian(max_steps=6)], ids=str)

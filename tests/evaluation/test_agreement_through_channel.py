@@ -81,6 +81,19 @@ def test_assigned_cells_count_only(crowd: Reports) -> None:
     assert tuple(everyone) == pytest.approx(tuple(asked))
 
 
+@pytest.mark.parametrize("epsilon", [0.02, 0.1])
+def test_noise_that_leaves_nothing_gives_no_value(crowd: Reports, epsilon: float) -> None:
+    """A coefficient is in its range, or not known: over 20 collections with much noise neither is left out."""
+    assert crowd.alphabet is not None
+    mechanism = RandomizedResponse(alphabet=crowd.alphabet, epsilon=epsilon, participation="public")
+    sent = [perturb(crowd, mechanism, seeded(seed)) for seed in range(20)]
+    found = [agreement_through_channel(reports, mechanism.channel()) for reports in sent]
+    alphas = np.array([alpha for one in found for alpha in one.alphas.values()])
+
+    assert np.isnan(alphas[:, 0]).mean() > 0.5
+    assert (np.isnan(alphas) | (np.abs(alphas) <= 1)).all()
+
+
 def test_what_cannot_be_corrected_is_refused(crowd: Reports) -> None:
     """Two answers with the same reports, and tasks with one report, are refused."""
     assert crowd.alphabet is not None

@@ -2,18 +2,20 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.audit import bounds, broken, campaigns, commands, false_alarms, must_catch, relays
+from experiments.audit import bounds, broken, campaigns, commands, false_alarms, must_catch, readers, relays
 from experiments.audit.__main__ import COMMANDS, FALSE_CLAIMS, tables
 from scipy.stats import binom
 
 from crowdveil.cli import main
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.privacy.audit.black_box import FAILURE, Pair, audit_black_box
-from crowdveil.randomness import seeded
+from crowdveil.randomness import Secure, seeded
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "audits.md"
 
@@ -42,11 +44,11 @@ def test_the_page_shows_the_tables():
 
 
 def test_every_false_claim_is_refuted():
-    """The saved rows are those of the false claims, and of the command whose lists show who answered."""
+    """The saved rows are those of the false claims, and of the commands that show who answered."""
     rows = bounds.read(FALSE_CLAIMS)
     names = [f"`{claim.name}`: {claim.title}" for claim in must_catch.false_claims()]
 
-    assert [*names, commands.LEAKING.name] == [row.name for row in rows]
+    assert [*names, commands.LEAKING.name, commands.LINKING.name] == [row.name for row in rows]
     assert [] == [row.name for row in rows if not row.refuted]
 
 
@@ -55,7 +57,7 @@ def test_a_false_claim_is_refuted_from_the_command_line(name):
     """Composition of answered cells only, a shuffler that keeps the order, and a batch of one end with exit code 1."""
     claim = next(one for one in must_catch.false_claims() if one.name == name)
     values = ["--input", json.dumps(claim.first), "--neighbour", json.dumps(claim.second)]
-    stated = ["--epsilon", str(claim.epsilon), "--delta", str(claim.delta), "--draws", "2000"]
+    stated = ["--epsilon", str(claim.epsilon), "--delta", str(claim.delta), "--draws", str(claim.draws)]
 
     result = CliRunner().invoke(main, ["audit", f"experiments.audit.must_catch:{name}", *values, *stated])
 
@@ -82,7 +84,8 @@ def test_an_honest_shuffler_and_an_account_of_all_cells_stand():
 def test_every_command_keeps_its_claim():
     """The saved rows are those of the commands, campaigns and relays; no claim is refuted."""
     rows = bounds.read(COMMANDS)
-    names = [case.name for case in commands.CASES] + [*commands.CAMPAIGNS, *commands.RELAYS]
+    names = [case.name for case in commands.CASES] + [commands.MECHANISMS, commands.READERS]
+    names += [*commands.CAMPAIGNS, *commands.RELAYS]
 
     assert names == [row.name for row in rows]
     assert [] == [row.name for row in rows if row.refuted or row.bound > row.claimed]
@@ -98,12 +101,58 @@ def test_a_relay_of_whole_reports_links_the_cells_of_a_worker():
 
 @pytest.mark.parametrize("case", commands.CASES, ids=lambda case: case.name)
 def test_every_command_runs_on_both_inputs(case):
-    """Neither input is refused, and what is released has rows: else an audit would compare nothing."""
+    """Neither input is refused, and some release of each has rows: else an audit would compare nothing."""
     with commands.command_pairs(case) as pairs:
-        outputs = [draw(1)[0] for draw in (pairs[0].first, pairs[0].second)]
+        releases = [draw(16 if "synthesize" in case.name else 1) for draw in (pairs[0].first, pairs[0].second)]
 
-    assert [] == [output[FAILURE] for output in outputs if FAILURE in output]
-    assert all(len(output.get("file synthetic.csv", b"\n\n").splitlines()) > 1 for output in outputs)
+    assert [] == [output[FAILURE] for outputs in releases for output in outputs if FAILURE in output]
+    assert all(any(map(has_rows, outputs)) for outputs in releases)
+
+
+def has_rows(output):
+    """Return whether a release has a synthetic claim; other commands write no such file."""
+    return len(output.get("file synthetic.csv", b"\n\n").splitlines()) > 1
+
+
+@pytest.mark.parametrize("form", readers.FORMS)
+def test_no_answer_decides_how_answers_are_read(form, tmp_path, monkeypatch):
+    """From nobody, from one worker and from all, every form gives the same bytes where every input draws the same."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Secure, "words", lambda self, count: np.zeros(count, dtype=np.int64))
+    for name, text in readers.LISTS.items():
+        Path(name).write_text(text)
+    options = "--mechanism randomized-response --epsilon 1 --labels no,yes --replace --out sent"
+    given, path = readers.FORMS[form], Path(f"answers{readers.FORMS[form].suffix}")
+    left = []
+    for cells in readers.INPUTS.values():
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        given.write(path, cells)
+        shutil.rmtree("sent", ignore_errors=True)
+        words = readers.command(given, options, str(path)).split()[1:]
+        result = CliRunner().invoke(main, words)
+        left.append(
+            (result.exit_code, result.output, {file.name: file.read_bytes() for file in Path("sent").iterdir()})
+        )
+
+    assert 0 == left[0][0]
+    assert [left[0]] * len(left) == left
+
+
+@pytest.mark.parametrize("cells", readers.INPUTS.values(), ids=readers.INPUTS)
+@pytest.mark.parametrize("form", ["JSON", "JSON lines", "PyBossa", "Prodigy", "Argilla, flat"])
+def test_json_without_a_stated_layout_is_refused_for_all_answers(form, cells, tmp_path, monkeypatch):
+    """A file without a record shows neither columns nor questions: the refusal is the same with records."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in readers.LISTS.items():
+        Path(name).write_text(text)
+    given = readers.FORMS[form]._replace(options="")
+    given.write(Path(f"answers{given.suffix}"), cells)
+    options = "--mechanism randomized-response --epsilon 1 --labels no,yes --out sent"
+
+    result = CliRunner().invoke(main, readers.command(given, options, f"answers{given.suffix}").split()[1:])
+
+    assert 1 == result.exit_code
+    assert "the layout of JSON with private answers must be stated" in result.stderr
 
 
 def test_false_alarms_are_as_rare_as_stated():

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from experiments.papers import EXHIBITS
 from experiments.papers.exhibit import Exhibit, Verdict
 from experiments.papers.page import command
 from experiments.papers.run import PAPERS, load_exhibit, measured_rows, read_rows, reproduce, selected
+from experiments.papers.sun2018.parameters import is_of_changed_crowd
 
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
@@ -70,9 +72,19 @@ ALTERED = {
     "sun2018/theorem1": ("exact_epsilon", lambda row: row["mechanism"] == "LP as printed", 0.8),
     "sun2018/table2": ("answers", lambda row: row["data"] == "Web", 0.9),
     "sun2018/figure2": ("exact_epsilon", lambda row: row["mechanism"] == "crowdveil", 1.1),
+    "sun2018/figure3": ("error", lambda row: row["setting"] == "d = 2, ridge 0.1, gaussian V", 0.5),
+    "sun2018/figure4": ("change", lambda row: row["tasks"] == 200, 0.5),
+    "sun2018/parameters": ("change", lambda row: row["setting"] == "NULL becomes a uniform draw", 0.01),
+    "beyond/summary": ("error", lambda row: row["setting"] == "NULL becomes 0", 0.1),
     "sun2018/figure5": ("exact_epsilon", lambda row: row["mechanism"] == "2-Layer", 0.4),
     "huai2019/table2": ("error", lambda row: row["mechanism"] == "pooled-shape, epsilon 1", 0.9),
     "huai2019/figure1": ("error", lambda row: row["curve"] == "histogram" and row["error"] is not None, 2),
+    "huai2019/figure3": ("error", lambda row: (row["curve"], row["thresholds"]) == ("combined", "1, 2, 3"), 0.9),
+    "huai2019/figure4": ("sise", lambda row: (row["crowd"], row["records"]) == ("weather_temperature", 30), 60),
+    "huai2019/figure5": ("candidates", lambda row: (row["mechanism"][:5], row["records"]) == ("with ", 20), 1.3),
+    "huai2019/equation5": ("root", lambda row: row["root"] > 0, 2),
+    "huai2019/theorem1": ("distance", lambda row: row["bandwidth"] == 1.0, 100),
+    "huai2019/theorem2": ("exact_delta", lambda row: row["release"] == "one candidate, failure unseen", 1000),
     "sun2018/participation": ("exact_epsilon", lambda row: row["mechanism"] == "matrix-factorization", 1.1),
     "sun2018/theorem4": ("exact_epsilon", lambda row: row["neighbours"] == "values 0 and 9", 0.9),
     "sun2018/theorem5": ("exact_epsilon", lambda row: row["mechanism"] == "crowdveil", 1.1),
@@ -81,6 +93,9 @@ ALTERED = {
     "li2018/figure3": ("exact_worker_epsilon", lambda row: row["equal"] == "exact, worker", 1.1),
     "li2018/figure4": ("exact_worker_epsilon", lambda row: row["equal"] == "exact, worker", 1.1),
     "li2018/section62": ("exact_epsilon", lambda row: row["mechanism"] == "two-layer", 0.9),
+    "li2018/section61": ("exact_epsilon", lambda row: row["mechanism"] == "two-layer", 0.9),
+    "wang2018/condition16": ("bound_17", lambda row: row["crowd"] == "1e20 tasks", 9),
+    "wang2018/lemmas": ("ratio", lambda row: row["claim"] == "Lemma 2", 3),
     "wang2018/theorem1": ("exact_epsilon_definition_3", lambda row: row["tasks"] == 9, 0.9),
     "wang2018/abilities_by_task": ("error_by_group", lambda row: row["groups"] == 10, 100),
 }
@@ -92,9 +107,20 @@ def test_a_verdict_does_not_hold_on_altered_rows(name: str):
     """A sentence that the rows contradict makes its inequality false."""
     exhibit, rows = load_exhibit(name), read_rows(committed(name, ".csv"))
     column, chosen, factor = ALTERED[name]
-    altered = [row | {column: row[column] * factor} if chosen(row) else row for row in rows]
+    altered = [row | {column: row[column] * factor} if chosen(row) and row[column] else row for row in rows]
 
     assert (True, False) == (exhibit.verdict(rows).inequality, exhibit.verdict(altered).inequality)
+
+
+def test_the_summary_has_every_swept_setting_of_sun():
+    """Every setting of `sun2018/parameters` on the crowd of the figures is in the summary, at each of its epsilons."""
+    summary = read_rows(committed("beyond/summary", ".csv"))
+    swept = [row for row in read_rows(committed("sun2018/parameters", ".csv")) if not is_of_changed_crowd(row)]
+    numbers = [row for row in summary if row["panel"] == "numbers"]
+    epsilons = {row["exact_epsilon"] for row in summary if row["mechanism"] == "crowdveil"}
+    shown = Counter((row["mechanism"], row["setting"]) for row in numbers)
+
+    assert {(f"Sun: {row['mechanism']}", row["setting"]): len(epsilons) for row in swept}.items() <= shown.items()
 
 
 def test_pages_name_exhibits_that_exist():
@@ -200,6 +226,40 @@ def test_names_are_those_of_exhibits_or_papers():
     assert [name for name in EXHIBITS if name.startswith("sun2018/")] == selected(["sun2018", "sun2018/theorem1"])
     with pytest.raises(SettingsError, match="sun2018/theorem1"):
         selected(["sun218/theorem1"])
+
+
+@pytest.fixture
+def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the data directory away, and measure by reading the committed rows."""
+    monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    stored = "experiments.papers.run.measured_rows"
+    monkeypatch.setattr(stored, lambda exhibit, *_: read_rows(committed(exhibit.name, ".csv")))
+
+
+@pytest.mark.parametrize("name", [*sorted({one.partition("/")[0] for one in EXHIBITS}), "all"])
+def test_without_data_the_other_exhibits_of_a_paper_are_written(name: str, tmp_path: Path, no_data: None):
+    """Exhibits without their data sets are skipped by name, the others are written, and the exit code is 0."""
+    words = ["reproduce", name, "--quick", "--out", str(tmp_path / "out"), "--json"]
+    result = CliRunner().invoke(main, words)
+    document = json.loads(result.stdout)
+    expected = {one: list(load_exhibit(one).data) for one in selected([name]) if load_exhibit(one).data}
+
+    assert (0, expected) == (result.exit_code, {one["name"]: one["missing"] for one in document["skipped"]})
+    assert set(selected([name])) - set(expected) == {one["name"] for one in document["exhibits"]}
+    assert 3 * len(document["exhibits"]) == len(document["files"])
+    assert all(Path(path).is_file() for path in document["files"])
+    assert bool(expected) == any("datasets sources" in text for text in document["warnings"])
+
+
+@pytest.mark.parametrize("names", [["sun2018/figure1"], ["sun2018/theorem1", "sun2018/figure1"]])
+def test_without_data_a_named_exhibit_is_refused(names: list[str], tmp_path: Path, no_data: None):
+    """An exhibit that is named itself is not skipped: nothing is measured, and the error says how to get its data."""
+    result = CliRunner().invoke(main, ["reproduce", *names, "--quick", "--out", str(tmp_path / "out")])
+
+    assert (1, False) == (result.exit_code, (tmp_path / "out").exists())
+    assert "Missing: snow_wsd, adult2. 'crowdveil datasets sources snow_wsd adult2'" in result.stderr
 
 
 def test_the_list_names_every_exhibit():

@@ -10,6 +10,7 @@ from experiments.theory.published_bounds import (
     ability_error_bound,
     beta_flip_epsilon,
     factorization_error_bound,
+    failure_probability,
     laplace_cell_error,
     mean_error_bound,
     one_layer_epsilon,
@@ -19,6 +20,7 @@ from experiments.theory.published_bounds import (
     published_factorization_delta,
     randomized_response_cell_error,
     randomized_response_mean_limit,
+    refuting_workers,
     row_space_error_floor,
     smaller_change_probability,
     smallest_tasks,
@@ -70,6 +72,12 @@ NORMALISED = readings()["density, normalised"]
 def laplace_example(truth: float) -> float:
     """Sun's example of Theorem 2 with the given truth for all tasks; NULL is drawn uniformly."""
     return mean_error_bound(laplace_cell_error([1], [0.1], [abs(4.5 - truth)], noise_scale=10), [1])
+
+
+def randomized_response_example(truth: float) -> float:
+    """Sun's example of Theorem 3 with the given truth for all tasks, the density of answers normalised."""
+    weights = density(VALUES - truth)
+    return randomized_response_cell_error(truth, weights / weights.sum(), **SPARSE_EXAMPLE)
 
 
 def lone_worker_laplace_error(*, tasks: int) -> float:
@@ -290,6 +298,38 @@ def test_truth_error_bound_is_trivial_for_the_crowds_of_the_papers() -> None:
     """Equation 17 allows more than every truth to be wrong for 34 workers at epsilon 0.5, best case."""
     assert truth_error_bound(34, private_wisdom([1.0], 0.5)) == pytest.approx(2 * math.exp(-17 * math.tanh(0.25) ** 2))
     assert truth_error_bound(11, private_wisdom([1.0], 0.5)) > 1
+
+
+@pytest.mark.parametrize(("tasks", "constant"), [(10**8, 10**5), (10**12, 10**8), (10**20, 10**15)])
+def test_theorem_2_of_wang_fails_more_often_than_any_constant_allows(tasks: int, constant: int) -> None:
+    """All conditions hold for perfect workers at epsilon 1, and (17) fails by exact counts with more than C' / m.
+
+    e / (e + 1) is below 7311 / 10,000, and fewer right reports make more wrong votes.
+    """
+    wisdom = private_wisdom([1.0], 1.0)
+    workers = refuting_workers(tasks, wisdom)
+    right = Fraction(7311, 10_000)
+    wrong = sum(math.comb(workers, k) * right**k * (1 - right) ** (workers - k) for k in range((workers + 1) // 2))
+    exact = tasks * wrong - (tasks * wrong) ** 2 / 2 - Fraction(2 * workers, tasks**2)
+
+    assert workers % 2 == 1
+    assert workers <= tasks <= math.exp(workers)
+    assert math.log(tasks) <= workers * wisdom
+    assert projection_range(tasks, wisdom) is not None
+    assert truth_error_bound(workers, wisdom) < 1 / tasks
+    assert exact * tasks > constant
+    assert failure_probability(workers, tasks, wisdom) == pytest.approx(float(exact), rel=0.05)
+
+
+def test_failure_of_theorem_2_is_not_claimed_beyond_its_proof() -> None:
+    """The bound is 0 where (16) is empty, and where spammers could outweigh a worker."""
+    wisdom = private_wisdom([1.0], 1.0)
+
+    assert failure_probability(181, 10**6, wisdom) == 0
+    assert failure_probability(181, 10**8, wisdom) > 0
+    assert failure_probability(181, 10**8, wisdom, spammers=300) > 0
+    assert projection_range(10**8, wisdom * 181 / 581) is not None
+    assert failure_probability(181, 10**8, wisdom, spammers=400) == 0
 
 
 def test_ability_error_bound_covers_the_constant_of_its_proof() -> None:

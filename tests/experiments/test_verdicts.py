@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from experiments.papers.huai2019.table1 import PRINTED as HUAI_TABLE_1
 from experiments.papers.huai2019.table2 import PRINTED as HUAI_TABLE_2
+from experiments.papers.wang2018.condition16 import at_least
+from experiments.papers.wang2018.lemmas import log_odds_ratio
 from experiments.theory.published_bounds import (
     beta_flip_epsilon,
     density_distance_bound,
     equal_flip_probability,
     factorization_error_bound,
+    failure_probability,
     laplace_cell_error,
     laplace_exact_epsilon,
     mean_error_bound,
@@ -23,10 +26,12 @@ from experiments.theory.published_bounds import (
     published_factorization_delta,
     randomized_response_cell_error,
     randomized_response_mean_limit,
+    refuting_workers,
     row_space_error_floor,
     smaller_change_probability,
     smallest_tasks,
     smallest_workers,
+    truth_error_bound,
     two_layer_claimed_epsilon,
     two_layer_exact_epsilon,
     weighted_vote_error_printed,
@@ -38,6 +43,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.weighted_vote import WeightedVote
+from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim
@@ -49,6 +55,7 @@ from tests.experiments.test_published_bounds import (
     laplace_example,
     lone_worker_laplace_error,
     majority_error,
+    randomized_response_example,
 )
 from tests.real_data import load_or_skip
 from tests.synthesis.exact_release import excess, lone_claims
@@ -59,8 +66,6 @@ SUN_TABLE_II = {"snow_wsd": (34, 177, 0.903955, 0.0, 0.705882), "adult2": (825, 
 HUAI_OBJECTS = tuple(objects for _, objects in HUAI_TABLE_1.values())
 """Objects of the three data sets."""
 
-LI_CLEAN_ACCURACY = (0.73, 0.76)
-"""Of the Peer Grading and the Duchenne set, section 7.2."""
 LI_AT_EPSILON_0 = {"two-layer": (0.1992, 0.1793), "one-layer": (0.2212, 0.2277)}
 """Error rate change of truth discovery, last row of Tables 2 and 3."""
 
@@ -146,11 +151,55 @@ def uniform_flips() -> str:
     )
 
 
-def changes_at_epsilon_0() -> str:
-    """Error rate changes that an expected error of 1/2 gives, and the printed ones."""
-    expected = " and ".join(f"{accuracy - 0.5:.2g}" for accuracy in LI_CLEAN_ACCURACY)
-    printed = ", ".join(f"{one} and {two} ({name})" for name, (one, two) in LI_AT_EPSILON_0.items())
-    return f"expected change {expected}; printed {printed}"
+def gains_at_epsilon_0() -> tuple[float, float]:
+    """Return how much smaller the printed changes of truth discovery are under two-layer, in Tables 2 and 3."""
+    one, two = (
+        own - other for own, other in zip(LI_AT_EPSILON_0["one-layer"], LI_AT_EPSILON_0["two-layer"], strict=True)
+    )
+    return one, two
+
+
+def votes_at_equal_claim() -> str:
+    """Return the exact errors of three votes under one-layer and under two-layer, whose flips are averaged on a grid.
+
+    The error is linear in each worker's flip probability, so that midpoints give the exact mean.
+    """
+
+    def error(flips: tuple[float, ...]) -> float:
+        right = [0.8 * (1 - flip) + 0.2 * flip for flip in flips]
+        outcomes = [one for one in product((True, False), repeat=3) if sum(one) < 2]
+        return sum(math.prod(p if r else 1 - p for p, r in zip(right, one, strict=True)) for one in outcomes)
+
+    grid = [0.538 * (place + 0.5) / 10 for place in range(10)]
+    two = float(np.mean([error(flips) for flips in product(grid, repeat=3)]))
+    assert two == pytest.approx(error((0.269,) * 3))
+    return f"error {error((0.269,) * 3):.4f} = {two:.4f} (3 workers of ability 0.8, flips 0.269 or U(0, 0.538))"
+
+
+def wang_theorem_2() -> str:
+    """Return what C' must exceed with perfect workers at epsilon 1, and the sizes for which the theorem holds."""
+    wisdom = private_wisdom([1.0], 1.0)
+    found = [
+        f"> {at_least(tasks * failure_probability(refuting_workers(tasks, wisdom), tasks, wisdom))} at m = {tasks:.0e}"
+        for tasks in (10**8, 10**12)
+    ]
+    tasks = smallest_tasks(wisdom)
+    sizes = f"m >= {tasks:.2e}, n >= {smallest_workers(tasks, wisdom):.2e}"
+    return f"C' {', '.join(found)}; true for {sizes} at best (epsilon 1)"
+
+
+def wang_theorem_4() -> str:
+    """Return what C' must exceed among 1e6 workers with n^0.41 experts, and the workers that the proof needs."""
+    workers, wisdom = 10**6, math.tanh(1) ** 2
+    experts = math.ceil(workers**0.41)
+    tasks = math.floor(math.exp(experts * wisdom / 2) / 2)
+    assert truth_error_bound(experts, wisdom) <= 1 / tasks
+    assert math.log(tasks) <= experts * wisdom
+    constant = tasks * failure_probability(experts, tasks, wisdom, spammers=workers - experts)
+    return (
+        f"C' > {at_least(constant)} ({experts} experts of {workers:.0e} workers, m = {tasks:.0e}, epsilon 2); "
+        f"needs {wang_theorem_4_workers(workers, 0.4, 2.0):.1e} of {workers:.0e} workers (delta 0.4, epsilon 2)"
+    )
 
 
 def sum_and_square(cell: tuple[float, float]) -> bool:
@@ -169,10 +218,17 @@ def huai_table() -> str:
     return f"SISE > ISE^2 in {above} of {len(huai_cells())} cells, SISE < ISE^2 in the other {15 - above}"
 
 
+def sent_numbers() -> str:
+    """Numbers of u and of u V in the setting of Theorem 5, where V gives u back."""
+    mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=1000, dimensions=100)
+    profiles = mechanism.profile_table
+    assert np.linalg.matrix_rank(profiles) == len(profiles)
+    return f"{profiles.shape[0]:,} numbers instead of {profiles.shape[1]:,} (the setting of Theorem 5)"
+
+
 @cache
 def figures() -> dict[str, str]:
     """Compute the figure of every verdict, by the beginning of its claim."""
-    wisdom = private_wisdom([1.0], 1.0)
     nulls = RandomizedResponse(alphabet=Scale(0, 9), epsilon=1.0).channel()
     binary = RandomizedResponse(alphabet=Categories(("0", "1")), epsilon=1.0, participation="public").channel()
     ranges = [laplace_exact_epsilon(1, value_range=9, domain_size=10)]
@@ -184,12 +240,14 @@ def figures() -> dict[str, str]:
     exact = two_layer_exact_epsilon(0, 1, labels=2, answers=100)
     second = {b: two_layer_exact_epsilon(0, b, labels=2, answers=100) for b in (2 * flip,)}
     printed, error = weighted_vote_error_printed(np.full(51, 0.4)), majority_error(51, 0.4)
-    tasks = smallest_tasks(wisdom)
     return {
         "Sun Theorem 1": f"{ranges[0]:.1f} (0..9), {ranges[1]:.0f} ({{0, 100}}) at claimed 1",
         "Sun Theorem 2": f"{laplace_example(0):.4f}; error at least {lone_worker_laplace_error(tasks=1000):.4f} > "
         f"bound {mean_error_bound(laplace_cell_error([1], [1 / 1000], [0], noise_scale=0.5), [1]):.4f}",
-        "Sun slides": f"{laplace_example(1):.4f}",
+        "Sun slides, page 19": f"{laplace_example(1):.4f}",
+        "Sun slides, page 22": f"{randomized_response_example(1):.3f} (truth 1), "
+        f"{randomized_response_example(0):.3f} (truth 0)",
+        "Sun slides, page 24": f"{sent_numbers()}; delta {published_factorization_delta(1):.4f} at epsilon 1",
         "Sun equation 8": f"ratio {column_ratio(nulls):.5f} at epsilon 1",
         "Sun Theorem 3": f"{rr:.3f}; {limit:.3f} > 3.551",
         "Sun Theorem 4": f"delta {published_factorization_delta(1):.4f} at epsilon 1",
@@ -206,12 +264,15 @@ def figures() -> dict[str, str]:
         f"{0.5**2:g} (n = 2, b = 1)",
         "Li section 6.3": f"flip 0.1, then flip 0.25 = flip {0.1 * 0.75 + 0.9 * 0.25:.1g}",
         "Li equation 7": f"bound {printed:.2e} < error {error:.4f} (51 workers, p = 0.4)",
-        "Li Tables 2 and 3": changes_at_epsilon_0(),
+        "Li Tables 2 and 3": "expected difference 0; printed {:.4f} and {:.4f}".format(*gains_at_epsilon_0()),
+        "Li section 7.2": votes_at_equal_claim(),
         "Wang Theorem 1": f"ratio {column_ratio(binary):.5f} at epsilon 1",
-        "Wang Theorem 2": f"m >= {tasks:.2e}, n >= {smallest_workers(tasks, wisdom):.2e} at epsilon 1, best case",
+        "Wang Theorem 2": wang_theorem_2(),
+        "Wang Lemmas 1 to 3": f"the step is exceeded {log_odds_ratio(0.001, printed_step=True):.0f} times at lambda "
+        "0.001",
+        "Wang remark": f"{truth_error_bound(100, private_wisdom([1.0], 0.0)):g}",
         "Wang Theorem 3": f"{2 / math.tanh(0.5):.3f} <= 6 at epsilon 1",
-        "Wang Theorem 4": f"needs {wang_theorem_4_workers(10**6, 0.4, 2.0):.1e} of {10**6:.0e} workers "
-        "(delta 0.4, epsilon 2)",
+        "Wang Theorem 4": wang_theorem_4(),
         "Huai equation 5": "relative entropy {:.4f} > {:.4f} (local 0.9 and 0.1, global 0.5 and 0.5)".format(
             *(relative_entropies([0.9, 0.1], [0.5, 0.5]))
         ),

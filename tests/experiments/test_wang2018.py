@@ -1,5 +1,6 @@
 """Programs of the exhibits of Wang and Xu: Algorithm 1, the exact error of the vote, and the proved bound."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from experiments.papers.wang2018.dense_crowd import (
     private_mechanism,
     unbiased_abilities,
 )
+from experiments.papers.wang2018.lemmas import two_tails
 from experiments.papers.wang2018.theorem4 import distance_to_normal, vote_error
 
 from crowdveil.estimators import PrivateDawidSkene
@@ -34,6 +36,26 @@ def test_dense_algorithm_is_the_library_s(epsilon: float) -> None:
     np.testing.assert_allclose(np.clip(log_odds, -50, 50), log_odds_of(library), atol=1e-3)
     abilities = np.clip(unbiased_abilities(right, epsilon), 0, 1)
     np.testing.assert_allclose(abilities, library.workers.quality, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_step_from_the_truths_repeats_the_vote(seed: int) -> None:
+    """With log-odds between low and high, (n - 1) high < (n + 1) low, Algorithm 1 and the vote have the same truths."""
+    crowd = draw_crowd(np.ones(5), 20_000, 1.0, np.random.default_rng(seed))
+    log_odds, right = private_dawid_skene(crowd.reports, crowd.truth, 1 / 8, 1)
+    low, high = np.log(right / (1 - right))[[right.argmin(), right.argmax()]]
+
+    assert 4 * high < 6 * low
+    assert (np.sign(log_odds) == np.sign(majority_vote(crowd.reports))).all()
+
+
+def test_tails_are_sums_of_binomial_probabilities() -> None:
+    """P(|X - np| > t) of Lemmas 1 and 2 is the sum over all outcomes further than t."""
+    for right, distance in product((0.5, 0.731), (0.0, 1.3, 2.5, 9.0)):
+        far = [k for k in range(11) if abs(k - 10 * right) > distance]
+        expected = sum(math.comb(10, k) * right**k * (1 - right) ** (10 - k) for k in far)
+
+        assert float(two_tails(10, right, distance)) == pytest.approx(expected, abs=1e-14)
 
 
 @pytest.mark.parametrize(("workers", "experts"), [(4, 1), (5, 2), (6, 6)])

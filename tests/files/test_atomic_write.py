@@ -2,17 +2,23 @@
 
 import errno
 import os
+import shutil
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
+from click.testing import CliRunner
 
-from crowdveil.errors import SettingsError
+from crowdveil.cli import main
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files import atomic_write
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_atomically, write_files, write_outputs
-from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record
+from crowdveil.files.filesystem import PREFIX, temporary_folder
+from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record, refuse_unfinished
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -78,7 +84,7 @@ def test_a_folder_that_cannot_hold_files_is_refused_before_the_work(tmp_path: Pa
 
 
 def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old and new files never lie together with the last one, and after a crash the next run replaces either."""
+    """Old and new files never lie together, readers refuse what a crash left, and the next run replaces it."""
     write_files(tmp_path, {"a": "old", "b": "old", "last": "old"}, kind="demo")
     moved = os.replace
     seen = []
@@ -95,11 +101,14 @@ def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monke
         write_files(tmp_path, {"a": "new", "b": "new", "last": "new"}, kind="demo")
     monkeypatch.undo()
 
-    assert [{"a", "b", "last"}, {"a", "b"}, {"a", "b"}] == seen
-    assert {"a": "new", "b": "old"} == texts(tmp_path)
+    assert [{"a", "b", "last"}, set(), {"a"}] == seen
+    assert {"a": "new"} == texts(tmp_path)
+    with pytest.raises(ReportsError, match=r"must have ended. Found: it was interrupted, and b is absent"):
+        refuse_unfinished(tmp_path)
     write_files(tmp_path, {"a": "next", "b": "next", "last": "next"}, kind="demo")
     assert {"a": "next", "b": "next", "last": "next"} == texts(tmp_path)
     assert 3 == len(read_record(tmp_path))
+    refuse_unfinished(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -220,3 +229,79 @@ def test_an_unreadable_input_is_not_called_an_unwritable_folder(tmp_path: Path) 
     with pytest.raises(FileNotFoundError, match="input"):
         write_atomically(tmp_path / "out" / "x", reading, kind="demo")
     assert [] == Outputs(folder=tmp_path, names=("x",), kind="demo").check(inputs=["dataset:" + "n" * 5000])
+
+
+KILLED = """
+import os, signal, sys, tempfile
+from click.testing import CliRunner
+import crowdveil.cli, crowdveil.workflow.collection, crowdveil.workflow.inference, crowdveil.release.page
+words = sys.argv[2:]
+tempfile.gettempdir()  # tries to write, once
+for stop in range(1, 200):
+    child = os.fork()
+    if not child:
+        count = 0
+        def hook(event, args):
+            global count
+            writes = event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir") or writes:
+                count += 1
+                if count == stop:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        folder = f"{sys.argv[1]}{stop}"
+        os.chdir(folder)
+        sys.addaudithook(hook)
+        os._exit(CliRunner().invoke(crowdveil.cli.main, words).exit_code)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(stop, status, flush=True)
+    if status != -signal.SIGKILL:
+        break
+"""
+"""Program that runs a command in a child for every write of it, and kills the child there."""
+LISTS = {"answers.csv": "task,worker,label\na,u,yes\nb,u,no\na,v,yes\nb,v,no\n", "tasks.csv": "task\na\nb\n",
+    "workers.csv": "worker\nu\nv\n"}  # fmt: skip
+PERTURB = ("perturb", "answers.csv", "--mechanism", "randomized-response", "--epsilon", "20", "--labels", "no,yes",
+    "--tasks", "tasks.csv", "--workers", "workers.csv", "--replace", "--out", "sent")  # fmt: skip
+INFER = ("infer", "answers.csv", "--method", "majority-vote", "--out", "found")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize(("words", "reader"), [(PERTURB, "infer"), (INFER, "report")])
+def test_a_command_that_is_killed_at_any_write_leaves_all_or_what_is_refused(
+    words: tuple[str, ...], reader: str, earlier: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed command leaves is complete, refused or absent; the same command then ends, with nothing beside."""
+    out, first = words[-1], tmp_path / "first"
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr("crowdveil.files.filesystem.UNMARKED_SECONDS", -1)
+    first.mkdir()
+    for name, text in LISTS.items():
+        (first / name).write_text(text)
+    monkeypatch.chdir(first)
+    if earlier:
+        assert 0 == CliRunner().invoke(main, words).exit_code
+    for stop in range(1, 200):
+        shutil.copytree(first, tmp_path / f"run{stop}")
+    program = [sys.executable, "-c", KILLED, str(tmp_path / "run"), *words]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    stops = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+
+    assert (0, "") == (stops[-1][1], done.stderr)
+    assert len(stops) > 10
+    for stop, _ in stops:
+        monkeypatch.chdir(tmp_path / f"run{stop}")
+        before, found = texts(Path(out)) if Path(out).is_dir() else {}, Path(out, "reports.csv")
+        source = [str(found), "--out", "read"] if reader == "infer" else [out, "--reports", "answers.csv"]
+        read = CliRunner().invoke(main, [reader, *source])
+        complete = (
+            {"truths.csv", "workers.csv"} if reader == "report" else {"reports.csv", "certificate.json", "crowd.json"}
+        )
+        assert (read.exit_code == 0) == (complete <= set(before)), (stop, read.output)
+        assert 0 == CliRunner().invoke(main, words).exit_code, stop
+        assert not [name for name in os.listdir(out) if name.startswith(PREFIX)], stop
+        with temporary_folder(temporary):
+            assert 1 == len(os.listdir(temporary)), stop

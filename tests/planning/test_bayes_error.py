@@ -10,12 +10,11 @@ import pytest
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
-from crowdveil.estimators import Gaussian
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import Campaign, NumberCrowd, bayes_errors
 from crowdveil.planning.bayes_error import known_classes_error, report_given_truth
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb, perturb_cells, perturb_in_rounds
+from crowdveil.simulate import perturb, perturb_cells
 from tests.planning.campaigns import SCALE, of_labels, of_numbers
 
 PRIOR = (0.5, 0.3, 0.2)
@@ -129,60 +128,30 @@ def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
     assert found == pytest.approx(np.abs(fitted.truth - made.truth).mean(), abs=0.02)
 
 
-def test_known_error_reads_every_channel_of_rounds() -> None:
-    """In rounds, the error equals that of products over all cells, each with its own channel."""
-    campaign = of_numbers(workers=16, tasks=12, rounds=2)
+def test_known_error_reads_every_channel_of_a_table() -> None:
+    """Through a table of channels, the error equals that of products over all cells, each with its own channel."""
+    campaign = of_numbers(workers=16, tasks=12)
     crowd = campaign.crowd
     assert isinstance(crowd, NumberCrowd)
     made = crowd.simulate(workers=16, tasks=12, rate=0.5, source=seeded(5))
-    first = QuantizedResponse(alphabet=SCALE, epsilon=3.0, cuts=(1, 3)).channel()
-    sent = perturb_in_rounds(made.answers, first, seeded(6), epsilon=3.0, rounds=2, estimator=Gaussian())
-    assert isinstance(sent.channel, ChannelTable)
-    kind = np.searchsorted(crowd.qualities, made.quality[sent.reports.workers - 1])
-    of_task, of_worker = sent.channel.groups(sent.reports.tasks, sent.reports.workers)
-    tables = [report_given_truth(crowd.answer_probabilities(), 0.5, channel) for channel in sent.channel.channels]
-    names = np.array(sent.reports.alphabet.names)  # type: ignore[union-attr]
-    said = {
-        (t, w): names[v] for t, w, v in zip(sent.reports.task, sent.reports.worker, sent.reports.value, strict=True)
-    }
+    two_cuts, one_cut = (QuantizedResponse(alphabet=SCALE, epsilon=3.0, cuts=cuts).channel() for cuts in ((1, 3), (2,)))
+    table = ChannelTable.by_worker((two_cuts, one_cut), {str(name): int(name) % 2 for name in made.answers.workers})
+    reports = perturb_cells(made.answers, table, seeded(6))
+    kind = np.searchsorted(crowd.qualities, made.quality[reports.workers - 1])
+    of_task, of_worker = table.groups(reports.tasks, reports.workers)
+    tables = [report_given_truth(crowd.answer_probabilities(), 0.5, channel) for channel in table.channels]
+    names = np.array(reports.alphabet.names)  # type: ignore[union-attr]
+    said = {(t, w): names[v] for t, w, v in zip(reports.task, reports.worker, reports.value, strict=True)}
     losses = []
     for task in range(12):
         scores = crowd.log_prior.copy()
         for worker in range(16):
-            index = sent.channel.choice[of_worker[worker]][of_task[task]]
-            outputs = sent.channel.channels[index].report_alphabet.names
+            index = table.choice[of_worker[worker]][of_task[task]]
+            outputs = table.channels[index].report_alphabet.names
             symbol = outputs.index(said[task, worker]) if (task, worker) in said else len(outputs)
             scores += np.log(tables[index][kind[worker], :, symbol])
         losses.append(float(crowd.losses(scores[None], made.truth[task : task + 1])[0]))
 
-    found = known_classes_error(campaign, sent.channel, sent.reports, kind, made.truth)
+    found = known_classes_error(campaign, table, reports, kind, made.truth)
 
     assert found == pytest.approx(np.mean(losses))
-
-
-def test_rounds_reduce_the_error() -> None:
-    """Rounds have a smaller Bayes error than one cut, which agrees with simulated rounds.
-
-    Eight simulated campaigns of 20 tasks with cuts from inference: the means agree within five standard errors.
-    """
-    campaign = of_numbers(workers=80, sigmas=(0.5, 1.5), rounds=3)
-    channel = QuantizedResponse(alphabet=SCALE, epsilon=3.0, cuts=(2,)).channel()
-    found, at_once = bayes_errors(campaign, channel), bayes_errors(replace(campaign, rounds=1), channel)
-    errors = []
-    for run in range(8):
-        made = campaign.crowd.simulate(workers=80, tasks=20, rate=0.5, source=seeded(300 + run))
-        sent = perturb_in_rounds(
-            made.answers,
-            channel,
-            seeded(400 + run),
-            epsilon=3.0,
-            rounds=3,
-            estimator=Gaussian(tolerance=0.05),
-            prior=campaign.prior,
-        )
-        kind = np.searchsorted(campaign.crowd.qualities, made.quality[sent.reports.workers - 1])
-        errors.append(known_classes_error(campaign, sent.channel, sent.reports, kind, made.truth))
-
-    assert found.known_classes < 0.8 * at_once.known_classes
-    assert found.known_classes <= found.unknown_classes
-    assert abs(float(np.mean(errors)) - found.known_classes) < 5 * np.std(errors, ddof=1) / np.sqrt(8)

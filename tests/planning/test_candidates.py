@@ -8,7 +8,6 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import CANDIDATE_NAMES, Campaign, candidates
 from crowdveil.planning.candidates import (
-    IN_ROUNDS,
     ORDINAL_SUFFIX,
     OTHER_BLOCKS,
     channel_key,
@@ -36,27 +35,25 @@ def test_two_labels_have_no_other_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("campaign", "ordinal", "rounds"),
+    ("campaign", "ordinal"),
     [
-        (of_labels(), False, False),
-        (of_labels(ordered=True), True, False),
-        (of_labels(ordered=True, labels=2), False, False),
-        (of_labels(ordered=True, method="dawid-skene"), False, False),
-        (of_numbers(), False, True),
-        (of_numbers(workers=8), False, False),
-        (of_numbers(assigned_per_task=15), False, False),
+        (of_labels(), False),
+        (of_labels(ordered=True), True),
+        (of_labels(ordered=True, labels=2), False),
+        (of_labels(ordered=True, method="dawid-skene"), False),
+        (of_numbers(), False),
+        (of_numbers(workers=8), False),
+        (of_numbers(assigned_per_task=15), False),
     ],
 )
-def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool, rounds: bool) -> None:
-    """Ordinal candidates need three ordered labels and no given method; rounds need numbers without an assignment."""
+def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool) -> None:
+    """Ordinal candidates need three ordered labels and no given method."""
     made = candidates(campaign, 2.0)
 
     assert ordinal == any(one.name.endswith(ORDINAL_SUFFIX) for one in made)
     assert all(
         ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.name.endswith(ORDINAL_SUFFIX) for one in made
     )
-    assert ([4] if rounds else []) == [one.campaign.rounds for one in made if one.name == IN_ROUNDS]
-    assert all(one.campaign.rounds == 1 for one in made if one.name != IN_ROUNDS)
 
 
 def test_searches_try_fewer_types() -> None:

@@ -164,9 +164,8 @@ def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:  # type: 
         ({"workers": 0}, "at least one task and one worker"),
         ({"assigned_per_task": 41}, "assigned to 1 to 40 workers"),
         ({"workers": 200, "assigned_per_task": 3}, "assigned to 4 to 200 workers"),
-        ({"method": "gaussian"}, "is dawid-skene or one-coin"),
-        ({"method": "ordinal-dawid-skene"}, "is dawid-skene or one-coin"),
-        ({"rounds": 2}, "several rounds need numbers"),
+        ({"method": "gaussian"}, "is dawid-skene or hierarchical-dawid-skene or one-coin"),
+        ({"method": "ordinal-dawid-skene"}, "is dawid-skene or hierarchical-dawid-skene or one-coin"),
     ],
 )
 def test_campaigns_out_of_range_are_refused(settings, said) -> None:  # type: ignore[no-untyped-def]

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from crowdveil.data.assignment import Assignment
-from crowdveil.estimators import Gaussian
 from crowdveil.evaluation.metrics import score
-from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import Campaign, predict, prediction
 from crowdveil.planning.prediction import (
     DEPARTURES,
@@ -23,7 +22,7 @@ from crowdveil.planning.prediction import (
     widen_interval,
 )
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb_cells, perturb_in_rounds
+from crowdveil.simulate import perturb_cells
 from tests.planning.campaigns import of_labels, of_numbers
 
 ASSIGNED = of_labels(tasks=120, rate=0.2, assigned_per_task=10)
@@ -63,34 +62,6 @@ def test_measured_errors_lie_in_the_interval(campaign: Campaign, epsilon: float)
     assert found.known_classes <= found.error < campaign.crowd.constant_error
     assert 1 <= found.simulated <= 3
     assert found.simulated_tasks == campaign.tasks
-
-
-def test_measured_errors_in_rounds_lie_in_the_interval() -> None:
-    """Of 12 fresh campaigns in 3 rounds at least 8 lie in the 90 % interval (false alarm below 0.005).
-
-    The expected error is below that of one round.
-    """
-    campaign = of_numbers(workers=90, sigmas=(0.5, 1.5), rounds=3)
-    mechanism = QuantizedResponse(alphabet=campaign.crowd.alphabet, epsilon=3.0, cuts=(2,))
-    found, at_once = predict(campaign, mechanism), predict(replace(campaign, rounds=1), mechanism)
-    errors = []
-    for run in range(12):
-        made = campaign.crowd.simulate(workers=90, tasks=20, rate=campaign.answer_rate, source=seeded(900 + run))
-        sent = perturb_in_rounds(
-            made.answers,
-            mechanism.channel(),
-            seeded(800 + run),
-            epsilon=3.0,
-            rounds=3,
-            estimator=Gaussian(),
-            prior=campaign.prior,
-        )
-        estimate = Gaussian().fit(sent.reports, channel=sent.channel, prior=campaign.prior)
-        errors.append(score(estimate, made.gold).error)
-
-    assert sum(found.low <= error <= found.high for error in errors) >= 8
-    assert found.error < 0.8 * at_once.error
-    assert found.high < at_once.high
 
 
 def test_one_simulation_is_enough_if_the_target_is_out_of_reach() -> None:

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from crowdveil.campaign.standalone.device import Refused, canonical, epsilon, read_ledger
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
@@ -50,6 +51,19 @@ def test_each_host_has_its_own_loss_and_all_have_less_than_the_sum():
     assert max(one.exact, two.exact) < both.exact < both.pure
     assert both.exact <= both.advanced
     assert both.pure == pytest.approx(33.0, rel=1e-9)
+
+
+def test_a_line_with_a_ratio_below_1_is_refused(tmp_path):
+    """A numerator below its denominator would lower the sum: -169 instead of 1; no reader of the ledger takes it."""
+    sound = line(RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel(), 1)
+    forged = {**sound, "report": "s", "cells": 170, "numerator": 10**6, "denominator": 2718282}
+    (tmp_path / "ledger.json").write_bytes(canonical({"format": "crowdveil-ledger/1", "lines": [sound, forged]}))
+
+    for read in (epsilon, lambda lines: ledger_losses(lines, 1e-6)):
+        with pytest.raises(Refused, match="ledger"):
+            read([sound, forged])
+    with pytest.raises(Refused, match="is damaged"):
+        read_ledger(tmp_path)
 
 
 def test_an_empty_ledger_has_no_loss_and_a_wrong_delta_is_refused():

@@ -6,13 +6,14 @@ from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
 from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
-from crowdveil.privacy.statement import sentences, state_campaign, with_shuffling
-from tests.campaign.builders import build_campaign
+from crowdveil.privacy.statement import sentences, state_campaign, statement_text, with_shuffling
+from crowdveil.release.privacy_statement import campaign_facts
+from tests.campaign.builders import PUBLIC_KEY, build_campaign
 
 
 def relayed(unit: str, *, tasks: int, least_batch: int = 100) -> Campaign:
     """Return a campaign of 200 workers with a relay."""
-    relay = Relay("The library", "04" + "ab" * 64, least_batch, unit)  # type: ignore[arg-type]
+    relay = Relay("The library", PUBLIC_KEY, least_batch, unit)  # type: ignore[arg-type]
     return build_campaign(slots=200, tasks=tasks, content={"relay": relay}).campaign
 
 
@@ -37,7 +38,32 @@ def test_the_statement_names_both_figures_and_their_assumptions() -> None:
     assert text.index("epsilon 1 per single answer") < text.index("As long as relay and curator do not work together")
     assert "at least 100 workers of a batch are honest" in text
     assert "at delta 1e-06 (shuffled)" in text or "at delta 1e-6 (shuffled)" in text
+    assert "which is below 1 / 200, the number of workers" in text
     assert "If they work together, the epsilon above holds" in text
+
+
+def test_the_operator_stands_apart_from_the_statement() -> None:
+    """The curator's name of the relay is quoted in a line of its own; no sentence of the statement holds it."""
+    campaign = relayed("cell", tasks=2)
+    text = statement_text(state_campaign(campaign), campaign_facts(campaign))
+
+    assert "Relay, as the curator names it: 'The library'" in text.splitlines()
+    assert 1 == text.count("The library")
+
+
+def test_a_delta_of_one_by_the_number_of_workers_states_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 1 / delta workers on, the statement of a relay names no smaller epsilon, and --delta is refused."""
+    monkeypatch.setattr("crowdveil.privacy.relayed.DELTA", 1 / 200)
+    campaign = relayed("cell", tasks=2)
+    text = " ".join(relay_sentences(campaign))
+
+    assert "No smaller epsilon is stated for it: delta 0.005 is not below 1 / 200, the number of workers." in text
+    assert relayed_guarantees(campaign) is None
+    plain = state_campaign(build_campaign(slots=200, tasks=2).campaign, [(0, 1)] * 200)
+    with pytest.raises(SettingsError, match="delta must be below 1/200, one by the number of workers"):
+        with_shuffling(plain, reports=plain.batch, delta=1 / 200)
+    stated = with_shuffling(plain, reports=plain.batch, delta=1 / 201)
+    assert stated.shuffled is not None
 
 
 def test_long_reports_that_stay_together_have_the_local_guarantee_alone() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import Memoised, RandomizedResponse, TwoLayer
+from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.privacy.shuffled_figures import mechanism_figures, shuffled_figures
 from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
 from crowdveil.privacy.statement import sentences, state_channel, with_shuffling
@@ -62,15 +62,12 @@ def test_linked_reports_cost_more_than_unlinked_ones():
 
 
 def test_unsound_requests_are_refused():
-    """Delta of 1/n, cells with a shared secret, repeated memoised reports, more links than cells."""
+    """Delta of 1/n, cells with a shared secret, more links than cells."""
     with pytest.raises(SettingsError, match="below 1/500"):
         shuffled_figures(CHANNEL, reports=500, delta=1 / 500, cells=2)
     two_layer = TwoLayer.calibrated(alphabet=YES_NO, epsilon=1.0)
-    memoised = Memoised(alphabet=YES_NO, epsilon=2.0, report_epsilon=1.0)
     with pytest.raises(SettingsError, match="channel per cell"):
         mechanism_figures(two_layer, tasks=2, rounds=1, reports=500, delta=1e-6)
-    with pytest.raises(SettingsError, match="links"):
-        mechanism_figures(memoised, tasks=2, rounds=2, reports=500, delta=1e-6)
     with pytest.raises(SettingsError, match="linked"):
         shuffled_figures(CHANNEL, reports=500, delta=1e-6, cells=2, linked=3)
 

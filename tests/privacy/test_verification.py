@@ -216,3 +216,38 @@ def test_the_file_runs_alone(tmp_path: Path) -> None:
 
         assert code == done.returncode
         assert ("FALSE" in done.stdout) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("piecewise", "'piecewise'"),
+        ("designed+piecewise, LISTS FROM ANSWERS: no privacy", "'piecewise'"),
+        ("designed, no privacy", "'designed, no privacy'"),
+    ],
+)
+def test_an_unknown_mechanism_is_named(name: str, found: str) -> None:
+    """A certificate that is sound but for its mechanism is refused with this name and the known ones."""
+    checked = verify(sealed(response().certificate() | {"mechanism": name}))
+    false = [claim for claim in checked.claims if not claim.holds]
+
+    assert [found] == [claim.found for claim in false]
+    assert all(known in false[0].claim for known in checker.NAMES)
+    assert None is checked.answer_epsilon
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"note": 1}, "'note' is unknown"),
+        ({"ratio": 7}, "'ratio' is of another form"),
+        ({"outputs": None}, "'outputs' is absent"),
+        ({"a\u202eb": 1}, r"'a\u202eb' is unknown"),
+    ],
+)
+def test_a_field_that_does_not_belong_is_named(changes: dict[str, object], found: str) -> None:
+    """Of fields that are unknown, absent or of another form the first is named, as printable text."""
+    data = {name: value for name, value in {**response().certificate(), **changes}.items() if value is not None}
+    false = [claim for claim in verify(sealed(data)).claims if not claim.holds]
+
+    assert [found] == [claim.found for claim in false]

@@ -13,6 +13,7 @@ from crowdveil.release.result_files import InferredTruths, WorkerQuality
 from tests.release.conftest import Folder, command
 
 UNPROTECTED = PrivacyStatement(status="none")
+PLAINLY = "without a privacy guarantee"
 WORKER = WorkerQuality(
     names=("w",), quality_name="ability", quality=np.ones(1), low=None, high=None, reports=np.ones(1, dtype=np.int64)
 )
@@ -42,19 +43,19 @@ def truths(**fields: object) -> InferredTruths:
 @pytest.mark.parametrize(
     ("result", "advice"),
     [
-        (labelled((0.9, 0.1), (0.1, 0.9)), "use these truths: 10.0 % are expected to be wrong, against 50.0 %"),
-        (labelled((0.7, 0.3), (0.3, 0.7)), "use these truths with care: 30.0 %"),
-        (labelled((0.54, 0.46), (0.46, 0.54)), "do not use these truths yet, collect more answers: 46.0 %"),
-        (labelled((0.99, 0.01), (0.99, 0.01)), "use these truths: 1.0 % are expected to be wrong"),
-        (numeric([0, 10], 4.0), "use these truths: the median 90 % interval is ± 4"),
-        (numeric([0, 10], 7.0), "use these truths with care"),
-        (numeric([0, 10], 12.0), "do not use these truths yet"),
-        (numeric([3, 3], 1.0), "do not use these truths yet"),
+        (labelled((0.9, 0.1), (0.1, 0.9)), f"Use these truths: {PLAINLY} 10.0 % are expected to be wrong, against 50"),
+        (labelled((0.7, 0.3), (0.3, 0.7)), f"Use these truths with care: {PLAINLY} 30.0 %"),
+        (labelled((0.54, 0.46), (0.46, 0.54)), f"These answers are not enough: {PLAINLY} 46.0 %"),
+        (labelled((0.99, 0.01), (0.99, 0.01)), f"Use these truths: {PLAINLY} 1.0 % are expected to be wrong"),
+        (numeric([0, 10], 4.0), f"Use these truths: {PLAINLY} the median 90 % interval is ± 4"),
+        (numeric([0, 10], 7.0), "Use these truths with care"),
+        (numeric([0, 10], 12.0), "These answers are not enough"),
+        (numeric([3, 3], 1.0), "These answers are not enough"),
     ],
 )  # fmt: skip
 def test_advice_follows_from_the_error(result: InferredTruths, advice: str) -> None:
     """The error as a share of the constant's decides; a small error is enough where all truths are equal."""
-    assert advice in conclude(result, UNPROTECTED)[0]
+    assert advice in conclude(result, UNPROTECTED).sentences[0]
 
 
 @pytest.mark.parametrize(
@@ -67,36 +68,45 @@ def test_advice_follows_from_the_error(result: InferredTruths, advice: str) -> N
 )
 def test_an_unknown_error_gives_no_advice(result: InferredTruths, sentence: str) -> None:
     """Without probabilities, intervals or numbers the conclusion says so, and nothing else."""
-    assert (sentence,) == conclude(result, UNPROTECTED)
+    assert ("unknown", (sentence,)) == conclude(result, UNPROTECTED)
 
 
 def test_doubtful_truths_are_counted() -> None:
     """Truths below 90 % are counted; if there is none, the conclusion says so."""
-    assert "1 truth has a confidence below 90 %" in conclude(labelled((0.95, 0.05), (0.2, 0.8)), UNPROTECTED)[1]
-    assert "Every truth has" in conclude(labelled((0.95, 0.05), (0.1, 0.9)), UNPROTECTED)[1]
+    assert (
+        "1 truth has a confidence below 90 %" in conclude(labelled((0.95, 0.05), (0.2, 0.8)), UNPROTECTED).sentences[1]
+    )
+    assert "Every truth has" in conclude(labelled((0.95, 0.05), (0.1, 0.9)), UNPROTECTED).sentences[1]
 
 
 def test_the_privacy_of_the_reports_comes_first() -> None:
     """Epsilon and participation begin the conclusion of protected reports; a simulation has none."""
     protected = PrivacyStatement(status="protected", per_answer=Guarantee(epsilon=1.00001, participation="public"))
     result = labelled((0.9, 0.1), (0.1, 0.9))
-    first = {status: conclude(result, PrivacyStatement(status=status))[0] for status in ("simulation", "none")}
+    first = {
+        status: conclude(result, PrivacyStatement(status=status)).sentences[0] for status in ("simulation", "none")
+    }
 
-    assert conclude(result, protected)[0].startswith("At epsilon 1.001 per answer (participation public), use")
-    assert first["simulation"].startswith("In this simulation, which has no privacy, use")
-    assert first["none"].startswith("Without a privacy guarantee, use")
+    assert (
+        conclude(result, protected)
+        .sentences[0]
+        .startswith("Use these truths: at epsilon 1.001 per answer (participation public) 10.0 %")
+    )
+    assert first["simulation"].startswith("Use these truths: in this simulation, which has no privacy, 10.0 %")
+    assert first["none"].startswith(f"Use these truths: {PLAINLY} 10.0 %")
 
 
-def test_page_and_command_end_with_the_conclusion(collected: Folder) -> None:
-    """The last section of the page and the printed lines have the same sentences."""
+def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
+    """The first section of the page and the printed lines have the same sentences."""
     folder = collected()
-    conclusion = write_page(folder, folder / "report.html", text=PageText()).conclusion
+    conclusion = write_page(folder, folder / "report.html", text=PageText()).conclusion.sentences
     page = (folder / "report.html").read_text("utf-8")
     printed = " ".join(command("report", folder).split())
 
-    assert 'id="conclusion"' in page[page.rindex("<h2") :]
+    first = page[page.index("<h2") : page.index("</section>")]
+    assert 'id="conclusion"' in first
     for sentence in conclusion:
-        assert sentence in page[page.rindex("<h2") :]
+        assert sentence in first
         assert sentence.split(",")[0] in printed.replace(" conclusion ", " ")
 
 
@@ -105,7 +115,7 @@ def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.F
     """Truths of answers without a certificate, and numbers, have a conclusion."""
     folder: Path = request.getfixturevalue(fixture)
 
-    assert 2 <= len(write_page(folder, folder / "report.html", text=PageText()).conclusion)
+    assert 2 <= len(write_page(folder, folder / "report.html", text=PageText()).conclusion.sentences)
 
 
 def test_undecided_tasks_are_counted_apart() -> None:
@@ -114,9 +124,9 @@ def test_undecided_tasks_are_counted_apart() -> None:
     some = truths(labels=("no", "yes"), truth=np.array([0, -1]), posterior=posterior)
     none = truths(labels=("no", "yes"), truth=np.array([-1, -1]), posterior=posterior)
 
-    advice, undecided, confident, _ = conclude(some, UNPROTECTED)
+    advice, undecided, confident, *_ = conclude(some, UNPROTECTED).sentences
 
     assert "1.0 % are expected to be wrong" in advice
     assert "1 of 2 tasks stay undecided and are not counted as wrong." == undecided
     assert "Every truth has a confidence of at least 90 %." == confident
-    assert (UNDECIDED,) == conclude(none, UNPROTECTED)
+    assert ("unknown", (UNDECIDED,)) == conclude(none, UNPROTECTED)

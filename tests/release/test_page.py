@@ -8,7 +8,16 @@ from xml.etree import ElementTree
 import pytest
 
 from crowdveil.campaign.folder import read_campaign
-from crowdveil.release.page import PageText, content_security_policy, style_sheet, write_page
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.privacy.statement import PrivacyStatement, Status
+from crowdveil.release.page import (
+    PageText,
+    _in_order,
+    _privacy_class,
+    content_security_policy,
+    style_sheet,
+    write_page,
+)
 from tests.release.conftest import Folder, command
 
 CURATOR_SHEET = (files("crowdveil.service.curator") / "templates" / "curator.css").read_text("utf-8")
@@ -26,7 +35,7 @@ COMMON = [
     ("ink", "warn-tint"),
 ]
 TEXT_ON = {
-    "results": [*COMMON, ("ink", "tint"), ("accent", "tint"), ("warn", "warn-tint")],
+    "results": [*COMMON, ("ink", "tint"), ("accent", "tint"), ("warn", "warn-tint"), ("ink", "bad-tint")],
     "curator": [*COMMON, ("accent", "card"), ("on-accent", "accent"), ("on-danger", "danger")],
 }
 """Colors of text and of what is behind it."""
@@ -149,3 +158,24 @@ def test_page_of_a_campaign(campaign_folder: Folder) -> None:
 
     for text in (campaign.title, campaign.question, campaign.tasks[0].text, campaign.name, "Results of a campaign"):
         assert text in page.read_text("utf-8")
+
+
+def test_tasks_stand_in_the_order_of_the_campaign() -> None:
+    """Tasks of a campaign come in its order, other tasks by their names, and numbers in names by their size."""
+    names = ("essay 10", "b", "essay 9", "a", "essay 010")
+
+    assert [3, 1, 2, 4, 0] == _in_order(names, PageText())
+    assert [1, 4, 3, 2, 0] == _in_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
+
+
+@pytest.mark.parametrize(
+    ("status", "epsilon", "shown"),
+    [("protected", 2.0, ""), ("protected", 3.0, "neutral"), ("none", None, "neutral"), ("simulation", None, "warn")],
+)
+def test_the_line_on_privacy_is_green_where_a_person_is_protected(
+    status: Status, epsilon: float | None, shown: str
+) -> None:
+    """Epsilon 2 of a person leaves 88 % certainty, epsilon 3 95.3 %; data without a guarantee give no alarm."""
+    person = None if epsilon is None else Guarantee(epsilon=epsilon, participation="protected", unit="worker")
+
+    assert shown == _privacy_class(PrivacyStatement(status=status, per_worker=person))

@@ -9,14 +9,14 @@ import pytest
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.errors import CertificateError, ReportsError
 from crowdveil.privacy.statement import PrivacyStatement, sentences
-from crowdveil.release.privacy_statement import HOLDER, state_privacy
+from crowdveil.release.privacy_statement import HOLDER, state_results
 from crowdveil.release.result_files import read_truths
 from tests.release.conftest import TASKS, Folder, command
 
 
 def statement_of(folder: Path) -> PrivacyStatement:
     """Return the statement for the truths and reports of one folder."""
-    return state_privacy(read_truths(folder), folder / "reports.csv")
+    return state_results(read_truths(folder), folder / "reports.csv")[0]
 
 
 def edit_crowd(folder: Path, **fields: object) -> None:
@@ -97,6 +97,9 @@ def test_edited_reports_have_no_guarantee(collected: Folder) -> None:
     folder = collected()
     path = folder / "reports.csv"
     path.write_text(path.read_text("utf-8").replace(",yes\n", ",no\n", 1), "utf-8")
+    with pytest.raises(ReportsError, match="must be inferred from these reports"):
+        statement_of(folder)
+    command("infer", path, "--accept-edited")
     statement = statement_of(folder)
 
     assert ("none", "The reports were edited after they were sent.") == (statement.status, statement.reason)
@@ -107,6 +110,7 @@ def test_a_certificate_alone_has_no_guarantee(collected: Folder) -> None:
     """Without crowd.json nothing ties the certificate to the reports, so no epsilon is stated."""
     folder = collected()
     (folder / "crowd.json").unlink()
+    command("infer", folder / "reports.csv")
     statement = statement_of(folder)
 
     assert "none" == statement.status
@@ -136,7 +140,7 @@ def test_truths_of_other_reports_are_refused(collected: Folder, tmp_path: Path) 
     other = collected()
 
     with pytest.raises(ReportsError, match="must be inferred from these reports"):
-        state_privacy(truths, other / "reports.csv")
+        state_results(truths, other / "reports.csv")
 
 
 def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path) -> None:
@@ -145,7 +149,7 @@ def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path
     mechanism = ("--mechanism", "matrix-factorization", "--epsilon", 4)
     command("perturb", tmp_path / "answers.csv", *mechanism, *lists, "--out", tmp_path / "sums")
     command("infer", tmp_path / "sums" / "sums.json")
-    statement = state_privacy(read_truths(tmp_path / "sums"), tmp_path / "sums" / "sums.json")
+    statement = state_results(read_truths(tmp_path / "sums"), tmp_path / "sums" / "sums.json")[0]
 
     assert ("none", "matrix-factorization") == (statement.status, statement.mechanism)
     assert "no certificate" in statement.reason
@@ -155,7 +159,7 @@ def test_campaign_states_its_own_guarantee(campaign_folder: Folder) -> None:
     """With a campaign, epsilon per worker counts the largest number of tasks of one worker."""
     folder = campaign_folder()
     campaign = read_campaign(folder / "campaign.json")
-    statement = state_privacy(read_truths(folder), folder / "reports.csv", campaign)
+    statement, _ = state_results(read_truths(folder), folder / "reports.csv", campaign)
 
     assert statement.per_worker is not None
     assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
@@ -168,7 +172,7 @@ def test_campaign_whose_answers_somebody_held_says_so(campaign_folder: Folder) -
     folder = campaign_folder(from_devices=False)
     campaign = read_campaign(folder / "campaign.json")
 
-    assert HOLDER in state_privacy(read_truths(folder), folder / "reports.csv", campaign).not_covered
+    assert HOLDER in state_results(read_truths(folder), folder / "reports.csv", campaign)[0].not_covered
 
 
 def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> None:
@@ -177,7 +181,7 @@ def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> Non
     campaign = read_campaign(folder / "campaign.json")
 
     with pytest.raises(ReportsError, match="other certificate"):
-        state_privacy(read_truths(folder), folder / "reports.csv", campaign)
+        state_results(read_truths(folder), folder / "reports.csv", campaign)
 
 
 def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder) -> None:
@@ -188,7 +192,7 @@ def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder)
     edit_crowd(folder, mechanism=crowd["mechanism"].replace(campaign.name, "A" * 43))
 
     with pytest.raises(ReportsError, match="other campaign"):
-        state_privacy(read_truths(folder), folder / "reports.csv", campaign)
+        state_results(read_truths(folder), folder / "reports.csv", campaign)
 
 
 def test_unprotected_cells_leave_no_guarantee(collected: Folder) -> None:

@@ -1,9 +1,11 @@
 """The vectors of tests/vectors in JavaScript: node and Chromium run the page's module on the files of Python."""
 
 import json
+import random
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,18 @@ import numpy as np
 import pytest
 
 import crowdveil
-from crowdveil.channels.channel import DENOMINATOR
+from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.document_fields import whole_parts
+from crowdveil.campaign.standalone.device import Refused, check_campaign, check_certificate
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.certificate import digest
+from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.errors import CampaignError, CertificateError
+from crowdveil.privacy.verification import verify
 from tests.campaign.builders import response
 from tests.chi_square import chi_square_p_value
-from tests.device_vectors import VECTORS
+from tests.device_vectors import VECTORS, read_vectors
 from tests.service.browser import Forger, chromium, free_port, needs_chromium, served
 
 STATIC = Path(crowdveil.__file__).parent / "service" / "static"
@@ -76,6 +86,33 @@ def test_chromium_passes_the_vectors() -> None:
     assert [] == found
 
 
+@needs_node
+@pytest.mark.parametrize(("tasks", "fits"), [(10_975, True), (10_976, False)])
+def test_no_reader_takes_a_report_that_a_relay_would_refuse(tasks: int, fits: bool) -> None:
+    """With one seal a cell, 10,975 tasks give at most 900,000 bytes: four readers accept them, and refuse one more."""
+    fields = json.loads(next(v["campaign"] for v in read_vectors("campaigns.json") if v["name"] == "a relay"))
+    asked = [{"id": f"t{number}", "text": "x", "picture": None} for number in range(tasks)]
+    fields |= {"slots": 2, "tasks": asked, "cells": tasks, "body_bytes": tasks}
+    fields["assignment_parts"] = list(whole_parts(2, tasks))
+    data = canonical_bytes(fields)
+    program = """
+const bytes = new TextEncoder().encode(data);
+const name = device.toBase64url(await device.sha256(bytes));
+const refused = (error) => error.defect !== "relay" && error.message;
+console.log(await device.readCampaign(bytes, name).then(() => true, refused));
+"""
+
+    assert fits == run_node(program, data.decode())
+    assert fits == verify(data).holds
+    if fits:
+        assert Campaign.from_bytes(data).cells == len(check_campaign(data)[0]["tasks"]) == tasks
+        return
+    with pytest.raises(CampaignError, match="900000 bytes"):
+        Campaign.from_bytes(data)
+    with pytest.raises(Refused, match="misused relay"):
+        check_campaign(data)
+
+
 DRAW = """
 const { certificate, draws, seed } = data;
 const channel = await device.readCertificate(certificate);
@@ -126,6 +163,71 @@ def test_a_table_that_is_wrong_by_5_percent_is_rejected() -> None:
     assert max(p_values) < FALSE_ALARM / len(channel.rows)
 
 
+SEEN = "aB \u00e9\u00df\u0301\u0308\u093e\u1100\u1161\u2603\u20dd\u4e00\U0001f44d"
+UNSEEN = (
+    "\t\x1f\x85\xa0\xad\u034f\u061c\u115f\u1680\u180b\u200b\u200c\u200d\u2028\u202e\u2060\u2800\u3000\u3164\ufe0e\ufe0f"
+    "\ufeff\ufff9\ufffc\ufdd0\ue000\uffff\U00016fe4\U0001d159\U0001d173\U000e0001"
+)
+"""Letters, marks and signs, and those that cannot be seen; all are as old as Unicode 13, or will stay unassigned."""
+ACCEPTED = """
+const accepts = (text) => device.readCertificate(text).then(() => true, () => false);
+console.log(JSON.stringify(await Promise.all(data.map(accepts))));
+"""
+
+
+@needs_node
+def test_all_readers_judge_names_alike() -> None:
+    """Two random labels in one certificate pass the library, both devices and the check, or none of them; seed 5."""
+    draw = random.Random(5)
+    names = [["".join(draw.choices(SEEN * 9 + UNSEEN, k=draw.randint(1, 3))) for _ in "ab"] for _ in range(600)]
+    base = response(Categories(("no", "yes"))).certificate()
+    texts = []
+    for pair in names:
+        fields = {**base, "alphabet": {"kind": "categories", "names": pair, "ordered": False}}
+        texts.append(json.dumps({**fields, "sha256": digest(fields)}, separators=(",", ":")))
+    library = [passes(Channel.from_certificate, text) for text in texts]
+    device = [passes(check_certificate, json.loads(text)) for text in texts]
+    check = [verify(text.encode()).holds for text in texts]
+    judged = list(zip(names, library, device, check, run_node(ACCEPTED, texts), strict=True))
+
+    assert [] == [one for one in judged if len(set(one[1:])) > 1]
+    assert 50 < sum(library) < 550
+
+
+def passes(read: Callable[[Any], object], given: object) -> bool:
+    """Return whether a reader accepts a certificate."""
+    try:
+        read(given)
+    except (CertificateError, Refused):
+        return False
+    return True
+
+
+LEDGER = """
+const texts = { campaign: "c", day: "2026-01-01", host: "h", participation: "public", report: "r", title: "t" };
+const sums = [], read = [];
+for (const [numerator, denominator] of data) {
+  const lines = [{ ...texts, cells: 170, numerator, denominator }];
+  sums.push(device.sumOfLines(lines));
+  try {
+    read.push(device.readLedger(device.canonical({ format: "crowdveil-ledger/1", lines })).length);
+  } catch ({ defect }) {
+    read.push(defect);
+  }
+}
+console.log(JSON.stringify([sums, read]));
+"""
+
+
+@needs_node
+def test_a_ledger_line_with_a_ratio_below_1_is_refused_and_lowers_no_sum() -> None:
+    """An imported line with a numerator below its denominator is refused; one that is stored counts nothing."""
+    sums, read = run_node(LEDGER, [[10**6, 2718282], [1, 1], [2718282, 10**6]])
+
+    assert [0.001, 0.001, 170.001] == sums
+    assert ["ledger", 1, 1] == read
+
+
 def test_the_device_is_one_module_of_at_most_600_lines() -> None:
     """Checks, draw, storage and network are one module that imports nothing and has one source of randomness."""
     text = (STATIC / "device.mjs").read_text("utf-8")
@@ -153,6 +255,16 @@ def test_the_languages_have_the_same_messages() -> None:
 
     assert list(english) == list(german)
     assert {} == {key: (text, german[key]) for key, text in english.items() if places(text) != places(german[key])}
+
+
+def test_no_label_may_read_like_the_choice_of_no_answer() -> None:
+    """The choice of no answer, in every language of the page, is among the labels of the refused vectors."""
+    refused = vectors()["refused_campaigns"]["vectors"]
+    labels = {vector["name"].partition("no answer: ")[2].lower() for vector in refused}
+    texts = [json.loads(path.read_text("utf-8"))["answer.none"] for path in STATIC.glob("messages.*.json")]
+
+    assert [] == [text for text in texts if text.lower() not in labels]
+    assert 2 == len(texts)
 
 
 def places(text: str) -> set[str]:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.service import app as app_module
 from crowdveil.service import security
 from crowdveil.service.app import create_app
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
@@ -197,7 +196,7 @@ def test_a_thousand_malformed_requests_are_refused_with_a_reason(tmp_path: Path)
 
 def test_slow_headers_and_slow_bodies_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection whose headers do not arrive is closed; a body that does not arrive is refused as too slow."""
-    monkeypatch.setattr(app_module, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
     monkeypatch.setattr(security, "HEADER_SECONDS", 0.2)
     built = build_campaign(tasks=CELLS)
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")

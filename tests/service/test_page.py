@@ -437,7 +437,7 @@ def test_a_receipt_for_other_bytes_is_refused(browser: Any, service: Campaigning
     send(page)
 
     assert "did not confirm" in sentence(page)
-    assert "never draw a second report" in page.inner_text("#refused")
+    assert "As long as the browser keeps its data, this page draws no second report" in page.inner_text("#refused")
 
 
 def test_keyboard_only(browser: Any, service: Campaigning) -> None:

@@ -164,31 +164,11 @@ def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: B
     assert Purged(reports=1, tokens=3, parts=1, pictures=0) == store.purge(digest)
     with store.engine.connect() as connection:
         row = connection.execute(select(campaigns)).one()
-    assert (digest, None, "purged", None, None, 1) == tuple(row)
-    for read in (store.document, store.campaign, store.count, store.purge):
+    assert (digest, None, "purged", None, None, 1, False, 0) == tuple(row)
+    for read in (store.document, store.campaign, store.count, store.close_campaign):
         with pytest.raises(Problem, match="purged"):
             read(digest)
     assert "purged" == problem_of(store, built, built.tokens[0], new_id())
-
-
-def test_a_purged_report_is_not_in_the_files_of_sqlite(folder: CampaignFolder, tmp_path: Path) -> None:
-    """After a purge, no file of the database holds the bytes of a report or of a token's hash."""
-    built = build_campaign(tasks=64)
-    store = Store.open(f"sqlite:///{tmp_path / 'purge.sqlite'}")
-    register(store, CampaignFolder(built.write(tmp_path / "other")))
-    body = bytes(secrets.choice(b"\0\1\2") for _ in range(64))
-    store.store_report(built.campaign.digest, built.tokens[0], new_id(), body)
-    files = [tmp_path / f"purge.sqlite{end}" for end in ("", "-wal")]
-    held = b"".join(path.read_bytes() for path in files if path.exists())
-    store.close_campaign(built.campaign.digest)
-
-    store.purge(built.campaign.digest)
-
-    left = b"".join(path.read_bytes() for path in files if path.exists())
-    assert body in held
-    assert body not in left
-    assert token_hash(built.campaign.digest, built.tokens[0]) not in left
-    store.close()
 
 
 def test_registration_is_repeatable_and_writes_the_curators_token_once(

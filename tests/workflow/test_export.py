@@ -304,13 +304,15 @@ def test_truths_are_written_in_parts(tmp_path, monkeypatch) -> None:
     """Parts of one task, of which only the second needs quotes, give the same files as the whole, in either form."""
     whole = estimate([[0.25, 0.75], [0.5, 0.5]], "ability")
     for form in ("csv", "parquet"):
-        write_estimate(tmp_path / "whole", whole, form=form)
+        write_estimate(tmp_path / f"whole-{form}", whole, form=form)
     monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_TASKS", 1)
     for form in ("csv", "parquet"):
-        write_estimate(tmp_path / "parts", whole, form=form)
-    tables = [pyarrow.parquet.read_table(tmp_path / name / "truths.parquet") for name in ("whole", "parts")]
+        write_estimate(tmp_path / f"parts-{form}", whole, form=form)
+    texts = [(tmp_path / f"{name}-csv" / "truths.csv").read_text() for name in ("whole", "parts")]
+    folders = [tmp_path / f"{name}-parquet" for name in ("whole", "parts")]
+    tables = [pyarrow.parquet.read_table(folder / "truths.parquet") for folder in folders]
 
-    assert (tmp_path / "whole" / "truths.csv").read_text() == (tmp_path / "parts" / "truths.csv").read_text()
+    assert texts[0] == texts[1]
     assert tables[0].equals(tables[1])
     assert tables[0].equals(whole.tasks_frame())
-    assert pyarrow.parquet.read_table(tmp_path / "parts" / "workers.parquet").equals(whole.workers_frame())
+    assert pyarrow.parquet.read_table(folders[1] / "workers.parquet").equals(whole.workers_frame())

@@ -27,6 +27,13 @@ STANDS_FOR = {
     FLOORPLAN: "Indoor Floorplan",
 }
 """Crowds, with the data sets of the paper whose place they take."""
+UNITS = {
+    "population_cut": "log10 of inhabitants",
+    "population_tf": "log10 of inhabitants",
+    "weather_temperature": "degrees Fahrenheit",
+    FLOORPLAN: "metres",
+}
+"""Unit of the claims of each crowd; the paper names none."""
 REAL = tuple(name for name in STANDS_FOR if name != FLOORPLAN)
 WIDTH = Bandwidth(least=1 / 256)
 """Silverman's rule, but no kernel narrower than 1/256 of the bounds: equal claims would give unbounded densities."""

@@ -101,14 +101,17 @@ def verdict(rows: list[Row]) -> Verdict:
         whole = np.array([row["density"] for row in mine if row["curve"] == KERNEL], dtype=float)
         parts = [row["density"] for row in mine if str(row["curve"]).startswith("component")]
         holds &= bool(np.abs(np.reshape(parts, (5, -1)).sum(axis=0) - whole).max() < 1e-5)
-    error = {row["curve"]: float(row["error"] or 0) for row in rows if row["error"] is not None}
-    first = {row["curve"]: float(row["error"] or 0) for row in reversed(rows) if row["error"] is not None} or error
-    holds &= first[KERNEL] < first[PRIVATE] < first[CONSTANT]
+        error = {
+            row["curve"]: float(row["error"] or 0) for row in rows if row["bandwidth"] == width and row["x"] is None
+        }
+        holds &= error[KERNEL] < error[PRIVATE] < error[CONSTANT]
+    first = {row["curve"]: float(row["error"] or 0) for row in reversed(rows) if row["error"] is not None}
     holds &= all(row["exact_epsilon"] == EPSILON for row in rows if row["curve"] == PRIVATE)
     sentence = (
         "the five components add up to the density; publishing such a curve protects nothing (exact epsilon infinite), "
         f"and a private one of five claims, at epsilon {EPSILON:g}, is less distant than the constant "
-        f"(ISE {first[PRIVATE]:.3g} against {first[CONSTANT]:.3g})."
+        f"at every bandwidth tried (ISE {first[PRIVATE]:.3g} against {first[CONSTANT]:.3g} at h = "
+        f"{rows[0]['bandwidth']:g})."
     )
     return Verdict("reproduced", sentence, holds)
 

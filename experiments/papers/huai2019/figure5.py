@@ -95,30 +95,27 @@ def draw(rows: list[Row]) -> Figure:
 
 
 def verdict(rows: list[Row]) -> Verdict:
-    """Return that candidates grow linearly with records, and how many are drawn per record."""
-    found = {
-        (row["crowd"], int(row["records"] or 0)): float(row["candidates"] or 0)
-        for row in rows
-        if row["mechanism"] == WITH
+    """Return that candidates grow linearly with records, how many are drawn per record, and how the seconds grow."""
+    found = {(str(row["crowd"]), str(row["mechanism"]), row["records"]): row for row in rows}
+    crowds = sorted({name for name, *_ in found})
+    number = {key: float(row["candidates"] or 0) for key, row in found.items()}
+    ratio = {key: number[key[0], WITH, key[2]] / number[key[0], WITHOUT, key[2]] for key in found if key[1] == WITH}
+    linear = all(abs(one / ratio[name, WITH, 30] - 1) < 0.15 for (name, _, m), one in ratio.items() if int(m or 0) >= 5)
+    counts = ", ".join(f"{ratio[name, WITH, 30]:.2f} candidates per record on {name}" for name in crowds)
+    grown = {
+        kind: " and ".join(
+            f"{float(found[name, kind, 30]['seconds'] or 0) / float(found[name, kind, 1]['seconds'] or 1):.1f}"
+            for name in crowds
+        )
+        for kind in (WITH, WITHOUT)
     }
-    plain = {
-        (row["crowd"], int(row["records"] or 0)): float(row["candidates"] or 0)
-        for row in rows
-        if row["mechanism"] == WITHOUT
-    }
-    crowds = sorted({str(name) for name, _ in found})
-    ratio = [found[name, 30] / plain[name, 30] for name in crowds]
-    linear = all(
-        abs(found[name, records] / plain[name, records] / ratio[crowds.index(str(name))] - 1) < 0.15
-        for name, records in found
-        if records >= 5
-    )
-    counts = ", ".join(f"{one:.2f} candidates per record on {name}" for one, name in zip(ratio, crowds, strict=True))
     sentence = (
-        f"candidates grow linearly with records, and tests add to them ({counts}); "
-        "the extra time tells how many candidates failed, which costs a claim's weight in delta."
+        "candidates, which do not depend on the computer, grow linearly with records (within 15% from five records "
+        f"on), and tests add to them ({counts}); the paper's seconds are not readable in our copy, and ours, from one "
+        f"to thirty records, grow {grown[WITH]} fold with tests and {grown[WITHOUT]} fold without; the extra time "
+        "tells how many candidates failed, which costs a claim's weight in delta."
     )
-    return Verdict("reproduced", sentence, linear and min(ratio) > 1)
+    return Verdict("reproduced in part", sentence, linear and min(ratio.values()) > 1)
 
 
 EXHIBIT = Exhibit(

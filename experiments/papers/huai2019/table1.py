@@ -49,12 +49,15 @@ def verdict(rows: list[Row]) -> Verdict:
     found = {str(row["crowd"]): row for row in rows}
     simulated, *population = (found[name] for name in (FLOORPLAN, "population_cut", "population_tf"))
     holds = (simulated["workers"], simulated["tasks"]) == PRINTED["Indoor Floorplan"]
+    holds &= population[0]["workers"] == PRINTED["Population"][0]
     holds &= all(float(row["share"] or 0) < 0.5 for row in population)
     best = max(float(row["share"] or 0) for row in population)
     sentence = (
-        "the available Population sets are near the printed size, Stock was not available (weather_temperature takes "
-        "its place) and Indoor Floorplan is simulated at the printed size; on both Population sets fewer than half of "
-        f"the objects ({best:.0%} at most) have the k = 5 claims without which Algorithm 1 releases nothing."
+        f"population_cut has the printed users and {population[0]['tasks']:,} of the {PRINTED['Population'][1]:,} "
+        f"objects, population_tf {population[1]['workers']:,} users and {population[1]['tasks']:,} objects; Stock was "
+        "not available (weather_temperature takes its place) and Indoor Floorplan is simulated at the printed size; on "
+        f"both Population sets fewer than half of the objects ({best:.0%} at most) have the k = 5 claims without which "
+        "Algorithm 1 releases nothing."
     )
     return Verdict("reproduced in part", sentence, holds)
 

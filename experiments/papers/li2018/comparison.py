@@ -276,6 +276,11 @@ def claims(rows: Sequence[Row]) -> list[float]:
     return sorted({float(row["claimed_epsilon"] or 0.0) for row in rows}, reverse=True)
 
 
+def votes_apart(rows: Sequence[Row]) -> float:
+    """Return the largest difference of the changes of the majority vote between the mechanisms, at equal claim."""
+    return max(abs(value(rows, "change", ONE, VOTE, c) - value(rows, "change", TWO, VOTE, c)) for c in claims(rows))
+
+
 def draw_line(axes: Axes, rows: Sequence[Row], x: str, arm: Arm, inference: str, label: str, **style: Any) -> None:
     """Draw the error rate change against the column x, with the main weight."""
     mine = [

@@ -100,9 +100,8 @@ def verdict(rows: list[Row]) -> Verdict:
     draws = min(int(r["draws"] or 0) for r in rows)
     sentence = (
         f"the density agrees with {draws:,} draws (largest difference of a bin's probability {max(gaps):.4f}), and a "
-        f"product below one-layer's (b / 2)^n has probability {two:.3f} for two users. But the mean product, which is "
-        "what a mean error rate change over trials would show, equals (b / 2)^n in every setting: the figure shows no "
-        "advantage of two-layer in the mean."
+        f"product below one-layer's (b / 2)^n has probability {two:.3f} for two users. But the mean product equals "
+        "(b / 2)^n, in every setting here within noise: the figure shows no advantage of two-layer in the mean."
     )
     return Verdict(
         "reproduced but trivial", sentence, max(gaps) < 4 * 0.5 / math.sqrt(draws) and all(means) and two > 0.5

@@ -83,9 +83,9 @@ def verdict(rows: list[Row]) -> Verdict:
         found[name] = (float(spearmanr(flip, change).statistic), small, large)
     (peer, _, _), (many, small, large) = found[PEER], found[DUCHENNE]
     sentence = (
-        f"weights fall more for larger flip probabilities on Duchenne (rank correlation {many:.2f}; median change "
-        f"{large:.2f} above flip {LARGE}, {small:.2f} below {SMALL}), and barely with five answers of a student "
-        f"({peer:.2f})."
+        f"at claim {CLAIMED:g} weights fall more for larger flip probabilities on Duchenne (rank correlation "
+        f"{many:.2f}; median change {large:.2f} above flip {LARGE}, {small:.2f} below {SMALL}), and barely with five "
+        f"answers of a student ({peer:.2f})."
     )
     return Verdict("reproduced in part", sentence, many < -0.15 and abs(peer) < abs(many) / 2 and large < small)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -70,6 +71,18 @@ class Changes:
         ordered = wins == [claimed for claimed in self.two if claimed >= min(wins, default=0.0)]
         better = all(self.answer[claimed] < self.two[claimed] for claimed in self.two)
         return better and ordered and 1.0 in wins and 0.0 not in wins and self.two[1.0] < self.two[0.0]
+
+
+def clearly_lower(rows: list[Row], first: Arm, second: Arm) -> list[float]:
+    """Return the claims at which the change of `first` is lower by more than two standard errors of the difference."""
+
+    def number(name: str, arm: Arm, claimed: float) -> float:
+        return value(rows, name, arm, TRUTH, claimed)
+
+    def noise(claimed: float) -> float:
+        return math.hypot(*(number("standard_error", arm, claimed) for arm in (first, second)))
+
+    return [c for c in claims(rows) if number("change", second, c) - number("change", first, c) > 2 * noise(c)]
 
 
 def costs_no_more(rows: list[Row]) -> bool:

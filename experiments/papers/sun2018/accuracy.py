@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row
@@ -28,6 +28,8 @@ COLUMNS = (
 OURS = "crowdveil"
 ALGORITHM_1 = WeightedMean(tolerance=1e-4)
 COLOURS = {"RR": "#1b6ca8", "LP": "#b3541e", "MF": "#3d7a3d", "2-Layer": "#7a4fa3", OURS: "#c2185b"}
+SPEED: dict[str, Any] = {"tolerance": 0.01, "points_per_step": 2, "max_steps": 100}
+"""Settings of `gaussian` that shorten a fit."""
 SEED_OF_REPORTS = 1000
 """Added to the seed of a crowd, for its reports."""
 
@@ -155,8 +157,7 @@ def _ours(crowd: SunCrowd, configuration: Configuration, seed: int) -> tuple[NDA
     # Where NULL is merged with answers, how often workers answer cannot be learned: it is taken as public.
     rates = None if channel.null_output is not None else (1 - sparsity,)
     mean, deviation = crowd.prior
-    speed = {"tolerance": 0.01, "points_per_step": 2, "max_steps": 100}
-    method = Gaussian(prior_mean=mean, prior_deviation=deviation, participations=rates, **speed)
+    method = Gaussian(prior_mean=mean, prior_deviation=deviation, participations=rates, **SPEED)
     return method.fit(perturb_cells(crowd.answers, channel, seeded(seed)), channel=channel).truth, channel.epsilon
 
 

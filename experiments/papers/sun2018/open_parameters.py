@@ -52,9 +52,9 @@ OPEN_PARAMETERS = (
     OpenParameter(
         "value of NULL in LP",
         "uniform on 0 to 9, as section VI-C says",
-        "uniform, 0",
+        "uniform, 0, 1, 2",
         "with the public centre 0 the error of LP at epsilon 1 falls from 3.78 to 0.47, near that of "
-        "MF, and from 3 on below it",
+        "MF, and at 3 and 5 below it; 1 and 2 are worse than 0 at every epsilon",
     ),
     OpenParameter(
         "smallest budget of 2-Layer",

@@ -1,23 +1,35 @@
-"""Condition (16): the crowds for which the range of lambda holds a number, and what Theorem 2 needs besides."""
+"""Condition (16): the crowds for which the range of lambda holds a number, and those that refute Theorem 2."""
 
 from __future__ import annotations
 
 import math
+from decimal import ROUND_FLOOR, Context
 from typing import TYPE_CHECKING
 
 from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
 from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
-from experiments.theory.published_bounds import projection_range, smallest_tasks, smallest_workers
+from experiments.theory.published_bounds import (
+    failure_probability,
+    projection_range,
+    refuting_workers,
+    smallest_tasks,
+    smallest_workers,
+    truth_error_bound,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = (
     "mechanism", "claimed_epsilon", "exact_epsilon", "wisdom_before_privacy", "wisdom", "crowd", "tasks", "range_low",
-    "range_high", "range_16", "smallest_tasks", "smallest_workers",
+    "range_high", "range_16", "smallest_tasks", "smallest_workers", "workers", "bound_17", "failure_probability",
+    "smallest_constant",
 )  # fmt: skip
-CROWDS = {"Web": 177, "Duchenne": 2134, "AdultContent": 11_040, "one million tasks": 1_000_000, "1e8 tasks": 10**8}
-"""Tasks of the sets of Sun et al. and Li et al., and two larger numbers."""
+CROWDS = {
+    "Web": 177, "Duchenne": 2134, "AdultContent": 11_040, "1e6 tasks": 10**6, "1e8 tasks": 10**8, "1e12 tasks": 10**12,
+    "1e16 tasks": 10**16, "1e20 tasks": 10**20,
+}  # fmt: skip
+"""Tasks of the sets of Sun et al. and Li et al., and larger numbers."""
 EPSILONS: dict[Size, tuple[float, ...]] = {
     "quick": (1.0, 5.0),
     "default": (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0),
@@ -33,7 +45,7 @@ def configurations(size: Size) -> list[Configuration]:
 
 
 def measure(configuration: Configuration) -> list[Row]:
-    """Return both ends of the range for each crowd, and the smallest crowd that fits."""
+    """Return both ends of the range, the smallest crowd that fits, and the one that refutes Theorem 2."""
     epsilon, before = numbers(configuration, "epsilon"), numbers(configuration, "before")
     wisdom = before * math.tanh(epsilon / 2) ** 2
     smallest = smallest_tasks(wisdom)
@@ -51,9 +63,18 @@ def measure(configuration: Configuration) -> list[Row]:
             "range_16": "empty" if projection_range(tasks, wisdom) is None else "not empty",
             "smallest_tasks": smallest,
             "smallest_workers": smallest_workers(smallest, wisdom),
+            "workers": (workers := refuting_workers(tasks, wisdom)),
+            "bound_17": truth_error_bound(workers, wisdom),
+            "failure_probability": (failure := failure_probability(workers, tasks, wisdom)),
+            "smallest_constant": tasks * failure,
         }
         for crowd, tasks in CROWDS.items()
     ]
+
+
+def at_least(value: float) -> str:
+    """Return a positive number with two digits, rounded down."""
+    return f"{float(Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(value)):.1e}"
 
 
 def draw(rows: list[Row]) -> Figure:
@@ -69,24 +90,38 @@ def draw(rows: list[Row]) -> Figure:
 
 
 def verdict(rows: list[Row]) -> Verdict:
-    """Return that no crowd of the papers has a lambda in the range, at any epsilon."""
+    """Return that no crowd of the papers has a lambda in the range, and that the theorem fails in others."""
     published = [row for row in rows if row["crowd"] in ("Web", "Duchenne", "AdultContent")]
     empty = all(row["range_16"] == "empty" for row in published)
     lowest = min(int(numbers(row, "smallest_tasks")) for row in rows)
-    at_one = next(row for row in rows if row["claimed_epsilon"] == 1.0 and row["wisdom_before_privacy"] == 1.0)
+    at_one = {row["crowd"]: row for row in rows if (row["claimed_epsilon"], row["wisdom_before_privacy"]) == (1.0, 1.0)}
     floor = all(numbers(row, "smallest_tasks") > CROWDS["AdultContent"] for row in rows)
+    small, large = at_one["1e8 tasks"], at_one["1e12 tasks"]
+    ordinary = [row for row in rows if row["wisdom_before_privacy"] == WISDOMS[1]]
+    least = [
+        min(numbers(row, "smallest_constant") for row in ordinary if row["crowd"] == f"1e{digits} tasks")
+        for digits in (16, 20)
+    ]
     sentence = (
         "range (16) is empty for every crowd of the papers at every epsilon, even if all workers are perfect: it takes "
-        f"at least {lowest:,} tasks, at epsilon 1 {at_one['smallest_tasks']:,}, and the step from (30) to (31) then "
-        f"needs {at_one['smallest_workers']:,} workers, which the theorem does not say."
+        f"at least {lowest:,} tasks, at epsilon 1 {small['smallest_tasks']:,}. Where it is not empty Theorem 2 is "
+        f"false: with 1e8 tasks, {small['workers']} perfect workers, epsilon 1 and the truths as start all its "
+        f"conditions hold and (17) allows no wrong truth, but one occurs with probability at least "
+        f"{at_least(numbers(small, 'failure_probability'))}, so that C' exceeds "
+        f"{at_least(numbers(small, 'smallest_constant'))}; with 1e12 tasks it exceeds "
+        f"{at_least(numbers(large, 'smallest_constant'))}. With wisdom {WISDOMS[1]} before privacy, at every epsilon "
+        f"here, it exceeds {at_least(least[0])} with 1e16 tasks and {at_least(least[1])} with 1e20. The "
+        f"condition of the step from (30) to (31), with which the theorem holds, takes {small['smallest_workers']:,} "
+        "workers at epsilon 1."
     )
-    return Verdict("not reproduced", sentence, empty and floor)
+    false = all(numbers(row, "bound_17") * numbers(row, "tasks") < 1 for row in rows) and least[1] > 1000 * least[0] > 0
+    return Verdict("not reproduced", sentence, empty and floor and false)
 
 
 EXHIBIT = Exhibit(
     name="wang2018/condition16",
     title="Crowds that satisfy condition (16)",
-    source="Wang and Xu, Theorem 2, equation 16 and the step from equation 30 to 31",
+    source="Wang and Xu, Theorem 2, equations 16 and 17, and the step from equation 30 to 31",
     columns=COLUMNS,
     configurations=configurations,
     measure=measure,
@@ -98,6 +133,11 @@ EXHIBIT = Exhibit(
         OpenParameter("wisdom before privacy", "1, the largest possible", "1 and 0.3",
                       "A smaller wisdom needs more tasks and more workers."),
     ),
-    notes=("Epsilon in nats, of one answer, participation public. Exact arithmetic: no crowd is simulated. "
-           "`smallest_workers` is at the largest lambda that the smallest number of tasks admits.",),
+    notes=("Epsilon in nats, of one answer, participation public. Exact probabilities: no crowd is simulated. "
+           "`smallest_workers` is at the largest lambda that the smallest number of tasks admits.",
+           "`workers` is the smallest odd number for which (17) allows no wrong truth; where the range is not empty it "
+           "satisfies n <= m <= e^n and log m / n <= v. `failure_probability` is that of a wrong truth after one step "
+           "from the truths, at least, if all workers have one ability; it is 0 where the range is empty or the proof "
+           "does not apply. `smallest_constant` is m times that: C' must be larger. Proof: "
+           "docs/explanation/estimators/private-dawid-skene.md.",),
 )  # fmt: skip

@@ -9,10 +9,8 @@ from typing import Self
 
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import MAX_BYTES, Campaign
-from crowdveil.campaign.document_fields import SLOTS_PER_PART
+from crowdveil.campaign.document_fields import PART_FORMAT, SLOTS_PER_PART
 from crowdveil.errors import CampaignError
-
-FORMAT = "crowdveil-assignment/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,9 @@ class AssignmentPart:
         """
         _check_hash(data, campaign, number)
         fields = parse_canonical(data, MAX_BYTES)
-        if not isinstance(fields, dict) or set(fields) != {"format", "first", "tasks"} or fields["format"] != FORMAT:
-            raise CampaignError("part", f"expected an object of format {FORMAT!r} with fields first and tasks.")
+        known = isinstance(fields, dict) and set(fields) == {"format", "first", "tasks"}
+        if not known or fields["format"] != PART_FORMAT:
+            raise CampaignError("part", f"expected an object of format {PART_FORMAT!r} with fields first and tasks.")
         first, lists = fields["first"], fields["tasks"]
         count = min(SLOTS_PER_PART, campaign.slots - number * SLOTS_PER_PART)
         if type(first) is not int or first != number * SLOTS_PER_PART:
@@ -60,7 +59,7 @@ class AssignmentPart:
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes of the part."""
-        return canonical_bytes({"format": FORMAT, "first": self.first, "tasks": list(map(list, self.lists))})
+        return canonical_bytes({"format": PART_FORMAT, "first": self.first, "tasks": list(map(list, self.lists))})
 
     def tasks(self, slot: int) -> tuple[int, ...]:
         """Return the task indices of a slot, ascending.

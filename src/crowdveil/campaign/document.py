@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Literal, Self
 
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document_fields import SUITE, check_fields, sealed_bytes
+from crowdveil.campaign.document_fields import SUITE, check_fields, check_shown_names, sealed_bytes
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.certificate import has_no_privacy_mark
 from crowdveil.channels.channel import Channel
@@ -31,6 +31,11 @@ State = Literal["early", "open", "closed"]
 def name_of(digest: bytes) -> str:
     """Return a SHA-256 as base64url without padding, 43 characters: the name of a campaign in links and addresses."""
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+def compared(name: str) -> str:
+    """Return the part of a campaign's name that people compare, in groups: 22 characters, 132 bits."""
+    return " ".join(name[first : min(first + 4, 22)] for first in range(0, 22, 4))
 
 
 def digest_of(name: str) -> bytes:
@@ -148,6 +153,11 @@ class Campaign:
     def __post_init__(self) -> None:
         if any(channel.alphabet != self.alphabet for channel in self.channels) or self.labels != self.alphabet.names:
             raise CampaignError("labels", "every certificate must be over exactly the labels of the campaign.")
+        if not self.alphabet.has_exact_names:
+            raise CampaignError(
+                "alphabet", "a point of the scale needs too many digits, or is nearer to 0 than 0.0001."
+            )
+        check_shown_names(name for channel in self.channels for name in channel.outputs)
         if any(channel.participation != self.participation for channel in self.channels):
             raise CampaignError("participation", "all certificates must have the same participation.")
         if any(has_no_privacy_mark(channel.mechanism) for channel in self.channels):
@@ -163,7 +173,7 @@ class Campaign:
 
         Raises:
             CampaignError: `defect` is one of oversize, not json, not canonical, key, text, number, format, url, day,
-                labels, task, picture, groups, part, salt, participation, no privacy, relay.
+                labels, alphabet, task, picture, groups, part, salt, participation, no privacy, relay.
             CertificateError: a certificate is invalid.
         """
         fields = parse_canonical(data, MAX_BYTES)

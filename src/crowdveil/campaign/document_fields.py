@@ -1,14 +1,18 @@
 """Fields of `campaign.json`: the checks of every type, length and range that need no channel."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from hashlib import sha256
+from operator import eq
 from typing import Any
+from unicodedata import normalize
 
-from crowdveil.channels.text_validation import first_confusable_pair
+from crowdveil.channels.certificate import canonical
+from crowdveil.channels.text_validation import first_confusable_pair, name_defect
 from crowdveil.errors import CampaignError
 
-FORMAT = "crowdveil-campaign/1"
+FORMAT, PART_FORMAT = "crowdveil-campaign/1", "crowdveil-assignment/1"
 FIELDS = frozenset(
     [
         "format",
@@ -37,11 +41,13 @@ SLOTS_PER_PART = 100
 MAX_SLOTS = 1_000_000
 MAX_CERTIFICATES = 64
 MAX_TITLE, MAX_QUESTION, MAX_CONSENT = 200, 2_000, 20_000
-MAX_ID, MAX_TEXT, MAX_ALT = 200, 20_000, 2_000
+MAX_ID, MAX_NAME, MAX_TEXT, MAX_ALT = 200, 200, 20_000, 2_000
 """Largest numbers of characters."""
 MAX_PICTURE_BYTES = 5_000_000
 MAX_OPERATOR = 200
 MAX_PURGE_DAYS = 3_650
+NO_ANSWER = frozenset(["noanswer", "keineantwort"])
+"""Letters of the choice that is no answer, in the languages of the devices: no label may read like it."""
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp")
 DIGEST = re.compile("[0-9a-f]{64}")
 SALT = re.compile("[0-9a-f]{32}")
@@ -56,6 +62,9 @@ PUBLIC_KEY = re.compile("04[0-9a-f]{128}")
 SEAL_BYTES = 81
 """Bytes by which a sealed text is longer than the text: ephemeral public key and tag."""
 MAX_SEALED_BYTES = 900_000
+_PRIME = 2**256 - 2**224 + 2**192 + 2**96 - 1
+_CONSTANT = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+"""P-256 is y^2 = x^3 - 3 x + constant modulo the prime (NIST SP 800-186)."""
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 _PATH = r"(/[A-Za-z0-9._~-]+)*"
 URL = re.compile(rf"(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9]\d{{0,4}})?{_PATH}", re.ASCII)
@@ -71,7 +80,8 @@ def check_fields(data: Any) -> None:
     """
     if not isinstance(data, dict) or set(data) - OPTIONAL_FIELDS != FIELDS or data["format"] != FORMAT:
         raise CampaignError("format", f"expected an object of format {FORMAT!r} with fields {sorted(FIELDS)}.")
-    for name, most in (("title", MAX_TITLE), ("question", MAX_QUESTION), ("consent", MAX_CONSENT)):
+    _require_name("title", data["title"], MAX_TITLE)
+    for name, most in (("question", MAX_QUESTION), ("consent", MAX_CONSENT)):
         _require_text(name, data[name], most)
     _require("text", "language", data["language"], LANGUAGE)
     if data["url"] is not None:
@@ -103,6 +113,22 @@ def _check_days(data: Mapping[str, Any]) -> None:
 def _check_labels(labels: object) -> None:
     if not (isinstance(labels, list) and labels and all(isinstance(name, str) for name in labels)):
         raise CampaignError("labels", "labels must be a list of texts.")
+    check_shown_names(labels)
+
+
+def check_shown_names(names: Iterable[str]) -> None:
+    """Check labels and report symbols, which devices show: none is long, and none reads like the choice of no answer.
+
+    Raises:
+        CampaignError: labels.
+    """
+    for name in names:
+        if len(name) > MAX_NAME:
+            raise CampaignError("labels", f"a label or report symbol has at most {MAX_NAME} characters: {name[:50]!r}.")
+        if "".join(filter(str.isalpha, normalize("NFKC", name).lower())) in NO_ANSWER:
+            raise CampaignError(
+                "labels", f"{name[:100]!r} reads like the choice of no answer, which devices offer. Leave it out."
+            )
 
 
 def _check_tasks(tasks: object) -> None:
@@ -111,7 +137,7 @@ def _check_tasks(tasks: object) -> None:
     for task in tasks:
         if not isinstance(task, dict) or set(task) != {"id", "text", "picture"}:
             raise CampaignError("task", "a task has exactly the fields id, text and picture.")
-        _require_text("id of a task", task["id"], MAX_ID)
+        _require_name("id of a task", task["id"], MAX_ID)
         _require_text("text of a task", task["text"], MAX_TEXT)
         if task["picture"] is not None:
             _check_picture(task["picture"])
@@ -180,8 +206,10 @@ def _check_relay(data: Mapping[str, Any]) -> None:
     relay = data["relay"]
     if not isinstance(relay, dict) or set(relay) != RELAY_FIELDS or relay["suite"] != SUITE:
         raise CampaignError("relay", f"a relay has exactly the fields {sorted(RELAY_FIELDS)}, and suite {SUITE!r}.")
-    _require_text("operator of the relay", relay["operator"], MAX_OPERATOR)
+    _require_name("operator of the relay", relay["operator"], MAX_OPERATOR)
     _require("relay", "public_key of the relay", relay["public_key"], PUBLIC_KEY)
+    if not _is_on_curve(int(relay["public_key"][2:66], 16), int(relay["public_key"][66:], 16)):
+        raise CampaignError("relay", "public_key of the relay is no point of P-256: nothing can be encrypted to it.")
     _require_integer("relay", "least_batch of the relay", relay["least_batch"], 2, data["slots"])
     if relay["unit"] not in UNITS:
         raise CampaignError("relay", f"the unit of a relay is one of {', '.join(UNITS)}.")
@@ -191,6 +219,21 @@ def _check_relay(data: Mapping[str, Any]) -> None:
         raise CampaignError("relay", "with a relay every worker is asked every task, through one channel.")
     if sealed_bytes(data) > MAX_SEALED_BYTES:
         raise CampaignError("relay", f"a sealed report has at most {MAX_SEALED_BYTES} bytes.")
+    if not all(map(eq, data["assignment_parts"], whole_parts(data["slots"], data["cells"]))):
+        raise CampaignError("relay", "with a relay the list of every worker, in every assignment part, is all tasks.")
+
+
+def _is_on_curve(x: int, y: int) -> bool:
+    return max(x, y) < _PRIME and (y * y - x**3 + 3 * x - _CONSTANT) % _PRIME == 0
+
+
+def whole_parts(slots: int, tasks: int) -> Iterator[str]:
+    """Yield the SHA-256 of each assignment part, hexadecimal, of a campaign in which every slot has every task."""
+    everything = canonical(list(range(tasks)))
+    for first in range(0, slots, SLOTS_PER_PART):
+        lists = b",".join([everything] * min(SLOTS_PER_PART, slots - first))
+        part = b'{"first":%d,"format":"%s","tasks":[%s]}' % (first, PART_FORMAT.encode("ascii"), lists)
+        yield sha256(part).hexdigest()
 
 
 def sealed_bytes(data: Mapping[str, Any]) -> int:
@@ -205,8 +248,19 @@ def _require(defect: str, name: str, value: object, pattern: re.Pattern[str]) ->
 
 
 def _require_text(name: str, value: object, most: int) -> None:
+    """Check a text that a device shows: printable, in one or more lines, without marks that change its direction."""
     if not (isinstance(value, str) and 1 <= len(value) <= most):
         raise CampaignError("text", f"{name} must be a text of 1 to {most} characters.")
+    defect = name_defect(value.replace("\n", " "))
+    if defect:
+        raise CampaignError("text", f"{name} must be printable: {defect}.")
+
+
+def _require_name(name: str, value: object, most: int) -> None:
+    """Check a text of one line."""
+    _require_text(name, value, most)
+    if "\n" in str(value):
+        raise CampaignError("text", f"{name} must be one line.")
 
 
 def _require_integer(defect: str, name: str, value: object, least: int, most: int) -> None:

@@ -48,6 +48,11 @@ class Categories:
         return len(self.names)
 
     @property
+    def has_exact_names(self) -> bool:
+        """Return True: every reader writes labels alike."""
+        return True
+
+    @property
     def values(self) -> NDArray[np.float64]:
         """Position of each label, 0 .. size-1, its number in arithmetic; shape (size,)."""
         return np.arange(self.size, dtype=float)
@@ -83,6 +88,12 @@ class Scale:
     def names(self) -> tuple[str, ...]:
         """Grid points as text, in shortest decimal form."""
         return _grid_names(self.low, self.high, self.step)
+
+    @property
+    def has_exact_names(self) -> bool:
+        """Whether `names` are the exact points, in digits without exponent: every reader then writes them alike."""
+        first, spacing = _decimal_value(self.low), _decimal_value(self.step)
+        return all("e" not in name and Fraction(name) == first + k * spacing for k, name in enumerate(self.names))
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -19,13 +19,13 @@ from typing import Any
 from crowdveil.channels.text_validation import first_confusable_pair, name_defect, parse_json
 from crowdveil.errors import CertificateError, SettingsError
 
-FORMAT, MEMOISED_FORMAT = "crowdveil-channel/1", "crowdveil-memoised/1"
+FORMAT = "crowdveil-channel/1"
 MAX_BYTES = 32_000_000
 MAX_SYMBOLS = 1025
 """Largest number of input or output symbols: 1,024 labels and NULL."""
 DESIGNED = "designed"
 """Mechanism of a channel given by its table."""
-CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED, "memoised")
+CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED)
 """Mechanisms with the same channel for every cell, which a certificate can contain."""
 REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 """Mechanism of the channel of binned simulated real-valued reports."""
@@ -114,14 +114,7 @@ def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, 
         data = parse_json(text)
     except ValueError as error:
         raise CertificateError("not json", str(error)[:200]) from error
-    found = data.get("format") if isinstance(data, dict) else None
-    if found == MEMOISED_FORMAT != form:
-        raise CertificateError(
-            "format",
-            f"expected a certificate of one table, found {found!r}, that of memoised reports. "
-            "Read it with crowdveil verify, statement or audit; its member `report` is the certificate of one report.",
-        )
-    if not isinstance(data, dict) or found != form or set(data) != fields:
+    if not isinstance(data, dict) or data.get("format") != form or set(data) != fields:
         raise CertificateError("format", f"expected an object of format {form!r} with fields {sorted(fields)}.")
     return data
 
@@ -162,8 +155,8 @@ def _check_types(data: dict[str, Any]) -> None:
         raise CertificateError("shape", "rows must be a list of lists.")
     if len(outputs) > MAX_SYMBOLS or len(rows) > MAX_SYMBOLS:
         raise CertificateError("oversize", f"at most {MAX_SYMBOLS} symbols.")
-    if not is_ratio(ratio):
-        raise CertificateError("ratio", "the claimed ratio must be two positive integers.")
+    if not _is_ratio(ratio):
+        raise CertificateError("ratio", "the claimed ratio must be two positive integers below 2^53.")
     if type(data["denominator"]) is not int or any(type(entry) is not int for row in rows for entry in row):
         raise CertificateError("non-integer", "table entries and the denominator must be integers.")
 
@@ -205,9 +198,9 @@ def check_distinguishable(role: str, names: Iterable[str]) -> None:
         raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} are confusable. Rename one of them.")
 
 
-def is_ratio(value: object) -> bool:
-    """Return whether a JSON value is a numerator and a denominator: two positive integers."""
-    return isinstance(value, list) and len(value) == 2 and all(type(x) is int and x > 0 for x in value)
+def _is_ratio(value: object) -> bool:
+    """Return whether a JSON value is a numerator and a denominator: two positive integers below 2^53."""
+    return isinstance(value, list) and len(value) == 2 and all(type(x) is int and 0 < x < 1 << 53 for x in value)
 
 
 def _is_flat(value: object) -> bool:

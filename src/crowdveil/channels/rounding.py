@@ -1,4 +1,4 @@
-"""Upward rounding of privacy losses: floats and texts that are never below the exact value.
+"""Upward rounding of privacy losses: floats and texts that are never below the exact value; lower bounds go down.
 
 A float represents two numbers: its binary value, and the decimal number that Python and JSON write for it. They differ
 by less than half a unit in the last place. Both are kept at or above the exact loss.
@@ -6,7 +6,7 @@ by less than half a unit in the last place. Both are kept at or above the exact 
 
 import math
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 DIGITS = 6
@@ -59,6 +59,12 @@ def format_bound(value: float, digits: int = DIGITS) -> str:
     if math.isinf(value):
         return "none (infinite)"
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"
+
+
+def format_lower(value: float, digits: int = DIGITS) -> str:
+    """Return a lower bound as text, rounded down: read back as a float, it is never above `value`."""
+    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))
     return f"{float(rounded):.{digits}g}"
 
 

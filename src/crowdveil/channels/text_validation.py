@@ -11,8 +11,11 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-NON_PRINTING_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories: control, format, surrogate, private use, line separator and paragraph separator."""
+NON_PRINTING_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories: control, format, surrogate, private use, unassigned, line separator and paragraph separator.
+
+What is unassigned depends on the reader's Unicode version: an older reader refuses what a newer one accepts, and no
+reader accepts what it cannot name."""
 IGNORABLE_RANGES = (
     (0x00AD, 0x00AD),
     (0x034F, 0x034F),
@@ -35,8 +38,9 @@ IGNORABLE_RANGES = (
 """Default_Ignorable_Code_Point of the Unicode character database (DerivedCoreProperties.txt, version 16.0): first and
 last code of each range. These characters are invisible; some have the category of letters or marks."""
 INVISIBLE = frozenset(chr(code) for first, last in IGNORABLE_RANGES for code in range(first, last + 1))
-BLANK = "\u2800"
-"""Braille pattern without dots: it looks like a space, but has the category of symbols."""
+BLANKS = "\u2800\ufffc\U00016fe4\U0001d159"
+"""Braille pattern without dots, object replacement, Khitan filler and null notehead: they look like a space, but have
+the categories of symbols and marks."""
 JOINERS = "\u200c\u200d"
 """Format characters that spelling needs: zero-width non-joiner and joiner."""
 VARIATION_SELECTORS = "\ufe0e\ufe0f"
@@ -73,7 +77,11 @@ def name_defect(name: str) -> str:
         return "it is empty"
     if name != name.strip():
         return "it has leading or trailing white space"
-    return text_defect(name) or ("" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C")
+    if defect := text_defect(name):
+        return defect
+    if not any(unicodedata.category(character)[0] in "LNPS" for character in name):
+        return "it has no letter, digit or sign"
+    return "" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C"
 
 
 def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
@@ -92,7 +100,7 @@ def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
 def visible_form(name: str) -> str:
     """Return a name in normal form C, without invisible characters, with single spaces inside and none around."""
     if not (name.isascii() and name.isprintable()):
-        spaced = (" " if character.isspace() or character == BLANK else character for character in name)
+        spaced = (" " if character.isspace() or character in BLANKS else character for character in name)
         kept = (character for character in spaced if not _is_invisible(character))
         name = unicodedata.normalize("NFC", "".join(kept))
     return " ".join(name.split())
@@ -100,7 +108,7 @@ def visible_form(name: str) -> str:
 
 def _is_invisible(character: str) -> bool:
     """Return whether a character has no visible sign."""
-    return character in INVISIBLE or character == BLANK or unicodedata.category(character) in NON_PRINTING_CATEGORIES
+    return character in INVISIBLE or character in BLANKS or unicodedata.category(character) in NON_PRINTING_CATEGORIES
 
 
 def _is_needed(text: str, index: int) -> bool:

@@ -7,6 +7,7 @@ Numerical modules are imported inside commands, so that `--help` is fast. A new 
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -24,7 +25,6 @@ from crowdveil.cli.data.datasets import datasets
 from crowdveil.cli.data.encode import encode
 from crowdveil.cli.data.export import export_results
 from crowdveil.cli.data.import_answers import import_answers
-from crowdveil.cli.data.rounds import join, next_thresholds
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, error_line, failure, json_wanted, printable
 from crowdveil.cli.infer import infer
@@ -40,26 +40,47 @@ from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review import review
+from crowdveil.cli.results.share import share
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.cli.verb import VerbGroup
-from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
+from crowdveil.errors import (
+    CampaignError,
+    CertificateError,
+    ClaimError,
+    CrowdveilError,
+    MemoryShortageError,
+    ReportsError,
+    memory_shortage,
+)
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Answers to truths": (infer, import_answers, export_results, report, datasets),
+    "Answers to truths": (infer, share, import_answers, export_results, report, datasets),
     "Quality and the next answers": (agreement, review, next_answers),
     "Campaigns": (plan, assign, campaign, serve, answer, relay, collect),
-    "Files of reports": (perturb, encode, join, next_thresholds, synthesize),
+    "Files of reports": (perturb, encode, synthesize),
     "Privacy": (account, statement, verify, audit),
     "Experiments": (demo, reproduce),
 }
 """Verbs by the heading of help, in the order of help."""
+NOT_CHECKED = 3
+"""Exit code of a check that could not run; other errors end with 1."""
+CHECKS = (audit, verify, statement)
+"""Commands that check claims: 1 means that the check found the file or the claim false, and nothing else."""
+FOUND_FALSE = (ClaimError, CertificateError, CampaignError, ReportsError)
+"""Errors of a check that has found a false claim, an invalid file, or reports that do not belong to it."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in a shell."""
 ARGUMENTS_KEY = "crowdveil.arguments"
 """Key of the arguments in the click context."""
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if name in dir(signal))
 """Signals after which the process removes its temporary files; not every system has both."""
+
+
+class OpenCheck(click.ClickException):
+    """Error of a check that leaves its question open."""
+
+    exit_code = NOT_CHECKED
 
 
 class Verbs(VerbGroup):
@@ -72,7 +93,7 @@ class Verbs(VerbGroup):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; errors of crowdveil and the file system become one line and exit code 1."""
+        """Run a command; errors of crowdveil and the file system become one line and an exit code."""
         try:
             with self._failures(ctx):
                 free = free_address_space()
@@ -88,19 +109,29 @@ class Verbs(VerbGroup):
     @contextmanager
     def _failures(self, ctx: click.Context) -> Iterator[None]:
         """Print errors as JSON if requested; click prints the line on stderr."""
+        words = ctx.meta[ARGUMENTS_KEY]
+        checks = self.commands.get(next((word for word in words if not word.startswith("-")), "")) in CHECKS
         try:
             yield
         except BrokenPipeError:
+            if checks:
+                raise click.exceptions.Exit(NOT_CHECKED) from None
             raise  # a closed pipe: click ends without a message
         except click.ClickException as error:
-            self._show_json(error, ctx.meta[ARGUMENTS_KEY])
+            self._show_json(error, words)
+            raise
+        except click.exceptions.Exit:
             raise
         except Exception as error:
             refusal = error if isinstance(error, CrowdveilError) else memory_shortage(error) or error
             if not isinstance(refusal, CrowdveilError | OSError):
-                raise
-            self._show_json(refusal, ctx.meta[ARGUMENTS_KEY])
-            raise click.ClickException(printable(error_line(refusal))) from error
+                if not checks:
+                    raise
+                traceback.print_exc()
+                raise click.exceptions.Exit(NOT_CHECKED) from error
+            self._show_json(refusal, words)
+            is_open = checks and not isinstance(refusal, FOUND_FALSE)
+            raise (OpenCheck if is_open else click.ClickException)(printable(error_line(refusal))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if json_wanted(words):
@@ -132,8 +163,8 @@ def main() -> None:
       crowdveil infer sent/reports.csv --out found
 
     Epsilon is the privacy loss of one answer of one worker (a cell), participation protected unless you say public.
-    Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong usage. With --json every command
-    prints one JSON object, errors too.
+    Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong usage; 3 a check (verify, audit,
+    statement) could not run. With --json every command prints one JSON object, errors too.
     """
 
 
@@ -168,7 +199,7 @@ def _drop_unprinted() -> None:
 
 
 def _end(code: int, _: FrameType | None) -> None:
-    """Exit in good order, with temporary folders and worker processes removed; further signals are ignored.
+    """Exit in good order, with temporary folders removed; further signals are ignored.
 
     Raises:
         SystemExit: with the exit code of a shell for the signal.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,6 +230,7 @@ def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
 
 def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: bool, given: Given) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
+    from crowdveil.workflow.export import earlier_estimates, outdated_notes, question_estimate, remove_earlier_estimates
     from crowdveil.workflow.importing.question_folders import question_folders
     from crowdveil.workflow.inference import infer as infer_truths
     from crowdveil.workflow.io import default_folder
@@ -237,23 +239,45 @@ def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: 
         options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
         raise click.UsageError(f"{options_named} go with one question of several: choose it with --question.")
     folder = given["out"] or default_folder(next(iter(sources.values())))
+    sources = _with_labels(sources, given)
     folders = {name: folder / safe for name, safe in question_folders(sources).items()}
-    read = {name: _read(source, method, {**given, "out": folders[name]}) for name, source in sources.items()}
-    found = []
-    for name, (evidence, outputs, files, _) in read.items():
+    each = {name: {**given, "out": path} for name, path in folders.items()}
+    kinds = {name: question_estimate(path) for name, path in folders.items()}
+    read = {name: _read(source, method, each[name], kinds[name]) for name, source in sources.items()}
+    obsolete = [str(path) for outputs in earlier_estimates(folder, folders.values()) for path in outputs.check()]
+    inferred = {}
+    for name, (evidence, *_) in read.items():
         with progress_bar("inferring") as bar:
-            inference = infer_truths(evidence, method, **_fit_options(given, bar))
-        inference = _write(inference, outputs, given)
-        found.append({"question": name, "folder": str(folders[name])} | _summary(inference) | files)
+            inferred[name] = infer_truths(evidence, method, **_fit_options(given, bar))
+    pages = outdated_notes(folder, "", folders.values())
+    remove_earlier_estimates(folder, folders.values())
+    found = []
+    for name, (_, outputs, files, _) in read.items():
+        inference = _write(inferred[name], outputs, given)
+        found.append({"question": name, "folder": str(folders[name])} | _summary(inference, given) | files)
     data: dict[str, Any] = {
-        "warnings": [f"{one['question']}: {text}" for one in found for text in one["warnings"]],
+        "warnings": [*pages, *(f"{one['question']}: {text}" for one in found for text in one["warnings"])],
         "files": [path for one in found for path in one["files"]],
-        "replaced": [path for one in found for path in one["replaced"]],
+        "replaced": [*obsolete, *(path for one in found for path in one["replaced"])],
         "questions": [{name: one[name] for name in OF_A_QUESTION} for one in found],
     }
     rows = [("warning", text) for text in data["warnings"]]
     rows += [(one["question"], _question_line(one)) for one in data["questions"]]
     print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
+
+
+def _with_labels(sources: dict[str, AnswerSource], given: Given) -> dict[str, AnswerSource]:
+    """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
+    doubts = {name: source.doubt for name, source in sources.items()}
+    if all(doubts.values()) or given["kind"] is not None or alphabet_of(given) is not None:
+        return sources
+    for name, doubt in doubts.items():
+        if doubt:
+            print_warning(
+                f"Question {name!r} is left out: {doubt}. To infer it, state its labels or kind: --question "
+                f"{shlex.quote(name)} with --labels or --kind numeric."
+            )
+    return {name: source for name, source in sources.items() if not doubts[name]}
 
 
 def _question_line(one: dict[str, Any]) -> str:
@@ -281,14 +305,14 @@ def _fits(given: Given) -> SavedFits:
     return SavedFits(start_from=given["start_from"], save=given["save_fit"])
 
 
-def _outputs(given: Given, folder: Path) -> Outputs:
+def _outputs(given: Given, folder: Path, kind: str = "estimate") -> Outputs:
     from crowdveil.workflow.export import estimate_outputs
 
-    return estimate_outputs(given["out"] or folder, given["form"])
+    return estimate_outputs(given["out"] or folder, given["form"], kind)
 
 
 def _read(
-    source: AnswerSource, method: Method, given: Given
+    source: AnswerSource, method: Method, given: Given, kind: str = "estimate"
 ) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None]:
     """Return the evidence, the outputs with their paths, and the printed warning, or refuse before the fit."""
     from crowdveil.workflow.evidence import evidence_files, read_evidence
@@ -297,7 +321,7 @@ def _read(
     from crowdveil.workflow.methods import build_estimator, unread_channel
 
     score, alphabet = given["score"], alphabet_of(given)
-    outputs = _outputs(given, default_folder(source))
+    outputs = _outputs(given, default_folder(source), kind)
     with progress_bar("reading", unit="bytes") as bar:
         evidence = read_evidence(
             source,
@@ -332,25 +356,30 @@ def _finish(
 ) -> None:
     """Score, write, print."""
     inference = _write(inference, outputs, given)
-    data = _summary(inference) | _decisions(inference.estimate, given) | files
+    data = _summary(inference, given) | _decisions(inference.estimate, given) | files
     print_result(data, _rows(data, announced), as_json=as_json)
 
 
 def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
     """Write and return the inference with its score and decisions."""
-    from crowdveil.workflow.export import write_estimate
+    from crowdveil.workflow.export import outdated_notes, write_estimate
 
     judged = _judged(inference, given["score"], given)
+    judged = replace(judged, notes=(*judged.notes, *outdated_notes(outputs.folder, inference.reports_sha256)))
+    record = {"kind": outputs.kind, "reports_sha256": inference.reports_sha256}
     with progress_bar("writing") as bar:
-        write_estimate(outputs.folder, judged.estimate, form=given["form"], progress=bar)
+        write_estimate(outputs.folder, judged.estimate, form=given["form"], progress=bar, **record)
     return judged
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
     """Return the paths to be written and replaced, or refuse before the work begins."""
-    from crowdveil.incremental.saved_fit import fit_outputs
+    from crowdveil.em.saved_fit import fit_outputs
+    from crowdveil.workflow.export import earlier_estimates
 
     written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
+    for obsolete in earlier_estimates(outputs.folder):
+        replaced += obsolete.check(inputs=inputs)
     if fits.save is not None:
         written.append(fits.save)
         replaced += fit_outputs(fits.save).check(inputs=inputs)
@@ -380,7 +409,7 @@ def _refuse_for_sums(*values: object) -> None:
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
 
 
-def _summary(inference: Inference) -> dict[str, Any]:
+def _summary(inference: Inference, given: Given) -> dict[str, Any]:
     estimate = inference.estimate
     return {
         "method": estimate.method,
@@ -393,7 +422,6 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "steps": estimate.steps,
         "converged": estimate.converged,
         "stopped": estimate.stopped,
-        "continued": None if inference.fit is None else {"passes": inference.fit.passes},
         "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
         "gold_used": estimate.gold_used,
         "gold_unknown": estimate.gold_unknown,
@@ -403,8 +431,17 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "quality": _quality(estimate),
         "confidence": inference.confidence_note,
         "history": inference.history_note,
-        "warnings": list(inference.notes),
+        "warnings": [*inference.notes, *_formulas(estimate, given)],
     }
+
+
+def _formulas(estimate: Estimate, given: Given) -> tuple[str, ...]:
+    """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
+    from crowdveil.data.report_tables import formula_notes
+
+    if given["form"] != "csv":
+        return ()
+    return formula_notes(estimate.alphabet.names if estimate.alphabet else (), estimate.tasks, estimate.worker_names)
 
 
 def _judged(inference: Inference, score: str | None, given: Given) -> Inference:
@@ -472,7 +509,6 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
         ("reports", crowd),
         ("steps", f"{data['steps']:,}, {ENDS[data['stopped']]}"),
-        *([] if data["continued"] is None else [("passes", f"{data['continued']['passes']:,} over all reports")]),
         *([] if data["history"] is None else [("history", data["history"])]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),

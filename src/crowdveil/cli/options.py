@@ -249,12 +249,6 @@ setting_options = options(
         help="quantized-response: first label of each block after the first. If repeated, the groups of cuts are "
         "assigned to the workers in turn. [default: optimal for the expected answers]",
     ),
-    click.option(
-        "--report-epsilon",
-        type=float,
-        metavar="E",
-        help="memoised: loss of one report; --epsilon is that of a cell for ever. [default: half of it]",
-    ),
     heading="Settings of single mechanisms",
 )
 expectation_options = options(
@@ -296,7 +290,6 @@ def mechanism_settings(given: Given) -> MechanismSettings:
         answers=given["most_answers"],
         dimensions=given["dimensions"],
         ridge=given["ridge"],
-        report_epsilon=given["report_epsilon"],
         cuts=_words(cuts[0]) if cuts else (),
         dealt_cuts=tuple(map(_words, cuts)) if len(cuts) > 1 else (),
         expected=Expectation(

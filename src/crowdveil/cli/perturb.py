@@ -62,7 +62,8 @@ with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, 
 sums.json in place of reports.csv, and no certificate.
 
 Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
---assignment, which lists both). Lists taken from the answers show who answered, so such a run is refused without
+--assignment, which lists both). With them, state the columns of JSON, or the --question of an export: a file without
+answers shows neither. Lists taken from the answers show who answered, so such a run is refused without
 --lists-from-answers. With --participation public only the labels must be given.
 
 Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
@@ -146,13 +147,12 @@ def perturb(
         temporary_report_folder,
         write_collection,
     )
-    from crowdveil.workflow.export import collection_outputs
+    from crowdveil.workflow.export import collection_outputs, estimate_notes
     from crowdveil.workflow.io import read_answers, read_lists
     from crowdveil.workflow.mechanism_settings import within_budget
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
     with open_given(answers, given) as source, progress_bar("reading", unit="bytes") as reading:
-        inputs = source.inputs
         read = read_answers(
             source,
             alphabet=alphabet,
@@ -160,6 +160,7 @@ def perturb(
             merge_labels=merge_labels,
             tasks=lists.tasks,
             workers=lists.workers,
+            public_participation=seed is None and not lists_from_answers and requested.participation == "public",
             progress=reading,
         )
     _check_budget(requested.budget, delta, channels)
@@ -167,15 +168,15 @@ def perturb(
     requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
-    replaced = outputs.check(inputs=[*inputs, tasks, workers, assignment, channels, requested.expected.prior])
-    announced = _many_rows(read.answers, setup)
+    replaced = outputs.check(inputs=[*source.inputs, tasks, workers, assignment, channels, requested.expected.prior])
+    announced, outdated = _many_rows(read.answers, setup), estimate_notes(out)
     with temporary_report_folder(out, expected_rows(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
             collection = collect(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
             )
         write_collection(out, collection, form, replace=replace)
-    notes = [*_notes(read, collection), *_forgotten(collection), *announced]
+    notes = [*_notes(read, collection), *announced, *_formulas(collection, form), *outdated]
     data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
     print_result(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
@@ -192,13 +193,13 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
     return [*lists, *read.counts]
 
 
-def _forgotten(collection: Collection) -> list[str]:
-    """Return that the permanent answers of a run are not kept, where the mechanism has them and epsilon is stated."""
-    from crowdveil.mechanisms import Memoised
+def _formulas(collection: Collection, form: Form) -> tuple[str, ...]:
+    """Return the warning of names, all public, that a spreadsheet reads as formulas, for CSV."""
+    from crowdveil.data.report_tables import formula_notes
 
-    if collection.caveat or not isinstance(collection.mechanism, Memoised):
-        return []
-    return ["the permanent answers are not kept: another run on the same answers draws new ones and adds its epsilon"]
+    answers = collection.answers
+    labels = answers.alphabet.names if answers.alphabet else ()
+    return formula_notes(labels, answers.tasks, answers.workers) if form == "csv" else ()
 
 
 def _many_rows(answers: Reports, setup: Setup) -> list[str]:
@@ -263,10 +264,10 @@ def _mechanism_text(collection: Collection, channels: Path | None) -> str:
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:
-        from crowdveil.data.ingest.csv_files import read_header
+        from crowdveil.workflow.channel_assignment import channel_columns
 
         names = {"epsilon": "epsilon", "cuts": "thresholds"}
-        given = " and ".join(names[name] for name in read_header(channels) if name in names)
+        given = " and ".join(names[name] for name in channel_columns(channels)[1] if name in names)
         return f"{mechanism.name}; {given} from {channels}"
     if table is not None:
         return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"

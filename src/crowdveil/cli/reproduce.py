@@ -19,12 +19,15 @@ from crowdveil.files.atomic_write import folder_errors, refuse_unwritable
 PROGRAM = Path("experiments", "papers", "run.py")
 HELP = """Measure a table or figure of a paper again, beside the paper's numbers.
 
-EXHIBIT is a name that --list shows, such as sun2018/figure2; the name of a paper stands for all its exhibits. Each one
-writes a table (CSV), a picture (SVG) and a page (Markdown) with the exact epsilon of a cell and its participation, the
-best public constant and a verdict."""
+EXHIBIT is a name that --list shows, such as sun2018/figure2, the name of a paper for all its exhibits, or "all". Each
+one writes a table (CSV), a picture (SVG) and a page (Markdown) with the exact epsilon of a cell and its participation,
+the best public constant and a verdict."""
 DETAILS = """Measured steps are kept in a cache, so that an interrupted run continues. The exhibits are programs of the
 source distribution: they are taken from the current folder, from the checkout that crowdveil is installed from, or from
 a folder of PYTHONPATH.
+Exhibits of a paper whose data sets are missing are skipped and named, and the others are written (exit code 0); an
+exhibit that is named itself, or a paper of which nothing can run, is refused. 'crowdveil datasets sources' says where
+the data sets are published.
 Simulation only: no privacy."""
 FOLDER = GivenPath(file_okay=False, path_type=Path)
 
@@ -67,13 +70,18 @@ def reproduce(
     _require_cache(cache or program.default_cache())
     size = "quick" if quick else "full" if full else "default"
     done = []
-    for name, folder in program.folders_of_files(program.selected(exhibits), out).items():
+    chosen = program.selected(exhibits)
+    skipped = program.skipped(chosen, exhibits)
+    for name, folder in program.folders_of_files(chosen, out).items():
+        if name in skipped:
+            continue
         with progress_bar(name) as bar:
             done.append(program.reproduce(name, size=size, out=folder, cache=cache, progress=bar))
     data = {
         "size": size,
         "exhibits": [one.to_json() for one in done],
-        "warnings": [text for one in done for text in one.warnings],
+        "skipped": [{"name": name, "missing": missing} for name, missing in skipped.items()],
+        "warnings": [*_skipped_warning(skipped), *[text for one in done for text in one.warnings]],
         "files": [str(path) for one in done for path in one.files],
         "replaced": [str(path) for one in done for path in one.replaced],
     }
@@ -116,10 +124,19 @@ def _print_list(program: Any, *, as_json: bool) -> None:
     print_result({"size": None, "exhibits": found}, rows, as_json=as_json)
 
 
+def _skipped_warning(skipped: dict[str, list[str]]) -> list[str]:
+    """Return how many exhibits are skipped and how their data sets are obtained; nothing if none is."""
+    from crowdveil.data.published_sets import where_to_get
+
+    missing = list(dict.fromkeys(name for names in skipped.values() for name in names))
+    return [f"{len(skipped)} exhibits are skipped; {where_to_get(missing)}"] if missing else []
+
+
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return name, verdict and number of rows of each exhibit, then the files."""
     return [
         *[row for one in data["exhibits"] for row in _exhibit_rows(one)],
+        *[("skipped", f"{one['name']}: no data set {', '.join(one['missing'])}") for one in data["skipped"]],
         *[("warning", text) for text in data["warnings"]],
         *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],

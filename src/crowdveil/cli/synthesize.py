@@ -255,7 +255,13 @@ def synthesize(
         inputs = [*source.inputs, tasks]
         replaced = [path for kind in (outputs, workflow.curator_outputs(out)) for path in kind.check(inputs=inputs)]
         read = workflow.read_claims(
-            source, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
+            source,
+            bounds=limits,
+            outside=outside,
+            logarithmic=logarithmic,
+            duplicates=duplicates,
+            tasks=tasks,
+            private=seed is None and settings.method != "huai-published",
         )
     with progress_bar("releasing") as bar:
         result = workflow.synthesize(

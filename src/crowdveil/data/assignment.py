@@ -18,8 +18,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.data.ingest.csv_files import csv_row, read_csv, read_header
-from crowdveil.data.ingest.readers import match_columns
+from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.data.ingest.readers import read_csv_roles
 from crowdveil.data.ingest.validation import encode_array, encode_ids
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.randomness import Source
@@ -101,9 +101,8 @@ class Assignment:
     ) -> Self:
         """Return the assignment in a CSV file with columns `task` and `worker`, a row per cell; as `from_arrays`."""
         source = str(path)
-        wanted = match_columns(read_header(Path(path)), {"task": ("task",), "worker": ("worker",)}, source)
-        columns = read_csv(Path(path), list(wanted.values()))
-        task, worker = (np.array(columns[wanted[name]].to_pylist()) for name in ("task", "worker"))
+        _, columns = read_csv_roles(Path(path), {"task": ("task",), "worker": ("worker",)})
+        task, worker = (columns[name].cells for name in ("task", "worker"))
         return cls.from_arrays(task, worker, tasks=tasks, workers=workers, source=source)
 
     @classmethod

@@ -1,7 +1,9 @@
 """Arrow tables of reports, and their files as CSV, Parquet or JSON, written block by block with bounded memory."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, BinaryIO, Literal, get_args
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.data.ingest.validation import number_or_nan
 from crowdveil.data.reports import Reports
 
 TableForm = Literal["csv", "parquet", "json", "jsonl"]
@@ -18,6 +21,17 @@ TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)
 
 ROWS_AT_ONCE = 1 << 14
 """Rows that are written at a time as JSON."""
+FORMULA_SIGNS, NAMES_LOOKED_AT = tuple("=+-@"), 1_000_000
+"""Signs with which a formula of a spreadsheet begins, and the number of names of each list that are looked at."""
+
+
+def formula_notes(*lists: Iterable[object]) -> tuple[str, ...]:
+    """Return a warning with the first name in the lists that a spreadsheet reads as a formula; empty without any."""
+    names = (str(name) for names in lists for name in islice(names, NAMES_LOOKED_AT))
+    first = next((name for name in names if name.startswith(FORMULA_SIGNS) and math.isnan(number_or_nan(name))), None)
+    if first is None:
+        return ()
+    return (f"A spreadsheet reads {first!r} in the CSV as a formula: import its columns as text.",)
 
 
 def reports_table(reports: Reports) -> pa.Table:

@@ -6,6 +6,8 @@ the lists of tasks and workers. Rows are sorted by task, then worker, then value
 order of arrival. The same class holds unperturbed answers (input of `perturb`) and reports (input of `infer`).
 """
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows, ReportRows
 from crowdveil.data.columnar_store import ReportChunk, open_encoded, save_encoded
@@ -35,7 +37,7 @@ from crowdveil.data.ingest.validation import (
 )
 from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, results_of
 from crowdveil.presentation.html import card, table
 from crowdveil.presentation.pictures import count_bars
 
@@ -44,6 +46,8 @@ BLOCK_REPORTS = 1 << 21
 """Reports per block; the tables of a block need tens of megabytes."""
 SHOWN, COUNTED = 5, 1 << 22
 """Reports in a notebook's table, and the largest number that is counted for its picture."""
+NAMES_AT_ONCE = 1 << 14
+"""Names per step of the digest."""
 TASKS_AT_ONCE = 1 << 20
 """Tasks per step when reports per task are counted."""
 
@@ -162,6 +166,19 @@ class Reports:
         """Each report as a number: the value, the grid point, or the label's position; shape (reports,)."""
         return self.value if self.alphabet is None else self.alphabet.values[self.value]
 
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of labels or scale, names of tasks and workers, and all reports, in hexadecimal."""
+        values = None if self.alphabet is None else alphabet_to_json(self.alphabet)
+        found = hashlib.sha256(json.dumps([values, len(self.tasks), len(self.workers)]).encode())
+        for names in (self.tasks, self.workers):
+            for first in range(0, len(names), NAMES_AT_ONCE):
+                found.update(json.dumps(names[first : first + NAMES_AT_ONCE].tolist(), default=str).encode())
+        for block in self.blocks():
+            for column in (block.pointers, block.worker, block.value):
+                found.update(np.ascontiguousarray(column).data)
+        return found.hexdigest()
+
     def _repr_html_(self) -> str:
         """Return the first reports for a notebook, and the counts of labels."""
         size = f"{len(self):,} reports of {len(self.workers):,} workers on {len(self.tasks):,} tasks"
@@ -261,7 +278,9 @@ class Reports:
         grid: Grid = "round",
         merge_labels: bool = False,
     ) -> Self:
-        """Return the reports of a comma-separated UTF-8 file with a header, plain or gzipped.
+        """Return the reports of a text file with a header, plain or gzipped, in UTF-8 or marked UTF-16.
+
+        The delimiter is a comma, semicolon, tab or vertical bar, as the header shows. Blank rows are skipped.
 
         Args:
             path: has exactly one column each of task | item; worker | performer | annotator; label | value | answer.
@@ -325,6 +344,8 @@ class Reports:
         *sources: str | PathLike[str],
         names: ColumnNames = NO_NAMES,
         delimiter: str | None = None,
+        encoding: str | None = None,
+        decimal: str = ".",
         question: str | None = None,
         tool: str | None = None,
         **options: Unpack[ReadKeywords],
@@ -335,6 +356,8 @@ class Reports:
             sources: files, folders, patterns, URLs, one SQL table, or exports of labelling tools.
             names: columns that their names do not tell.
             delimiter: character between the cells of text files; by default the one that the header shows.
+            encoding: encoding of text files, as `--encoding`; by default UTF-8, or that of a byte-order mark.
+            decimal: decimal mark of the answers, a point or comma.
             question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.
             options: as in `from_csv`.
@@ -342,9 +365,12 @@ class Reports:
         Raises:
             ReportsError: as `from_csv`; an unknown layout, or several questions.
         """
-        from crowdveil.data.sources.answer_source import Layout, open_source
+        from crowdveil.data.sources.answer_source import open_source
+        from crowdveil.data.sources.layout import Layout
 
-        layout = Layout(names=names, delimiter=delimiter, question=question, tool=tool)
+        layout = Layout(
+            names=names, delimiter=delimiter, encoding=encoding, decimal=decimal, question=question, tool=tool
+        )
         with open_source([str(source) for source in sources], layout) as source:
             columns, _ = source.read()
         return cls.from_columns(columns, ReadOptions(skip_null=True, **options))
@@ -352,26 +378,36 @@ class Reports:
     @classmethod
     def from_columns(cls, columns: ReportColumns, options: ReadOptions) -> Self:
         """Return the reports of three coded columns; errors as `from_csv`."""
-        task, worker, source = columns.task, columns.worker, columns.source
-        if not len(task) == len(worker) == len(columns.value):
+        source = columns.source
+        if not len(columns.task) == len(columns.worker) == len(columns.value):
             raise ReportsError("task, worker and value must have equal lengths", source=source)
-        if not len(task) and (options.tasks is None or options.workers is None):
+        if not len(columns) and (options.tasks is None or options.workers is None):
             raise ReportsError(
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
-        tasks, task_codes = encode_ids(task, options.tasks, "task", source)
-        refuse_mixed_questions(columns, task_codes)
-        workers, worker_codes = encode_ids(worker, options.workers, "worker", source)
+        answers, answered = columns, None
         if options.skip_null and len(columns.null_rows):
-            columns, answered = columns.without_null()
+            answers, answered = columns.without_null()
+        (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
+            lambda: _tasks_of_one_question(columns, options),
+            lambda: encode_ids(columns.worker, options.workers, "worker", source),
+            lambda: options.encode_values(answers),
+        )
+        if answered is not None:
             task_codes, worker_codes = task_codes[answered], worker_codes[answered]
-        alphabet, values = options.encode_values(columns)
         sizes = (len(tasks), len(workers), 1 if alphabet is None else alphabet.size)
         ordered = sort_packed(task_codes, worker_codes, values, sizes)
         if ordered is not None and (not ordered.repeats or options.duplicates == "all"):
             rows = InMemoryRows(ordered.task, ordered.worker, ordered.value, len(tasks))
             return cls.from_rows(rows, tasks, workers, alphabet, options.public_lists)
         coded = CodedColumn(tasks, task_codes), CodedColumn(workers, worker_codes)
-        kept = resolve_duplicates(*coded, options.duplicates, source)
+        kept = resolve_duplicates(*coded, options.duplicates, source, answered)
         public = options.public_lists
         return cls(task_codes[kept], worker_codes[kept], values[kept], tasks, workers, alphabet, public)
+
+
+def _tasks_of_one_question(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return the tasks and the code of each row; refuse answers of one task to different questions."""
+    tasks, codes = encode_ids(columns.task, options.tasks, "task", columns.source)
+    refuse_mixed_questions(columns, codes)
+    return tasks, codes

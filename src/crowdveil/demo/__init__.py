@@ -3,23 +3,20 @@
 import json
 import math
 import os
-from collections.abc import Callable, Generator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack, closing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 
 from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd, demo_crowds
 from crowdveil.demo.page import render
 from crowdveil.demo.trials import Result, Row, Trial, compare_with_unprotected, run, trials_for
-from crowdveil.engines.processes import ProcessHandle
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"
-MAX_PROCESSES = 8
+MAX_THREADS = 8
 Progress = Callable[[int, int, str], None]
 """Callback with the number of finished trials, the number of all trials, and the title of the last one."""
 
@@ -87,26 +84,14 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
 
 def _in_order(trials: list[Trial], progress: Progress | None) -> list[Result]:
     """Run trials on all cores and return their results in the given order."""
-    found: dict[int, Result] = {}
-    with closing(_run_all(trials)) as results:
-        for place, result in results:
-            found[place] = result
+    threads = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS))
+    try:
+        running = {threads.submit(run, trial): place for place, trial in enumerate(trials)}
+        found: dict[int, Result] = {}
+        for future in as_completed(running):
+            found[running[future]] = future.result()
             if progress is not None:
-                progress(len(found), len(trials), result.trial.title)
+                progress(len(found), len(trials), future.result().trial.title)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
     return [found[place] for place in range(len(trials))]
-
-
-def _run_all(trials: list[Trial]) -> Generator[tuple[int, Result]]:
-    """Yield index and result of each finished trial; closing the generator ends the worker processes."""
-    with ExitStack() as stack:
-        waiting = iter(enumerate(trials))
-        running: dict[Future[Result], tuple[int, ProcessHandle]] = {}
-        for place, trial in islice(waiting, min(os.cpu_count() or 1, MAX_PROCESSES)):
-            process = stack.enter_context(closing(ProcessHandle()))
-            running[process.submit(run, trial, trial.title)] = place, process
-        while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                place, process = running.pop(future)
-                for later, trial in islice(waiting, 1):
-                    running[process.submit(run, trial, trial.title)] = later, process
-                yield place, future.result()

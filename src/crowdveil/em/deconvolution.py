@@ -6,6 +6,7 @@ identity channel a task's f is exactly its share of votes.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ SAFE_DECREMENT = 0.25
 BASE_RATE_WEIGHT = 0.25
 """Weight of the pooled shares relative to one task's cells, if reports hold no information."""
 
+TOTAL_WEIGHT, MIN_DISTANCE = 1e3, 1e-6
+"""Weight of the condition that shares sum to 1, and distance of NULL from the answers that counts as rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class AnswerFrequencies:
@@ -38,12 +42,14 @@ class AnswerFrequencies:
         shares: estimated share of each input symbol among all cells, shape (inputs,), sums to 1.
         noise: share of non-NULL reports that are independent of their answer, in [0, 1]; 0 for the identity.
         cells: reports per task, implicit NULL reports included.
+        reports: all reports, implicit NULL reports included.
     """
 
     model: ObservationModel
     shares: NDArray[np.float64]
     noise: float
     cells: float
+    reports: float
 
     @property
     def labels(self) -> int:
@@ -59,6 +65,26 @@ class AnswerFrequencies:
     def participation(self) -> float:
         """Estimated share of answered cells; 1 if participation is public."""
         return float(self.shares[: self.labels].sum())
+
+    @cached_property
+    def participation_deviation(self) -> float:
+        """Standard deviation of the logarithm of the estimated participation, for the least favourable answers.
+
+        By the chi-squared distance of NULL's row from all mixtures of the answers' rows: infinite if NULL is sent as a
+        mixture of answers, 0 if participation is public.
+        """
+        if not self.protected:
+            return 0.0
+        # The import is slow, and only fits of numbers need it.
+        from scipy.optimize import nnls
+
+        null = self.model.full_table[-1]
+        table = self.model.full_table[: self.labels, null > 0] / np.sqrt(null[null > 0])
+        total = np.full((1, self.labels), TOTAL_WEIGHT)
+        distance = nnls(np.vstack((table.T, total)), np.append(np.sqrt(null[null > 0]), TOTAL_WEIGHT))[1]
+        if distance < MIN_DISTANCE:
+            return float("inf")
+        return float(np.sqrt(null.sum() / self.reports) / (self.participation * distance))
 
     @property
     def label_shares(self) -> NDArray[np.float64]:
@@ -79,7 +105,7 @@ def frequencies_of_counts(
     """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
     shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells, weight))
-    return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
+    return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks, cells)
 
 
 def input_pseudo_counts(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
@@ -102,28 +128,30 @@ def estimate_frequencies(
     EM would need about 1 / retention^2 steps: millions at small epsilon.
 
     Args:
-        counts: whole numbers of reports by symbol, shape (outputs,).
-        table: P(report | answer), indexed [input, output].
+        counts: whole numbers of reports by symbol, shape (..., outputs): one problem for each of the leading indices.
+        table: P(report | answer), indexed [..., input, output].
         weight: pseudo-counts of each input symbol, shape (inputs,); at least 1 each, as the step size control requires.
 
     Returns:
-        Shape (inputs,); positive, sums to 1.
+        Shape (..., inputs); positive, sums to 1.
     """
-    shares = np.full(len(table), 1 / len(table))
-    bordered, right = np.zeros((len(table) + 1, len(table) + 1)), np.zeros(len(table) + 1)
+    inputs = table.shape[-2]
+    shares = np.full((*counts.shape[:-1], inputs), 1 / inputs)
+    bordered = np.zeros((*shares.shape[:-1], inputs + 1, inputs + 1))
+    right = np.zeros((*shares.shape[:-1], inputs + 1, 1))
     for _ in range(POOL_STEPS):
         # Steps are relative to the shares: the equations stay well conditioned with rare symbols.
-        joint = shares[:, None] * table / (shares @ table)
-        slope = joint @ counts + weight
-        curvature = (joint * counts) @ joint.T + np.diag(weight)
-        bordered[:-1, :-1], bordered[:-1, -1], bordered[-1, :-1], right[:-1] = curvature, shares, shares, slope
-        step = np.asarray(np.linalg.solve(bordered, right)[:-1], dtype=np.float64)
-        decrement = float(np.sqrt(step @ curvature @ step))
-        size = 1.0 if decrement <= SAFE_DECREMENT else _safe_size(counts, table, shares, step, weight)
-        shares = shares * (1 + size * step)
-        if decrement < MIN_DECREMENT:
+        joint = shares[..., None] * table / (shares[..., None, :] @ table)
+        slope = (joint @ counts[..., None])[..., 0] + weight
+        curvature = (joint * counts[..., None, :]) @ joint.swapaxes(-1, -2) + np.diag(weight)
+        bordered[..., :-1, :-1], right[..., :-1, 0] = curvature, slope
+        bordered[..., :-1, -1] = bordered[..., -1, :-1] = shares
+        step = np.asarray(np.linalg.solve(bordered, right)[..., :-1, 0], dtype=np.float64)
+        decrement = np.sqrt(np.einsum("...x,...xy,...y->...", step, curvature, step))
+        shares = shares * (1 + _safe_size(counts, table, shares, step, weight, decrement)[..., None] * step)
+        if decrement.max() < MIN_DECREMENT:
             break
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
 def _safe_size(
@@ -132,15 +160,20 @@ def _safe_size(
     shares: NDArray[np.float64],
     step: NDArray[np.float64],
     weight: NDArray[np.float64],
-) -> float:
-    """Return the step size by backtracking: inside the simplex, with a hundredth of the predicted gain (Armijo)."""
-    growth = (shares * step) @ table / (shares @ table)
-    promise = float(counts @ growth + weight @ step)
-    size = 1.0
-    while (1 + size * step).min() <= 0 or (
-        counts @ np.log1p(size * growth) + weight @ np.log1p(size * step) < 0.01 * size * promise
-    ):
-        size /= 2
+    decrement: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return step sizes by backtracking: inside the simplex, with a hundredth of the predicted gain (Armijo)."""
+    growth = (((shares * step)[..., None, :] @ table) / (shares[..., None, :] @ table))[..., 0, :]
+    promise = (counts * growth).sum(axis=-1) + step @ weight
+    size = np.ones_like(decrement)
+    searched = decrement > SAFE_DECREMENT
+    while searched.any():
+        relative = size[..., None] * step
+        outside = relative.min(axis=-1) <= -1
+        gain = (counts * np.log1p(np.where(outside[..., None], 0.0, size[..., None] * growth))).sum(axis=-1)
+        gain = gain + np.log1p(np.where(outside[..., None], 0.0, relative)) @ weight
+        searched = searched & (outside | (gain < 0.01 * size * promise))
+        size = np.where(searched, size / 2, size)
     return size
 
 

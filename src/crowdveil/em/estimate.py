@@ -20,6 +20,8 @@ CHUNK_TASKS, WRITTEN_TASKS = 1 << 18, 1 << 17
 """Tasks summed together, and written together, to bound memory: columns with names need 100 bytes per task."""
 FEW_LABELS = 8
 LARGE_ERROR = 1e6
+NORMAL_QUANTILE = 1.6449
+"""Half of the width of a normal distribution's 90 % interval, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +253,7 @@ class Estimate(EstimateViews):
     def baseline(self) -> Baseline:
         """Best constant answer, for comparison."""
         if not self.categorical or self.alphabet is None:
-            return _numeric_baseline(self.posterior)
+            return numeric_baseline(self.posterior, self.low, self.high)
         parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
         mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
         best = int(mean.argmax())
@@ -268,6 +270,13 @@ class Estimate(EstimateViews):
             moved=moved,
             tied=tied,
         )
+
+    @property
+    def identified(self) -> bool:
+        """False if at least half of the numbers have a 90 % interval as wide as the scale."""
+        if self.categorical or self.alphabet is None or self.low is None or self.high is None:
+            return True
+        return not np.median(self.high - self.low) >= np.ptp(self.alphabet.values)
 
     def tasks_columns(self) -> dict[str, Identifiers]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
@@ -330,8 +339,23 @@ def _table(columns: Mapping[str, Identifiers]) -> pa.Table:
     return pa.table({name: as_arrow(column) for name, column in columns.items()})
 
 
-def _numeric_baseline(truth: NDArray[np.float64]) -> Baseline:
-    known = truth[np.isfinite(truth)]
-    middle = float(np.median(known)) if known.size else 0.0
-    spread = float(np.abs(known - middle).mean()) if known.size else 0.0
-    return Baseline(f"{middle:g}", spread, None, int((np.abs(known - middle) > 1e-9).sum()))
+def numeric_baseline(
+    truth: NDArray[np.float64], low: NDArray[np.float64] | None, high: NDArray[np.float64] | None
+) -> Baseline:
+    """Return the median of numbers as the best constant, with mean absolute errors expected from their 90 % intervals.
+
+    Posteriors count as normal distributions as wide as the intervals. Without intervals the error of the numbers is
+    unknown, and that of the constant is their mean distance from it.
+    """
+    known = np.isfinite(truth)
+    middle = float(np.median(truth[known])) if known.any() else 0.0
+    distance, own = np.abs(truth[known] - middle), None
+    moved = int((distance > 1e-9).sum())
+    if low is not None and high is not None and known.any():
+        from scipy.special import erf  # the import is slow
+
+        deviation = np.maximum((high - low)[known] / (2 * NORMAL_QUANTILE), np.finfo(float).tiny)
+        ratio = np.minimum(distance, LARGE_ERROR * deviation) / deviation
+        distance = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + distance * erf(ratio / np.sqrt(2))
+        own = float(deviation.mean() * np.sqrt(2 / np.pi))
+    return Baseline(f"{middle:g}", float(distance.mean()) if known.any() else 0.0, own, moved)

@@ -1,4 +1,4 @@
-"""Engines by name: executors of the E-step over blocks in threads, local processes, or a Dask cluster.
+"""Engines by name: executors of the E-step over blocks in threads or on a Dask cluster.
 
 An engine opens an executor for one fit (`crowdveil.em.executor`). The executor returns block statistics in block order,
 so sums are the same bits on every engine.
@@ -8,7 +8,6 @@ from typing import Any
 
 from crowdveil.em.executor import Threads as Threads
 from crowdveil.engines.dask import Dask as Dask
-from crowdveil.engines.processes import Processes as Processes
 from crowdveil.registry import ENGINE_ENTRIES
 
 ENGINES: dict[str, type[Any]] = {name: entry.load() for name, entry in ENGINE_ENTRIES.items()}

@@ -1,19 +1,53 @@
-"""Estimators by name; one file or folder per method. The EM algorithm that they share is in `crowdveil.em`."""
+"""Estimators by name; one file or folder per method. The EM algorithm that they share is in `crowdveil.em`.
 
-from typing import Any
+A method is loaded when it is first used, so that a fit loads its own file only.
+"""
 
-from crowdveil.em.estimator import Estimator as Estimator
-from crowdveil.estimators.dawid_skene import DawidSkene as DawidSkene
-from crowdveil.estimators.gaussian.estimator import Gaussian as Gaussian
-from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene as HierarchicalDawidSkene
-from crowdveil.estimators.majority_vote import MajorityVote as MajorityVote
-from crowdveil.estimators.numeric.student_t import StudentT as StudentT
-from crowdveil.estimators.one_coin import OneCoin as OneCoin
-from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene as OrdinalDawidSkene
-from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene as PrivateDawidSkene
-from crowdveil.estimators.weighted_mean import WeightedMean as WeightedMean
-from crowdveil.estimators.weighted_vote import WeightedVote as WeightedVote
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
-ESTIMATORS: dict[str, type[Estimator[Any, Any]]] = {name: entry.load() for name, entry in ESTIMATOR_ENTRIES.items()}
+if TYPE_CHECKING:
+    from crowdveil.em.estimator import Estimator as Estimator
+    from crowdveil.estimators.dawid_skene import DawidSkene as DawidSkene
+    from crowdveil.estimators.gaussian.estimator import Gaussian as Gaussian
+    from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene as HierarchicalDawidSkene
+    from crowdveil.estimators.majority_vote import MajorityVote as MajorityVote
+    from crowdveil.estimators.numeric.student_t import StudentT as StudentT
+    from crowdveil.estimators.one_coin import OneCoin as OneCoin
+    from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene as OrdinalDawidSkene
+    from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene as PrivateDawidSkene
+    from crowdveil.estimators.weighted_mean import WeightedMean as WeightedMean
+    from crowdveil.estimators.weighted_vote import WeightedVote as WeightedVote
+
+
+class _Estimators(Mapping[str, type[Any]]):
+    """Classes of the estimators by name, each loaded when it is looked up."""
+
+    def __getitem__(self, name: str) -> "type[Estimator[Any, Any]]":
+        estimator: type[Estimator[Any, Any]] = ESTIMATOR_ENTRIES[name].load()
+        return estimator
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ESTIMATOR_ENTRIES)
+
+    def __len__(self) -> int:
+        return len(ESTIMATOR_ENTRIES)
+
+
+ESTIMATORS: "Mapping[str, type[Estimator[Any, Any]]]" = _Estimators()
 """Estimators of single reports, in the order of the registry."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a class when it is first used (PEP 562)."""
+        if name == "Estimator":
+            from crowdveil.em.estimator import Estimator
+
+            return Estimator
+        found = next((entry for entry in ESTIMATOR_ENTRIES.values() if entry.class_name == name), None)
+        if found is None:
+            raise AttributeError(f"module 'crowdveil.estimators' has no attribute {name!r}.")
+        return found.load()

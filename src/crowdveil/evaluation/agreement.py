@@ -186,7 +186,7 @@ def refuse_repeats(reports: Reports) -> None:
             continue
         task = reports.tasks[block.first + int(block.task[repeats[0]])]
         raise ReportsError(
-            "agreement compares different workers: a worker answers a task once",
+            "a worker answers a task once: answers of different workers are compared or counted",
             source="reports",
             examples=f"task {task}, worker {reports.workers[int(block.worker[repeats[0]])]}",
             hint="Read the answers with --duplicates first or last.",

@@ -108,8 +108,12 @@ class _Estimates(NamedTuple):
         half = NORMAL_QUANTILE * np.sqrt(variance) if tasks >= MIN_TASKS else np.full(len(variance), np.nan)
         values = self.values(total)
         table = np.stack((values, values - half, values + half), axis=1)
-        table[:-1] = np.minimum(table[:-1], 1.0)
+        # Noise may leave less than nothing: a value out of range, or an interval over all of it, is no estimate.
+        table[:-1][(values[:-1] < -1) | (half[:-1] >= 1)] = np.nan
+        table[:-1] = np.clip(table[:-1], -1.0, 1.0)
         by_label = isinstance(self.alphabet, Categories)
+        if values[-1] < 0:
+            table[-1] = np.nan
         table[-1] = np.clip(table[-1], 0.0, 1.0) if by_label else np.sqrt(np.maximum(table[-1], 0.0))
         *alphas, pairwise = (Interval(*row) for row in table.tolist())
         return dict(zip(metrics_of(self.alphabet), alphas, strict=True)), pairwise
@@ -177,7 +181,7 @@ def _pairs(coded: Reports, model: ObservationModel) -> tuple[int, _Pairs]:
     groups = max(2, min(GROUPS, len(coded.tasks), TABLE_NUMBERS // reports**2))
     weighted, plain = np.zeros((2, groups, reports, reports))
     single, tasks = np.zeros((groups, reports)), 0
-    for first, counts in _counts(coded, model):
+    for first, counts in report_counts(coded, model):
         sizes = counts.sum(axis=1)
         counts[sizes < 2] = 0.0
         tasks += int((sizes >= 2).sum())
@@ -193,7 +197,7 @@ def _pairs(coded: Reports, model: ObservationModel) -> tuple[int, _Pairs]:
     return tasks, _Pairs(weighted, plain, single)
 
 
-def _counts(coded: Reports, model: ObservationModel) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def report_counts(coded: Reports, model: ObservationModel) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield the first task of a range and its reports by symbol, then implicit NULL; indexed [task, report]."""
     step = max(1, TABLE_NUMBERS // model.full_table.shape[1])
     for block in coded.blocks():

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.ingest.csv_files import read_csv, read_header
-from crowdveil.data.ingest.readers import match_columns
+from crowdveil.data.ingest.readers import read_csv_roles
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -66,9 +65,8 @@ def read_costs(path: Path, alphabet: Alphabet) -> NDArray[np.float64]:
         ReportsError: an unknown label, a repeated or missing pair, or a cost that is no finite number from 0.
     """
     source = str(path)
-    names = match_columns(read_header(path), {name: (name,) for name in COLUMNS}, source)
-    table = read_csv(path, list(names.values()))
-    columns = [[str(cell) for cell in table[names[name]].to_pylist()] for name in COLUMNS]
+    _, found = read_csv_roles(path, {name: (name,) for name in COLUMNS})
+    columns = [found[name].cells.tolist() for name in COLUMNS]
     costs: dict[tuple[str, str], float] = {}
     for number, (truth, decision, text) in enumerate(zip(*columns, strict=True), 1):
         cost = _number(text)

@@ -43,6 +43,7 @@ class Outputs:
         private: whether only the owner may read the files.
         recognize: predicate on an existing file that replaces the record as the test of its kind; None to use and write
             the record.
+        reports_sha256: digest of the reports that the outputs were inferred from; empty for other outputs.
     """
 
     folder: Path
@@ -53,6 +54,7 @@ class Outputs:
     must_be_new: str = ""
     private: bool = False
     recognize: Callable[[Path], bool] | None = None
+    reports_sha256: str = ""
 
     @property
     def paths(self) -> list[Path]:
@@ -187,7 +189,7 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     outputs.check()
     with folder_errors(folder), _created(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
-        entries = [OutputEntry.of(temporary / name, outputs.kind) for name in outputs.names]
+        entries = [OutputEntry.of(temporary / name, outputs.kind, outputs.reports_sha256) for name in outputs.names]
         with folder_lock(folder):
             _commit(outputs, temporary, outputs.check(), entries)
 
@@ -237,26 +239,25 @@ def _concerns(error: OSError, folder: Path) -> bool:
 def _commit(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries: Sequence[OutputEntry]) -> None:
     """Remove old files and rename staged ones.
 
-    During the commit the record lists old and new files, so a crash leaves no unrecorded file. Both records are staged
-    first: after the first rename, no disk space is needed. The interim record is also valid at the end, so a failure to
-    replace it by the final one is ignored.
+    During the commit the record is marked as unfinished and lists old and new files, so that a crash leaves no
+    unrecorded file, and readers refuse what it left. All old files are removed before the first new one appears: they
+    never lie together. Both records are staged first: after the first rename, no disk space is needed.
     """
     folder, record = outputs.folder, read_record(outputs.folder)
     gone = {path.name for path in existing}.union(outputs.names)
     kept = [entry for entry in record if entry.name not in gone and os.path.lexists(folder / entry.name)]
-    last = outputs.names[-1] if len(outputs.names) > 1 else None
     if outputs.private:
         for entry in entries:
             (temporary / entry.name).chmod(PRIVATE_FILE)
     recorded = outputs.recognize is None
-    interim = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs)
+    interim = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs, unfinished=True)
     final = _write_record(temporary / f"{RECORD_FILE}-2", [*kept, *entries], outputs)
     with _signals_deferred():
         if recorded:
             os.replace(interim, folder / RECORD_FILE)
         for path in existing:
-            # The last file is removed, not overwritten: without it, a mixture of old and new files is incomplete.
-            if path.name == last or path.name not in outputs.names:
+            # A single file is overwritten: there is no mixture, and it is never absent.
+            if len(outputs.names) > 1 or path.name not in outputs.names:
                 path.unlink()
         for name in outputs.names:
             os.replace(temporary / name, folder / name)
@@ -265,9 +266,9 @@ def _commit(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries
                 os.replace(final, folder / RECORD_FILE)
 
 
-def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs) -> Path:
+def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs, *, unfinished: bool = False) -> Path:
     """Write a record to a file with the permissions of the outputs; return the path."""
-    path.write_text(record_text(entries), encoding="utf-8")
+    path.write_text(record_text(entries, unfinished=unfinished), encoding="utf-8")
     if outputs.private:
         path.chmod(PRIVATE_FILE)
     return path

@@ -1,13 +1,14 @@
 """File-system primitives: regular files, temporary folders and folder locks.
 
 A temporary folder holds a marker file that its process keeps locked (flock); the lock ends with the process. A folder
-whose marker is unlocked was abandoned, and is removed by the next process that creates a temporary folder there. On
-systems without flock nothing is removed.
+whose marker is unlocked was abandoned, and is removed by the next process that creates a temporary folder there; so is
+one without a marker after an hour, if nothing is in it. On systems without flock nothing is removed.
 """
 
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -21,7 +22,9 @@ if sys.platform != "win32":
 
 PREFIX = ".crowdveil-"
 MARKER_FILE = ".crowdveil-temporary"
-"""In every temporary folder; a folder without it is never removed, whatever its name."""
+"""In every temporary folder; a folder with files and without it is never removed, whatever its name."""
+UNMARKED, UNMARKED_SECONDS = "marker", 3600
+"""Name of the marker before it is locked, and the age from which a folder with that alone was abandoned."""
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 """Flag with which opening a named pipe does not wait."""
 
@@ -56,7 +59,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         with _marked(folder):
             yield folder
     finally:
-        rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -65,7 +68,7 @@ def remove_abandoned(parent: Path) -> None:
         for folder in [Path(entry.path) for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
             with suppress(OSError):
                 if _abandoned(folder):
-                    rmtree(folder, ignore_errors=True)
+                    _remove(folder)
 
 
 @contextmanager
@@ -89,16 +92,29 @@ def _marked(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    with open(folder / "marker", "wb") as stream:
+    with open(folder / UNMARKED, "wb") as stream:
         _try_lock(stream.fileno())
-        os.replace(folder / "marker", folder / MARKER_FILE)
+        os.replace(folder / UNMARKED, folder / MARKER_FILE)
         yield
+
+
+def _remove(folder: Path) -> None:
+    """Remove a temporary folder, its marker last: a process that is killed here leaves a folder that is still known."""
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                rmtree(entry.path, ignore_errors=True)
+            elif entry.name != MARKER_FILE:
+                os.unlink(entry.path)
+    rmtree(folder, ignore_errors=True)
 
 
 def _abandoned(folder: Path) -> bool:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         return False
+    if set(os.listdir(folder)) <= {UNMARKED}:
+        return time.time() - about.st_mtime > UNMARKED_SECONDS
     with open_regular(folder / MARKER_FILE) as stream:
         return _try_lock(stream.fileno())
 

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crowdveil.channels.text_validation import parse_json, text_defect
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import PREFIX, open_regular
 
 RECORD_FILE = ".crowdveil.json"
 RECORD_FORMAT = "crowdveil-record/1"
+UNFINISHED = "unfinished"
+"""Member of the record during a commit; absent from a finished one."""
 MAX_RECORD_BYTES = 1 << 24
 RESERVED_PREFIXES = (RECORD_FILE, PREFIX)
 """Prefixes of the names of records and of temporary folders, which outputs cannot have."""
@@ -32,23 +34,25 @@ class OutputEntry(NamedTuple):
         kind: kind of output, such as "estimate"; only outputs of the same kind replace it.
         size: bytes.
         sha256: digest of the contents, hexadecimal.
+        reports_sha256: digest of the reports that an estimate was inferred from; empty for other outputs.
     """
 
     name: str
     kind: str
     size: int
     sha256: str
+    reports_sha256: str = ""
 
     @classmethod
-    def of(cls, path: Path, kind: str) -> "OutputEntry":
+    def of(cls, path: Path, kind: str, reports_sha256: str = "") -> "OutputEntry":
         """Return the entry for the present state of a file."""
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest)
+            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, reports_sha256)
 
     def matches(self, path: Path) -> bool:
         """Return whether a file is unchanged since it was written."""
-        return self.size == path.stat().st_size and self == OutputEntry.of(path, self.kind)
+        return self.size == path.stat().st_size and self == OutputEntry.of(path, self.kind, self.reports_sha256)
 
 
 def read_record(folder: Path) -> tuple[OutputEntry, ...]:
@@ -57,6 +61,11 @@ def read_record(folder: Path) -> tuple[OutputEntry, ...]:
     Raises:
         SettingsError: the record is unreadable or malformed.
     """
+    return _read(folder)[1]
+
+
+def _read(folder: Path) -> tuple[bool, tuple[OutputEntry, ...]]:
+    """Return whether a record is unfinished, and its entries; errors as `read_record`."""
     path = folder / RECORD_FILE
     try:
         with open_regular(path) as stream:
@@ -64,9 +73,9 @@ def read_record(folder: Path) -> tuple[OutputEntry, ...]:
             if size > MAX_RECORD_BYTES:
                 raise ValueError(f"more than {MAX_RECORD_BYTES} bytes")
             data = parse_json(stream.read(size))
-        return tuple(_entry(**entry) for entry in _files(data))
-    except FileNotFoundError:
-        return ()
+        return UNFINISHED in data, tuple(_entry(**entry) for entry in _files(data))
+    except (FileNotFoundError, NotADirectoryError):
+        return False, ()
     except (OSError, ValueError, TypeError) as error:
         raise SettingsError(
             "the record of a folder must be readable, as it says which files may be replaced",
@@ -75,10 +84,32 @@ def read_record(folder: Path) -> tuple[OutputEntry, ...]:
         ) from error
 
 
-def record_text(entries: Iterable[OutputEntry]) -> str:
-    """Return the text of a record, sorted by name."""
+def record_text(entries: Iterable[OutputEntry], *, unfinished: bool = False) -> str:
+    """Return the text of a record, sorted by name; `unfinished` marks the record of a commit that goes on."""
     files = [entry._asdict() for entry in sorted(set(entries))]
-    return json.dumps({"format": RECORD_FORMAT, "files": files}, ensure_ascii=False, indent=1) + "\n"
+    for file in files:
+        if not file["reports_sha256"]:
+            del file["reports_sha256"]
+    record = {"format": RECORD_FORMAT, "files": files}
+    return json.dumps(record | ({UNFINISHED: True} if unfinished else {}), ensure_ascii=False, indent=1) + "\n"
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Refuse a folder that an interrupted command left with a part of its files.
+
+    Raises:
+        ReportsError: the record is unfinished, and one of its files is absent.
+        SettingsError: the record is damaged.
+    """
+    unfinished, entries = _read(folder)
+    absent = [entry.name for entry in entries if not (folder / entry.name).is_file()]
+    if unfinished and absent:
+        raise ReportsError(
+            "the command that wrote this folder must have ended",
+            source=str(folder),
+            examples=f"it was interrupted, and {absent[0]} is absent",
+            hint="Run it again with the same --out: it replaces what was left.",
+        )
 
 
 def file_name_fault(name: str) -> str:
@@ -95,17 +126,17 @@ def file_name_fault(name: str) -> str:
 
 
 def _files(data: Any) -> list[dict[str, Any]]:
-    if set(data) != {"format", "files"} or data["format"] != RECORD_FORMAT:
+    if set(data) - {UNFINISHED} != {"format", "files"} or data["format"] != RECORD_FORMAT:
         raise ValueError(f"a record has the format {RECORD_FORMAT!r}")
     return list(data["files"])
 
 
-def _entry(name: str, kind: str, size: int, sha256: str) -> OutputEntry:
-    if not all(isinstance(text, str) for text in (name, kind, sha256)) or type(size) is not int:
+def _entry(name: str, kind: str, size: int, sha256: str, reports_sha256: str = "") -> OutputEntry:
+    if not all(isinstance(text, str) for text in (name, kind, sha256, reports_sha256)) or type(size) is not int:
         raise TypeError("an entry has a name, a kind, a size and a digest")
     fault = file_name_fault(name)
     if fault:
         raise ValueError(f"{name!r}: {fault}")
-    if text_defect(kind) or size < 0 or not DIGEST.fullmatch(sha256):
+    if text_defect(kind) or size < 0 or not all(map(DIGEST.fullmatch, (sha256, reports_sha256 or sha256))):
         raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
-    return OutputEntry(name, kind, size, sha256)
+    return OutputEntry(name, kind, size, sha256, reports_sha256)

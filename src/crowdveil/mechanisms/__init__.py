@@ -9,7 +9,6 @@ from crowdveil.mechanisms.matrix_factorization import MatrixFactorization as Mat
 from crowdveil.mechanisms.matrix_factorization_published import (
     MatrixFactorizationPublished as MatrixFactorizationPublished,
 )
-from crowdveil.mechanisms.memoised import Memoised as Memoised
 from crowdveil.mechanisms.quantized_response import QuantizedResponse as QuantizedResponse
 from crowdveil.mechanisms.randomized_response import OneLayer as OneLayer
 from crowdveil.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse

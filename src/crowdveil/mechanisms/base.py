@@ -88,10 +88,6 @@ class Mechanism(ABC):
         """Return the marginal channel of one cell; None if the report does not consist of cells."""
         return self.channel()
 
-    def perturb_rounds(self, answers: NDArray[np.integer], rounds: int, source: Source) -> NDArray[Any]:
-        """Return the reports of one worker in several campaigns on the same answers, one row each."""
-        return np.stack([self.perturb(answers, source) for _ in range(rounds)])
-
     @abstractmethod
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[Any]:
         """Return the report of one worker; its length depends on the mechanism and the number of tasks only.
@@ -123,15 +119,6 @@ class ChannelMechanism(Mechanism):
     @abstractmethod
     def channel(self) -> Channel:
         """Return the exact integer channel of every cell."""
-
-    @property
-    def lasting_channel(self) -> Channel:
-        """Table whose loss a budget is charged for a cell; the channel unless reports on a cell are repeated."""
-        return self.channel()
-
-    def over_rounds(self, rounds: int) -> tuple[Channel, int]:
-        """Return a table, and how often it is used independently, for the reports of `rounds` campaigns on a cell."""
-        return self.channel(), rounds
 
     @property
     def guarantee(self) -> Guarantee:

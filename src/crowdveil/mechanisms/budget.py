@@ -38,6 +38,6 @@ def mechanism_within_budget(
     epsilon = epsilon if most is None else min(epsilon, most)
     while True:
         mechanism = build(epsilon)
-        if Fraction(sum_rounded_up([(mechanism.lasting_channel.epsilon, cells)])) <= least_reading(budget):
+        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= least_reading(budget):
             return mechanism
         epsilon *= SHRINK

@@ -23,7 +23,6 @@ class Settings(ABC):
         dimensions: matrix factorization: length of the sums.
         ridge: matrix-factorization-published: weight of the squared profile in its loss.
         cuts: quantized-response: first label of each block after the first; empty: chosen for the objective.
-        report_epsilon: memoised: loss of one report; `epsilon` is that of a cell for ever.
     """
 
     epsilon: float | None = None
@@ -35,7 +34,6 @@ class Settings(ABC):
     dimensions: int | None = None
     ridge: float | None = None
     cuts: tuple[str, ...] = ()
-    report_epsilon: float | None = None
 
     @abstractmethod
     def objective(self, alphabet: Alphabet) -> DesignObjective:

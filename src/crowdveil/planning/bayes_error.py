@@ -15,9 +15,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
-from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.population import AssumedCrowd, NumberCrowd
+from crowdveil.planning.population import AssumedCrowd
 from crowdveil.randomness import seeded
 
 TINY = 1e-300
@@ -156,7 +155,7 @@ def _count_reports(
     return np.bincount(cells, minlength=classes * tasks * symbols).reshape(classes, tasks, symbols)
 
 
-class _SingleRound:
+class _Reports:
     """All workers report through one channel."""
 
     def __init__(self, campaign: Campaign, channel: Channel | None) -> None:
@@ -183,71 +182,6 @@ class _SingleRound:
         )
 
 
-class _SeveralRounds:
-    """Workers report in rounds; after the first, each task is cut at its posterior median.
-
-    Attributes:
-        by_answer: P(report | answer) through each cut, indexed [cut - 1, answer or NULL, symbol].
-        by_class: log P(report | truth) through each cut, indexed [cut - 1, class, truth, symbol].
-        average: the same averaged over classes, as one class.
-    """
-
-    def __init__(self, campaign: Campaign, channel: Channel) -> None:
-        assert isinstance(campaign.crowd, NumberCrowd)
-        self.campaign, self.crowd, self.first = campaign, campaign.crowd, _SingleRound(campaign, channel)
-        scale, epsilon = campaign.crowd.alphabet, channel.guarantee.epsilon
-        cuts = [
-            QuantizedResponse(alphabet=scale, epsilon=epsilon, participation=channel.participation, cuts=(cut,))
-            for cut in range(1, scale.size)
-        ]
-        self.by_answer = np.stack([report_given_answer(scale.size, one.channel()) for one in cuts])
-        answers, rate = campaign.crowd.answer_probabilities(), campaign.answer_rate
-        tables = rate * np.einsum("ktl,cls->ckts", answers, self.by_answer[:, :-1], optimize=True)
-        tables += (1 - rate) * self.by_answer[:, None, None, -1]
-        self.by_class = np.log(np.maximum(tables, TINY))
-        self.average = np.log(np.maximum(np.einsum("k,ckts->cts", campaign.crowd.shares, tables), TINY))[:, None]
-
-    def scores(
-        self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-posteriors as `_SingleRound.scores` does."""
-        rounds, answers = self.campaign.rounds, self.crowd.answer_probabilities(truths)
-        parts = [class_sizes * (turn + 1) // rounds - class_sizes * turn // rounds for turn in range(rounds)]
-        known, unknown = self.first.scores(truths, parts[0], generator)
-        for part in parts[1:]:
-            cuts = self._next_cuts(known)
-            known = known + _log_likelihoods_by_cut(cuts, self._counts(cuts, answers, part, generator), self.by_class)
-            cuts = self._next_cuts(unknown)
-            counts = self._counts(cuts, answers, part, generator).sum(axis=0, keepdims=True)
-            unknown = unknown + _log_likelihoods_by_cut(cuts, counts, self.average)
-        return known, unknown
-
-    def _next_cuts(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the cut of each task as `next_thresholds` chooses it, without a limit on distinct cuts."""
-        scale = self.crowd.alphabet
-        nearest = np.rint((self.crowd.medians(scores) - scale.low) / scale.step - 0.5)
-        return np.clip(nearest, 0, scale.size - 2).astype(np.int64) + 1
-
-    def _counts(
-        self,
-        cuts: NDArray[np.int64],
-        answers: NDArray[np.float64],
-        class_sizes: NDArray[np.int64],
-        generator: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Return random report counts [class, task, symbol]; `answers` is P(answer | truth) of these tasks."""
-        by_answer, rate = self.by_answer[cuts - 1], self.campaign.answer_rate
-        table = rate * np.einsum("ktl,tls->kts", answers, by_answer[:, :-1]) + (1 - rate) * by_answer[:, -1]
-        return generator.multinomial(class_sizes[:, None], table / table.sum(axis=2, keepdims=True))
-
-
-def _log_likelihoods_by_cut(
-    cuts: NDArray[np.int64], counts: NDArray[np.int64], log_tables: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return log-likelihoods [task, truth] of counts [class, task, symbol], with a cut per task."""
-    return np.einsum("kts,tkms->tm", counts.astype(float), log_tables[cuts - 1], optimize=True)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BayesErrors:
     """Expected errors of exact posteriors.
@@ -272,14 +206,12 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
 
     Args:
         campaign: planned campaign.
-        channel: P(report | answer), in rounds that of the first; None if reports are the answers.
+        channel: P(report | answer); None if reports are the answers.
         crowds: number of drawn crowds, with `TASKS_PER_CROWD` tasks each.
         seed: of the draws.
     """
     crowd, generator = campaign.crowd, seeded(seed).generator
-    design: _SingleRound | _SeveralRounds = _SingleRound(campaign, channel)
-    if campaign.rounds > 1 and channel is not None:
-        design = _SeveralRounds(campaign, channel)
+    design = _Reports(campaign, channel)
     truths, scores = [], []
     for _ in range(crowds):
         truths.append(crowd.draw_truths(generator, TASKS_PER_CROWD))

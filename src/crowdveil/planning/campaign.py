@@ -7,8 +7,9 @@ from typing import Any
 
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
+from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import DawidSkene, Estimator, Gaussian
+from crowdveil.estimators.gaussian.estimator import Gaussian
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.population import AssumedCrowd, NumberCrowd
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
@@ -35,9 +36,6 @@ class Campaign:
     all of them. If the estimator does not use assignments, workers form groups with disjoint tasks, and each group is
     fitted alone.
 
-    With several rounds, workers are divided evenly among them. The first round uses the given mechanism; later ones
-    use `quantized-response` with a cut per task at its current estimate.
-
     Attributes:
         objective: objective of channel design; its participation rate is the share of all tasks that a worker answers.
         crowd: assumed truths, workers and answers.
@@ -45,10 +43,9 @@ class Campaign:
         assigned_per_task: workers assigned to a task; None if all tasks are open to all workers.
         prior_public: whether inference is given the prior, or must learn it.
         method: name of the estimator; None for dawid-skene for labels, gaussian for numbers.
-        rounds: number of rounds; more than one for numbers without an assignment only.
 
     Raises:
-        SettingsError: a size or an assignment out of range, a method for other answers, or impossible rounds.
+        SettingsError: a size or an assignment out of range, or a method for other answers.
     """
 
     objective: DesignObjective
@@ -58,7 +55,6 @@ class Campaign:
     assigned_per_task: int | None = None
     prior_public: bool = False
     method: str | None = None
-    rounds: int = 1
 
     def __post_init__(self) -> None:
         if self.tasks < 1 or self.workers < 1:
@@ -74,11 +70,6 @@ class Campaign:
         if self.method is not None and self.method not in self.available_methods:
             raise SettingsError(
                 f"the method of a plan for these answers is {' or '.join(self.available_methods)}", value=self.method
-            )
-        open_numbers = isinstance(self.crowd, NumberCrowd) and assigned is None
-        if not 1 <= self.rounds <= (self.workers if open_numbers else 1):
-            raise SettingsError(
-                "several rounds need numbers, no assignment, and at least one worker each", value=self.rounds
             )
 
     @property
@@ -145,8 +136,8 @@ class Campaign:
                 tolerance=max(TOLERANCE_NUMBERS * self.crowd.alphabet.step, TOLERANCE_PER_ERROR * error),
                 points_per_step=GRID_POINTS_PER_STEP,
             )
-        cls = ESTIMATOR_ENTRIES[self.method or DawidSkene.name].load()
-        return cls(max_steps=MAX_STEPS, tolerance=TOLERANCE_LABELS)
+        usual = ESTIMATOR_ENTRIES[self.method or "dawid-skene"].load()()
+        return replace(usual, max_steps=min(usual.max_steps, MAX_STEPS), tolerance=TOLERANCE_LABELS)
 
     @property
     def prior(self) -> dict[str, float] | None:
@@ -163,10 +154,13 @@ class Campaign:
         return self.cell_objective.score(channel.probabilities)
 
     def with_workers(self, workers: int) -> "Campaign":
-        """Return the campaign with another number of workers, and the same share of them assigned to each task."""
+        """Return the campaign with another number of workers, and the same share of them assigned to each task.
+
+        The share is rounded down, so that no worker has more tasks than before.
+        """
         assigned = self.assigned_per_task
         if assigned is not None:
-            assigned = max(round(assigned * workers / self.workers), -(-workers // self.tasks))
+            assigned = max(assigned * workers // self.workers, -(-workers // self.tasks))
         return replace(self, workers=workers, assigned_per_task=assigned)
 
     def with_public_participation(self) -> "Campaign | None":

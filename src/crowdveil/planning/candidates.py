@@ -1,4 +1,4 @@
-"""Candidates of a plan at one epsilon: a mechanism with a number of rounds and an estimator, and its costs."""
+"""Candidates of a plan at one epsilon: a mechanism with an estimator, and its costs."""
 
 import math
 from collections.abc import Iterator
@@ -6,23 +6,18 @@ from dataclasses import dataclass, replace
 
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
-from crowdveil.estimators import OrdinalDawidSkene
+from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.population import LabelCrowd, NumberCrowd
+from crowdveil.planning.population import LabelCrowd
 from crowdveil.privacy.accounting import account
 
 OTHER_BLOCKS = "quantized-response, other blocks"
 ORDINAL_SUFFIX = ", ordinal"
 """Suffix of candidates whose reports are read by `ordinal-dawid-skene`."""
-ROUNDS = 4
-"""Rounds of a campaign in rounds."""
-IN_ROUNDS = f"quantized-response in {ROUNDS} rounds"
 _NAMES = (RandomizedResponse.name, QuantizedResponse.name, OTHER_BLOCKS, Designed.name)
-CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES), IN_ROUNDS)
+CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES))
 """Names of all candidates; among equals, an earlier one is preferred."""
-MIN_LABELS_FOR_ROUNDS, MIN_WORKERS_FOR_ROUNDS = 3, 10
-"""Fewer labels have one cut only; fewer workers leave too few per round."""
 
 Blocks = list[list[int]]
 
@@ -47,7 +42,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """Candidate at one epsilon: its name, campaign with its rounds and estimator, and mechanism."""
+    """Candidate at one epsilon: its name, campaign with its estimator, and mechanism."""
 
     name: str
     campaign: Campaign
@@ -56,7 +51,7 @@ class Candidate:
     @property
     def equivalence_key(self) -> object:
         """Return a key that is equal for candidates with the same predictions."""
-        return self.campaign.method, self.campaign.rounds, channel_key(self.mechanism.channel())
+        return self.campaign.method, channel_key(self.mechanism.channel())
 
 
 def ordinal_campaign(campaign: Campaign) -> Campaign | None:
@@ -66,21 +61,13 @@ def ordinal_campaign(campaign: Campaign) -> Campaign | None:
     return None
 
 
-def campaign_in_rounds(campaign: Campaign) -> Campaign | None:
-    """Return the campaign in rounds; None for labels, short scales, few workers, or an assignment."""
-    enough = campaign.workers >= MIN_WORKERS_FOR_ROUNDS and campaign.crowd.alphabet.size >= MIN_LABELS_FOR_ROUNDS
-    if enough and isinstance(campaign.crowd, NumberCrowd) and campaign.assigned_per_task is None:
-        return replace(campaign, rounds=ROUNDS)
-    return None
-
-
 def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False) -> list[Candidate]:
     """Return the candidates that apply to a campaign at one epsilon, in the order of `CANDIDATE_NAMES`.
 
     Args:
         campaign: to be planned.
         epsilon: in nats per cell.
-        search_only: whether to leave out other blocks, designed channels and rounds, as searches do.
+        search_only: whether to leave out other blocks and designed channels, as searches do.
 
     Raises:
         SettingsError: the epsilon is not accepted.
@@ -97,16 +84,12 @@ def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False)
         mechanisms[OTHER_BLOCKS] = other_blocks(objective, quantized)
         # NULL apart from labels, as on the command line: inference then learns participation.
         mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
-    found = [
+    return [
         Candidate(name=name + suffix, campaign=variant, mechanism=mechanism)
         for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, ordinal_campaign(campaign)))
         for name, mechanism in mechanisms.items()
         if variant is not None and mechanism is not None
     ]
-    in_rounds = None if search_only else campaign_in_rounds(campaign)
-    if in_rounds is not None:
-        found.append(Candidate(name=IN_ROUNDS, campaign=in_rounds, mechanism=quantized))
-    return found
 
 
 def other_blocks(objective: DesignObjective, best: QuantizedResponse) -> QuantizedResponse | None:

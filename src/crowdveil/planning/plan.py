@@ -75,12 +75,12 @@ class CandidateResult:
 
     @property
     def mechanism(self) -> ChannelMechanism:
-        """Mechanism of the devices, in rounds that of the first."""
+        """Mechanism of the devices."""
         return self.candidate.mechanism
 
     @property
     def campaign(self) -> Campaign:
-        """Campaign with the rounds and the estimator of the candidate."""
+        """Campaign with the estimator of the candidate."""
         return self.candidate.campaign
 
 
@@ -226,14 +226,22 @@ def _predict_all(
     results: list[CandidateResult] = []
     for epsilon, group in by_epsilon.items():
         interval_met = any(result.prediction.high <= target for result in results)
-        results += _predict_group(campaign, epsilon, group, 0.0 if interval_met else target, counter)
+        results += predict_group(campaign, epsilon, group, 0.0 if interval_met else target, counter)
     return results
 
 
-def _predict_group(
-    campaign: Campaign, epsilon: float, group: list[Candidate], target: float, counter: OnSimulation
+def predict_group(
+    campaign: Campaign, epsilon: float, group: list[Candidate], target: float, counter: OnSimulation | None = None
 ) -> list[CandidateResult]:
-    """Return predictions of the candidates at one epsilon; equivalent ones are simulated once."""
+    """Return predictions of the candidates at one epsilon; equivalent ones are simulated once.
+
+    Args:
+        campaign: to be planned.
+        epsilon: in nats per cell.
+        group: from `candidates`.
+        target: error wanted; see `predict`.
+        counter: called for each simulation.
+    """
     results: list[CandidateResult] = []
     for one in group:
         twin = next((result for result in results if result.candidate.equivalence_key == one.equivalence_key), None)
@@ -252,11 +260,11 @@ def _predict_group(
 
 
 def _cheapest(results: list[CandidateResult]) -> CandidateResult | None:
-    """Return the result with the smallest epsilon, then fewest rounds, bytes, and error; None if there is none."""
+    """Return the result with the smallest epsilon, then fewest bytes, and error; None if there is none."""
 
     def order(one: CandidateResult) -> tuple[float, ...]:
         name = CANDIDATE_NAMES.index(one.name)
-        return one.epsilon, one.campaign.rounds, one.cost.bytes, one.prediction.error, name
+        return one.epsilon, one.cost.bytes, one.prediction.error, name
 
     return min(results, key=order, default=None)
 

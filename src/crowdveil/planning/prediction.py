@@ -13,7 +13,6 @@ n / (n + 1) on either side. `experiments/utility/real_sets.py` measures the depa
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -23,15 +22,13 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import fit_without_intervals
-from crowdveil.estimators import Estimator, Gaussian
-from crowdveil.estimators.gaussian.discretization import step_of
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import CROWDS, BayesErrors, bayes_errors, known_classes_error, report_given_truth
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import NumberCrowd
-from crowdveil.randomness import Seeded, seeded
-from crowdveil.simulate import perturb_cells, perturb_in_rounds
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb_cells
 
 INTERVAL_LEVEL = 0.9
 """Probability that the error of a run lies in the interval, if the crowd is as assumed."""
@@ -39,6 +36,8 @@ UNMODELLED_SHARE = 0.05
 """Standard deviation from unmodelled causes, as a share of the error."""
 MAX_SEEDS_LABELS, MAX_SEEDS_NUMBERS = 3, 2
 """Simulated campaigns per prediction, at most."""
+LEAST_TASKS_LABELS, LEAST_TASKS_NUMBERS = 100, 50
+"""Simulated tasks per prediction, at least: small campaigns are simulated more often."""
 NEGLIGIBLE_VARIANCE = 0.5
 """One campaign is enough if the variance of its excess is less than this share of all other variance."""
 MAX_REPORTS_LABELS, MAX_REPORTS_NUMBERS = 150_000, 20_000
@@ -47,8 +46,6 @@ LONG_SCALE = 24
 """Labels of a scale beyond which fewer reports are simulated: the cost of a report grows with them."""
 MIN_TASKS = 10
 """Tasks of one simulation, at least."""
-POINTS_PER_STEP_BETWEEN_ROUNDS = 2
-"""Grid points per step of a scale in fits that choose the next cuts."""
 FIRST_SEED = 101
 MIN_WRONG_TASKS = 3
 """Wrong tasks below which an error rate is not resolved, and an upper bound is stated."""
@@ -187,7 +184,7 @@ def predict(
     Args:
         campaign: to be planned.
         mechanism: per-cell mechanism of the devices; None for unprotected answers.
-        seeds: simulated campaigns; None for `default_seeds`, or one if that is enough.
+        seeds: simulated campaigns; None for `default_seeds`, or fewer if they are enough.
         effort: factor on the number of simulated tasks.
         target: error wanted; one simulation is enough if even known classes miss it.
         on_simulation: called for each simulation, also for those left out.
@@ -195,10 +192,11 @@ def predict(
     channel = None if mechanism is None else mechanism.channel()
     bayes, tasks = bayes_errors(campaign, channel), tasks_to_simulate(campaign, channel, effort)
     cells = tasks * campaign.reporters_per_task / _simulated_workers(campaign, tasks)
-    most, excess = seeds or default_seeds(campaign), list[float]()
+    most, excess, least = seeds or default_seeds(campaign), list[float](), _least_tasks(campaign)
     for seed in range(FIRST_SEED, FIRST_SEED + most):
-        enough = seeds is None and excess and (bayes.known_classes > target or _one_is_enough(campaign, bayes, excess))
-        if not enough:
+        several = len(excess) * tasks >= least or bayes.known_classes > target
+        enough = several and (bayes.known_classes > target or _is_enough(campaign, bayes, excess))
+        if not (seeds is None and excess and enough):
             excess.append(_simulate_excess(campaign, mechanism, tasks, seed, bayes.known_classes))
         if on_simulation is not None:
             on_simulation()
@@ -206,8 +204,13 @@ def predict(
 
 
 def default_seeds(campaign: Campaign) -> int:
-    """Return the number of simulated campaigns per prediction: fewer for numbers, which take longer."""
-    return MAX_SEEDS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_SEEDS_LABELS
+    """Return the number of simulated campaigns per prediction: fewer for numbers, more for small campaigns."""
+    usual = MAX_SEEDS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_SEEDS_LABELS
+    return max(usual, -(-_least_tasks(campaign) // campaign.tasks))
+
+
+def _least_tasks(campaign: Campaign) -> int:
+    return LEAST_TASKS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else LEAST_TASKS_LABELS
 
 
 def predict_from_bayes_errors(
@@ -243,9 +246,11 @@ def _summarize(excess: list[float], tasks: int, cells: float, bayes: BayesErrors
     return _ExcessErrors(float(np.mean(excess)), variance, len(excess), tasks, cells)
 
 
-def _one_is_enough(campaign: Campaign, bayes: BayesErrors, excess: list[float]) -> bool:
+def _is_enough(campaign: Campaign, bayes: BayesErrors, excess: list[float]) -> bool:
+    """Return whether the mean excess of the runs so far adds little to all other variance; not after two usual runs."""
     most = NEGLIGIBLE_VARIANCE * _other_variance(campaign, bayes, bayes.known_classes)
-    return len(excess) == 1 and _single_run_variance(excess[0], bayes) <= most
+    usual = campaign.tasks >= _least_tasks(campaign)
+    return not (usual and len(excess) > 1) and _single_run_variance(float(np.mean(excess)), bayes) <= most
 
 
 def _simulate_excess(
@@ -268,39 +273,18 @@ def _simulate_excess(
         ids = answers.tasks, answers.workers
         assignment = Assignment.balanced(*ids, campaign.assigned_per_task, seeded(seed + 20_000))
         answers = _assigned_answers(answers, assignment)
-    estimator, used = campaign.estimator_for(expected), channel
+    estimator = campaign.estimator_for(expected)
     if mechanism is None or channel is None:
         reports = answers
-    elif campaign.rounds > 1:
-        reports, used = _simulate_rounds(campaign, mechanism, answers, estimator, seeded(seed + 10_000))
     else:
         reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
     estimate = fit_without_intervals(
-        estimator, reports, channel=used, assignment=None if channel is None else assignment, prior=campaign.prior
+        estimator, reports, channel=channel, assignment=None if channel is None else assignment, prior=campaign.prior
     )
     quality_class = np.searchsorted(crowd.qualities, simulated.quality)
     worker_class = quality_class[np.searchsorted(answers.workers, reports.workers)]
-    bayes = known_classes_error(campaign, used, reports, worker_class, crowd.truths_of(simulated), assignment)
+    bayes = known_classes_error(campaign, channel, reports, worker_class, crowd.truths_of(simulated), assignment)
     return score(estimate, simulated.gold).error - bayes
-
-
-def _simulate_rounds(
-    campaign: Campaign, mechanism: ChannelMechanism, answers: Reports, estimator: Estimator[Any, Any], source: Seeded
-) -> tuple[Reports, Channel | ChannelTable]:
-    """Return the reports of all rounds, and their channels."""
-    assert isinstance(estimator, Gaussian)
-    # Cuts fall between whole steps: a quarter of a step is exact enough.
-    tolerance = max(estimator.tolerance, step_of(campaign.crowd.alphabet) / 4)
-    last = perturb_in_rounds(
-        answers,
-        mechanism.channel(),
-        source,
-        epsilon=mechanism.epsilon,
-        rounds=campaign.rounds,
-        estimator=replace(estimator, tolerance=tolerance, points_per_step=POINTS_PER_STEP_BETWEEN_ROUNDS),
-        prior=campaign.prior,
-    )
-    return last.reports, last.channel
 
 
 def _simulated_workers(campaign: Campaign, tasks: int) -> int:

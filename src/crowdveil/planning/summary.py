@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 HEADROOM = 1.15
 """Height of the figure in units of its highest line."""
 _BASIC_COLORS = ("#1d4ed8", "#0f766e", "#d97706", "#c084fc")
-COLORS = dict(zip(CANDIDATE_NAMES, (*_BASIC_COLORS, *_BASIC_COLORS, "#be185d"), strict=True))
-WIDTHS = dict(zip(CANDIDATE_NAMES, (1.4, 1.8, 1.4, 5.0, 1.4, 1.8, 1.4, 5.0, 2.2), strict=True))
+COLORS = dict(zip(CANDIDATE_NAMES, (*_BASIC_COLORS, *_BASIC_COLORS), strict=True))
+WIDTHS = dict(zip(CANDIDATE_NAMES, (1.4, 1.8, 1.4, 5.0, 1.4, 1.8, 1.4, 5.0), strict=True))
 """Line widths; the designed channel often equals another candidate and is drawn wide below it."""
 STYLES = {name: "--" if name.endswith(ORDINAL_SUFFIX) else "-" for name in CANDIDATE_NAMES}
 """Line styles: the same mechanism has one color, and a style per estimator."""

@@ -108,7 +108,7 @@ def plan_budgets(
     """Return the least expected error for each budget per worker.
 
     Args:
-        campaign: to be planned, without an assignment and in one round.
+        campaign: to be planned, without an assignment.
         budgets: epsilons of a worker over the whole campaign, in nats.
         target: error wanted.
         participations: those compared.
@@ -116,7 +116,7 @@ def plan_budgets(
         progress: called with the number of finished choices, and their total.
 
     Raises:
-        SettingsError: a budget or target that is not positive and finite, or a campaign with an assignment or rounds.
+        SettingsError: a budget or target that is not positive and finite, or a campaign with an assignment.
     """
     _check(campaign, budgets, target)
     ascending = sorted(set(budgets))
@@ -128,7 +128,8 @@ def plan_budgets(
     for done, (variant, budget, whole) in enumerate(requests):
         if progress is not None:
             progress(done, len(requests))
-        found.append(_best(variant, budget, (variant.tasks,) if whole else loads(variant), delta))
+        assigned = [variant] if whole else [with_load(variant, load) for load in loads(variant)]
+        found.append(best_choice(assigned, budget, delta))
     count = len(ascending)
     by_participation = [_never_worse(found[at : at + count]) for at in range(0, len(found) - count, count)]
     chosen = tuple(choice for same_budget in zip(*by_participation, strict=True) for choice in same_budget)
@@ -148,10 +149,10 @@ def _check(campaign: Campaign, budgets: Sequence[float], target: float | None) -
         raise SettingsError("budgets per worker are positive", value=tuple(budgets), hint="Example: --budget 1,2,5,10.")
     if target is not None and not 0 < target < math.inf:
         raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
-    if campaign.assigned_per_task is not None or campaign.rounds > 1:
+    if campaign.assigned_per_task is not None:
         raise SettingsError(
-            "budgets are planned over all assignments, in one round",
-            value=campaign.assigned_per_task or campaign.rounds,
+            "budgets are planned over all assignments",
+            value=campaign.assigned_per_task,
             hint="Leave out the assigned workers per task.",
         )
 
@@ -191,9 +192,18 @@ def largest_load(campaign: Campaign) -> int:
     return -(-campaign.tasks * campaign.assigned_per_task // campaign.workers)
 
 
-def _best(campaign: Campaign, budget: float, sizes: Sequence[int], delta: float | None) -> BudgetChoice:
-    """Return the choice with the least expected error among the simulated ones, for loads of the given sizes."""
-    ranked = sorted(_ranked(campaign, budget, sizes, delta), key=lambda pair: pair[0])
+def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None = None) -> BudgetChoice:
+    """Return the choice with the least expected error among the simulated ones.
+
+    Args:
+        variants: the campaign with each assignment to be compared.
+        budget: epsilon of a worker over the whole campaign, in nats.
+        delta: at which the budget holds; None for the sum of epsilons.
+
+    Raises:
+        SettingsError: the epsilon of a cell is not accepted.
+    """
+    ranked = sorted(_ranked(variants, budget, delta), key=lambda pair: pair[0])
     found = [
         BudgetChoice(
             budget=budget,
@@ -201,21 +211,18 @@ def _best(campaign: Campaign, budget: float, sizes: Sequence[int], delta: float 
             name=one.name,
             mechanism=one.mechanism,
             cells=largest_load(one.campaign),
-            prediction=predict(one.campaign, one.mechanism, seeds=1),
+            prediction=predict(one.campaign, one.mechanism),
             delta=delta,
         )
-        for _, one in ranked[: SIMULATED_CHOICES if len(sizes) > 1 else 1]
+        for _, one in ranked[: SIMULATED_CHOICES if len(variants) > 1 else 1]
     ]
     return min(found, key=lambda choice: (choice.prediction.error, choice.cells))
 
 
-def _ranked(
-    campaign: Campaign, budget: float, sizes: Sequence[int], delta: float | None
-) -> Iterator[tuple[float, Candidate]]:
+def _ranked(variants: Sequence[Campaign], budget: float, delta: float | None) -> Iterator[tuple[float, Candidate]]:
     """Yield candidates with a rough error from Bayes errors, equivalent ones once."""
-    for load in sizes:
-        variant, seen = with_load(campaign, load), set[object]()
-        cells = largest_load(variant)
+    for variant in variants:
+        seen, cells = set[object](), largest_load(variant)
         if delta is None:
             epsilon = min(budget / cells * SHRINK, LARGEST_CELL_EPSILON)
         else:

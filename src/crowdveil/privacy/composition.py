@@ -103,8 +103,8 @@ def _composed(guarantee: Guarantee, cells: Cells, *, tasks: int, delta: float, r
 def _units(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
     """Return the independent parts of a cell and of a worker, over all rounds."""
     if isinstance(mechanism, ChannelMechanism) and mechanism.channel().ratio is not None:
-        channel, uses = mechanism.over_rounds(rounds)
-        return [(channel_profile(channel), uses)], [(channel_profile(channel), uses * tasks)]
+        profile = channel_profile(mechanism.channel())
+        return [(profile, rounds)], [(profile, rounds * tasks)]
     cell, worker = mechanism.guarantees(tasks)
     joint = pure_profile(worker.epsilon)
     if isinstance(mechanism, TwoLayer) and tasks <= MAX_SHARED_CELLS and math.isfinite(worker.epsilon):

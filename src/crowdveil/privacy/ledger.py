@@ -2,7 +2,7 @@
 
 A line holds cells and the exact ratio of their table, so each cell has the profile of randomized response over two
 answers with that epsilon, which dominates it. Later campaigns may depend on earlier reports (Zhu, Dong, Wang 2022,
-theorem 10). A permanent answer has one line, however often it was reported.
+theorem 10).
 """
 
 from collections import Counter
@@ -50,6 +50,7 @@ def ledger_losses(lines: Sequence[Line], delta: float) -> tuple[LedgerLoss, ...]
 
     Raises:
         SettingsError: delta is outside [1e-15, 0.5].
+        Refused: a line with a ratio below 1.
     """
     require_delta(delta)
     hosts = sorted({str(line["host"]) for line in lines})
@@ -58,11 +59,11 @@ def ledger_losses(lines: Sequence[Line], delta: float) -> tuple[LedgerLoss, ...]
 
 
 def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
+    pure = float_rounded_up(Fraction(epsilon(lines)))  # first: it refuses a ratio below 1
     counts = Counter[Fraction]()
     for line in lines:
         counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
     cells = [(pure_profile(log_rounded_up(ratio)), count) for ratio, count in counts.items()]
-    pure = float_rounded_up(Fraction(epsilon(lines)))
     advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
     return LedgerLoss(
         host=host,

@@ -10,22 +10,19 @@ EVEN = 0.5
 """Probability of each of two answers before the report."""
 
 
-def posterior_sentences(
-    answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False, reports: str = "the report"
-) -> tuple[str, ...]:
+def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False) -> tuple[str, ...]:
     """Return what an adversary can learn about one answer and about a whole person, in plain words.
 
     Args:
         answer: guarantee of a single answer.
         worker: guarantee of all answers of one worker; None if their number is unknown.
         shuffled: whether the guarantees are those of shuffled reports.
-        reports: reports that the guarantee of a single answer covers.
     """
     setting = "If the reports are shuffled and nobody colludes, someone" if shuffled else "Someone"
     after = percent_rounded_up(answer.largest_guess_probability)
     first = (
         f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be at most {after} sure "
-        f"of either after {reports}, whatever else is known{_slack(answer)}."
+        f"of either after the report, whatever else is known{_slack(answer)}."
     )
     if worker is None:
         return (first,)

@@ -5,7 +5,7 @@ from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.privacy.shuffling import ShuffledCells, ShuffledGuarantee, shuffled, shuffled_worker
 
 DELTA = 1e-6
-"""Additive slack of the stated guarantees, for all cells together."""
+"""Additive slack of the stated guarantees, for all cells together; they need fewer than 1 / `DELTA` workers."""
 MOST_LINKED = 5
 """Cells of a report that stays together, above which no smaller epsilon is computed."""
 
@@ -13,10 +13,11 @@ MOST_LINKED = 5
 def relayed_guarantees(campaign: Campaign) -> tuple[ShuffledGuarantee, ShuffledGuarantee] | None:
     """Return the shuffled guarantees of a cell and of a worker, for the least batch.
 
-    None without a relay, or where more than `MOST_LINKED` cells stay together: the local guarantee stands alone.
+    None without a relay, where more than `MOST_LINKED` cells stay together, or where delta is not below 1 / workers: a
+    scheme that publishes all answers of one worker would pass. The local guarantee stands alone then.
     """
     relay = campaign.relay
-    if relay is None or (relay.unit == "report" and campaign.cells > MOST_LINKED):
+    if relay is None or campaign.slots * DELTA >= 1 or (relay.unit == "report" and campaign.cells > MOST_LINKED):
         return None
     linked = campaign.cells if relay.unit == "report" else 1
     channel, least = campaign.channels[0], relay.least_batch
@@ -31,9 +32,12 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
         return ()
     together = "whole reports stay together" if relay.unit == "report" else "single cells are shuffled apart"
     first = (
-        f"Reports are encrypted and go through the relay of {relay.operator}, which cannot read them. It forwards "
-        f"those of at least {relay.least_batch:,} workers at once, in random order and without names ({together})."
+        "Reports are encrypted and go through a relay, which cannot read them. It forwards those of at least "
+        f"{relay.least_batch:,} workers at once, in random order and without names ({together})."
     )
+    if campaign.slots * DELTA >= 1:
+        delta = f"delta {format_delta(DELTA)} is not below 1 / {campaign.slots:,}, the number of workers."
+        return first, f"No smaller epsilon is stated for it: {delta}"
     found = relayed_guarantees(campaign)
     if found is None:
         return first, "No smaller epsilon is stated for it: too many answers of a worker stay together."
@@ -44,6 +48,6 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
         first,
         f"As long as relay and curator do not work together, and at least {relay.least_batch:,} workers of a batch are "
         f"honest, the curator learns less: epsilon {worker} for all answers of one worker and {cell} per single "
-        f"answer, at delta {format_delta(DELTA)} (shuffled). If they work together, the epsilon above holds, and no "
-        "smaller one.",
+        f"answer, at delta {format_delta(DELTA)} (shuffled), which is below 1 / {campaign.slots:,}, the number of "
+        "workers. If they work together, the epsilon above holds, and no smaller one.",
     )

@@ -6,7 +6,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import ChannelMechanism, Mechanism, Memoised
+from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.shuffling import ShuffledCells, ShuffledGuarantee, shuffled, shuffled_worker
 
@@ -81,19 +81,13 @@ def mechanism_figures(
     """Return the guarantees of a mechanism's shuffled reports; each round is shuffled on its own.
 
     Raises:
-        SettingsError: a mechanism whose cells are dependent, or repeated memoised reports, which link one another.
+        SettingsError: a mechanism whose cells are dependent.
     """
     if not isinstance(mechanism, ChannelMechanism):
         raise SettingsError(
             "shuffling is computed for mechanisms with a channel per cell",
             value=mechanism.name,
             hint="The cells of one worker share a secret, which links them.",
-        )
-    if isinstance(mechanism, Memoised) and rounds > 1:
-        raise SettingsError(
-            "repeated memoised reports are not shuffled: they depend on one permanent answer, which links them",
-            value=rounds,
-            hint="State one round, or the local guarantee.",
         )
     channel = mechanism.channel()
     figures = shuffled_figures(channel, reports=reports, delta=delta, cells=tasks * rounds, linked=linked)

@@ -5,6 +5,7 @@ of an answer, of a worker, and of the whole collection, with the participation.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
@@ -16,7 +17,6 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.memoised import Memoised, MemoisedTables
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
@@ -31,32 +31,17 @@ OPENINGS: Mapping[Subject, str] = {
 }
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
-DEVICES = (
+FROM_DEVICES = (
     "That somebody opened a link, which whoever watches the connection can see.",
     "A device that runs another program than the one whose code was checked.",
-)
-FROM_DEVICES = (
-    *DEVICES,
     "A second report of the same worker, for example from another device: its epsilon adds to that of the first.",
 )
-FROM_MEMOISING_DEVICES = (
-    *DEVICES,
-    "A permanent answer that is drawn again, for another question or campaign, on another device, or because it was "
-    "lost: its epsilon for ever adds to that of the first.",
-)
-OTHER_COLLECTIONS = "Other collections: every further report on the same question adds its own epsilon."
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
     "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
-    OTHER_COLLECTIONS,
+    "Other collections: every further report on the same question adds its own epsilon.",
     "What workers say about their answers elsewhere.",
 )
-ONE_OF_SEVERAL = (
-    "These figures are of one report of each answer: where the device keeps a permanent answer, further reports of it "
-    "together can lose more than the sum of their epsilons, and only a certificate of memoised reports bounds them."
-)
-"""Sentence on a certificate of one report of the mechanism memoised; with 10 labels, epsilon 2 for ever and 0.5 per
-report, two reports lose 1.09 times the sum."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,10 +60,10 @@ class PrivacyStatement:
         certificate_sha256: digest of the checked certificate, in hexadecimal.
         channel: checked channel, if there is a single one.
         relay: sentences on the relay of the campaign; empty without one.
-        per_report: of memoised reports: guarantee of one report of an answer; `per_answer` and `per_worker` are then
-            those of all reports, for ever. None for others.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
+        alike: whether every worker who reports is known to report on every task; assumed for a certificate.
+        people: number of workers, 0 if it is unknown; a delta must be below 1 / people.
         shuffled: guarantees if another party mixes the reports; None unless they were asked for.
     """
 
@@ -94,19 +79,15 @@ class PrivacyStatement:
     certificate_sha256: str | None = None
     channel: Channel | None = None
     relay: tuple[str, ...] = ()
-    per_report: Guarantee | None = None
     batch: int | None = None
+    alike: bool = True
+    people: int = 0
     shuffled: ShuffledFigures | None = None
 
     @property
     def odds(self) -> str:
         """Largest factor by which reports change the odds between two answers, rounded up; empty if unknown."""
         return "" if self.per_answer is None else _odds(self.per_answer)
-
-    @property
-    def per_worker_report(self) -> Guarantee | None:
-        """Guarantee of one memoised report of each answer of a worker; None as `per_worker` and `per_report`."""
-        return None if self.per_report is None or not self.cells else self.per_report.per_worker(self.cells)
 
 
 def state_channel(
@@ -135,30 +116,13 @@ def state_channel(
     )
 
 
-def state_memoised(
-    tables: MemoisedTables, *, sha256: str | None = None, answers: int | None = None
-) -> PrivacyStatement:
-    """Return the statement for memoised reports that devices will draw; arguments as `state_channel`."""
-    parts = (tables.permanent, tables.instantaneous, tables.report)
-    reason = next((found for found in map(no_guarantee_reason, parts) if found), "")
-    if reason:
-        return PrivacyStatement(status="none", subject="certificate", reason=reason, mechanism=tables.report.mechanism)
-    stated = state_channel(tables.report, sha256=sha256, answers=answers)
-    for_ever = tables.permanent.guarantee
-    return replace(
-        stated,
-        per_report=stated.per_answer,
-        per_answer=for_ever,
-        per_worker=None if answers is None else for_ever.per_worker(answers),
-        not_covered=(
-            *FROM_MEMOISING_DEVICES,
-            *(sentence for sentence in stated.not_covered if sentence not in (*FROM_DEVICES, OTHER_COLLECTIONS)),
-        ),
-    )
+def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> PrivacyStatement:
+    """Return the statement for reports that the workers of a campaign will send.
 
-
-def state_campaign(campaign: Campaign) -> PrivacyStatement:
-    """Return the statement for reports that the workers of a campaign will send."""
+    Args:
+        campaign: checked campaign.
+        lists: task indices of each slot, from the assignment parts; empty if they are unknown.
+    """
     single = len(campaign.channels) == 1
     protected = campaign.participation == "protected"
     return PrivacyStatement(
@@ -173,8 +137,17 @@ def state_campaign(campaign: Campaign) -> PrivacyStatement:
         relay=relay_sentences(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
-        batch=campaign.min_reports if campaign.cells == len(campaign.tasks) else 0,
+        batch=_sure_reports(campaign, lists) if protected else 0,
+        alike=bool(lists) and all(len(tasks) == len(campaign.tasks) for tasks in lists),
+        people=campaign.slots,
     )
+
+
+def _sure_reports(campaign: Campaign, lists: Sequence[Sequence[int]]) -> int:
+    """Return how many reports every task has if `min_reports` workers report, whichever of those asked do not."""
+    asked = Counter(task for tasks in lists for task in tasks)
+    least = min(asked[task] for task in range(len(campaign.tasks)))
+    return max(least - (campaign.slots - campaign.min_reports), 0)
 
 
 def with_shuffling(
@@ -183,20 +156,14 @@ def with_shuffling(
     """Return the statement with the guarantees of shuffled reports; unchanged if `reports` is None.
 
     Raises:
-        SettingsError: no checked guarantee of a single channel, memoised reports, a campaign with a relay, whose
-            batches and linked reports are given, more reports than the source is known to bring on every task, or as
-            `shuffled_figures`.
+        SettingsError: no checked guarantee of a single channel, a campaign with a relay, whose batches and linked
+            reports are given, more reports than the source is known to bring on every task, linked reports of workers
+            with different tasks, or as `shuffled_figures`.
     """
     if reports is None or delta is None:
         return statement
     if statement.per_answer is None or statement.channel is None:
         raise SettingsError("shuffling is stated only with a checked guarantee of one table", value=statement.status)
-    if statement.per_report is not None:
-        raise SettingsError(
-            "repeated memoised reports are not shuffled: they depend on one permanent answer, which links them",
-            value=reports,
-            hint="Leave --shuffled out, or state the certificate of one report, the member `report` of the file.",
-        )
     if statement.relay:
         raise SettingsError(
             "a campaign with a relay states the figures of that relay, for its own least batch",
@@ -207,7 +174,21 @@ def with_shuffling(
         raise SettingsError(
             f"every task is known to have at least {statement.batch:,} reports, and no more",
             value=reports,
-            hint="Give a smaller number, or state the certificate alone, with --answers.",
+            hint="Give a smaller number, or state the certificate alone, with --answers. Of a campaign the lists in "
+            "parts/ are counted, if participation is protected.",
+        )
+    if linked is not None and linked > 1 and not statement.alike:
+        raise SettingsError(
+            "reports that stay together must be on the same tasks for all workers: each must report on every task",
+            value=linked,
+            hint="Leave --linked out: each report must then travel apart from the others.",
+        )
+    if delta * statement.people >= 1:
+        raise SettingsError(
+            f"delta must be below 1/{statement.people:,}, one by the number of workers: else publishing all answers of "
+            "one of them would pass",
+            value=delta,
+            hint="1e-6 is usual.",
         )
     cells = statement.cells or None
     figures = shuffled_figures(statement.channel, reports=reports, delta=delta, cells=cells, linked=linked or 1)
@@ -249,20 +230,14 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         return ("No privacy guarantee is stated.", statement.reason)
     answer = statement.per_answer
     hidden = "is protected too" if answer.participation == "protected" else "is visible"
-    kept = statement.per_report
-    reports = "A report changes" if kept is None else "All reports of an answer together change"
-    once = "" if kept is None else f", one report by at most {_odds(kept)}"
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
     return (
         OPENINGS[statement.subject],
-        f"It {done}: {_loss_text(answer, statement) if kept is None else _memoised_text(answer, kept, statement)}.",
+        f"It {done}: {_loss_text(answer, statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
-        f"{reports} the odds between any two possible answers by a factor of at most {statement.odds}{once}.",
-        *posterior_sentences(
-            answer, statement.per_worker, reports="the report" if kept is None else "all reports of that answer"
-        ),
+        f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}.",
+        *posterior_sentences(answer, statement.per_worker),
         f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
-        *((ONE_OF_SEVERAL,) if kept is None and Memoised.name in statement.mechanism else ()),
         *statement.relay,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
@@ -277,22 +252,6 @@ def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
         return f"{single}, and that times the number of asked tasks for all answers of one worker"
     worker = format_bound(statement.per_worker.epsilon, 4)
     return f"epsilon {worker} for all answers of one worker (at most {statement.cells:,}), {single}"
-
-
-def _memoised_text(answer: Guarantee, report: Guarantee, statement: PrivacyStatement) -> str:
-    """Return the losses for ever, then those of one report; of one worker and of a single answer."""
-    texts = []
-    for guarantee, worker in ((answer, statement.per_worker), (report, statement.per_worker_report)):
-        single = f"epsilon {format_bound(guarantee.epsilon, 4)} per single answer"
-        if worker is None:
-            texts.append(f"{single}, and that times the number of asked tasks for all answers of one worker")
-        else:
-            whole = f"epsilon {format_bound(worker.epsilon, 4)} for all answers of one worker"
-            texts.append(f"{whole} (at most {statement.cells:,}), {single}")
-    return (
-        f"the device keeps one permanent answer, and all its reports together, for ever, lose {texts[0]}; "
-        f"one report of each answer loses {texts[1]}"
-    )
 
 
 def _odds(guarantee: Guarantee) -> str:
@@ -310,7 +269,7 @@ def _parameters(channel: Channel | None) -> str:
     if not set(channel.inputs) <= set(channel.outputs):
         return sizes
     kept = min(row[channel.outputs.index(name)] for name, row in zip(channel.inputs, channel.rows, strict=True))
-    percent = math.floor(1000 * kept / channel.denominator) / 10
+    percent = 1000 * kept // channel.denominator / 10
     return f"{sizes}; an answer is reported unchanged with a probability of at least {percent:.1f} %"
 
 

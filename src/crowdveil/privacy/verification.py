@@ -25,15 +25,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CHANNEL, TABLE, CAMPAIGN = "crowdveil-channel/1", "crowdveil-channel-table/1", "crowdveil-campaign/1"
+PART = "crowdveil-assignment/1"
+EVERY_TASK = "Through the relay every worker is asked every task, by the SHA-256 of every part of the assignment."
 KINDS = {CHANNEL: "certificate", TABLE: "table of certificates", CAMPAIGN: "campaign"}
 DENOMINATOR = 1 << 48
 MAX_BYTES, MAX_CAMPAIGN_BYTES, MAX_SYMBOLS, MAX_CHANNELS, SLOTS_PER_PART = 32_000_000, 2_000_000, 1025, 64, 100
 NULL = "NULL"
 INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Characters without a visible sign (Unicode 16: Default_Ignorable_Code_Point, and the blank Braille pattern)."""
+"""Characters without a visible sign (Unicode 16: Default_Ignorable_Code_Point)."""
+EMPTY = "\u2800\ufffc\U00016fe4\U0001d159"
+"""Signs and marks that look like a space."""
+NO_ANSWER = {"noanswer", "keineantwort"}
+"""Letters of the choice that is no answer, in the languages of the devices."""
 
 
 class Claim(NamedTuple):
@@ -49,15 +55,13 @@ class Verification:
     """Outcome of the check of one file.
 
     Attributes:
-        kind: "certificate", "table of certificates", "campaign", "certificate of memoised reports" or "unknown".
+        kind: "certificate", "table of certificates", "campaign" or "unknown".
         claims: claims in the order of the check; after one that later claims need and that is false, there are no more.
         mechanism: names of the mechanisms; they are not checked.
         participation: "protected" or "public"; None if a claim is false, and for a file that is marked.
         answer_epsilon: epsilon of one answer, rounded up; None as for `participation`, and without a bound.
         answers: largest number of answers of one worker; None where the file does not say it.
         worker_epsilon: epsilon of all answers of one worker, rounded up; None as for both.
-        report_epsilon: epsilon of one report of an answer that is reported again and again, rounded up; then
-            `answer_epsilon` is that of all its reports, for ever.
         digest: name of a campaign, or SHA-256 of a certificate.
         marked: the mechanism that marks the file as without privacy (a simulation, or lists from answers), or empty.
     """
@@ -69,7 +73,6 @@ class Verification:
     answer_epsilon: float | None = None
     answers: int | None = None
     worker_epsilon: float | None = None
-    report_epsilon: float | None = None
     digest: str = ""
     marked: str = ""
 
@@ -193,6 +196,15 @@ def fits(value: Any, form: Any) -> bool:
     return type(value) is form if isinstance(form, type) else bool(form(value))
 
 
+def _misfit(value: dict[str, Any], form: dict[str, Any]) -> str:
+    """Return the first field that is absent, unknown or of another form; empty if there is none."""
+    for name in sorted(form.keys() | value.keys()):
+        if name not in form or name not in value or not fits(value[name], form[name]):
+            fault = "unknown" if name not in form else "of another form" if name in value else "absent"
+            return f"{repr(name)[:100]} is {fault}"
+    return ""
+
+
 def _or_null(form: Any) -> Callable[[Any], bool]:
     return lambda value: value is None or fits(value, form)
 
@@ -211,7 +223,8 @@ def _is_day(value: Any) -> bool:
 
 
 DIGEST = re.compile("[0-9a-f]{64}")
-_NAME = "(randomized-response|laplace|one-layer|quantized-response|designed|memoised)"
+NAMES = ("randomized-response", "laplace", "one-layer", "quantized-response", "designed")
+_NAME = f"({'|'.join(NAMES)})"
 _SIMULATED = "laplace, real-valued, binned (simulation only)"
 MECHANISM = re.compile(
     rf"({re.escape(_SIMULATED)}|{_NAME}(\+{_NAME}){{0,15}})"
@@ -225,7 +238,7 @@ CERTIFICATE_FORM = {
     "outputs": [str],
     "denominator": int,
     "rows": [[int]],
-    "ratio": lambda value: isinstance(value, list) and len(value) == 2 and all(type(x) is int and x > 0 for x in value),
+    "ratio": lambda value: fits(value, [range(1, 1 << 53)]) and len(value) == 2,
     "sha256": DIGEST,
 }
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
@@ -284,6 +297,14 @@ def labels_of(alphabet: Mapping[str, Any]) -> list[str] | None:
     return [str(point.numerator) if point.denominator == 1 else repr(float(point)) for point in points]
 
 
+def _is_exact(alphabet: Mapping[str, Any], names: Sequence[str]) -> bool:
+    """Return whether names are labels, or the exact points of a scale without an exponent."""
+    if alphabet["kind"] == "categories":
+        return True
+    low, step = (Fraction(repr(float(alphabet[name]))) for name in ("low", "step"))
+    return all("e" not in name and Fraction(name) == low + k * step for k, name in enumerate(names))
+
+
 def _is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) <= 2**53)
 
@@ -291,7 +312,8 @@ def _is_number(value: Any) -> bool:
 def _unseen(name: str, at: int) -> bool:
     """Return whether a character of a name is invisible, and is no joiner or style that its neighbours need."""
     sign, before, after = name[at], name[at - 1 : at], name[at + 1 : at + 2]
-    if unicodedata.category(sign) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") and not re.match(f"[{INVISIBLE}]", sign):
+    kind = unicodedata.category(sign)
+    if kind[0] != "C" and kind not in ("Zl", "Zp") and not re.match(f"[{INVISIBLE}{EMPTY}]", sign):
         return False
     if sign in "\ufe0e\ufe0f":
         return not (before and unicodedata.category(before) == "So")
@@ -300,22 +322,39 @@ def _unseen(name: str, at: int) -> bool:
 
 def _look(name: str) -> str:
     """Return what a reader sees of a name."""
-    kept = (" " if sign.isspace() or sign == "\u2800" else sign for sign in name)
+    kept = (" " if sign.isspace() or sign in EMPTY else sign for sign in name)
     seen = "".join(s for s in kept if s == " " or not _unseen(s, 0))
     return " ".join(unicodedata.normalize("NFC", seen).split())
 
 
 def _are_readable(names: Sequence[str]) -> bool:
     """Return whether names are visible text in normal form C, and no two look alike."""
-    good = (n and n == n.strip() and unicodedata.is_normalized("NFC", n) for n in names)
-    visible = all(good) and not any(_unseen(name, at) for name in names for at in range(len(name)))
-    return visible and len(set(map(_look, names))) == len(names)
+    return all(map(_is_readable, names)) and len(set(map(_look, names))) == len(names)
+
+
+def _is_readable(name: str) -> bool:
+    based = any(unicodedata.category(sign)[0] in "LNPS" for sign in name)
+    good = based and name == name.strip() and unicodedata.is_normalized("NFC", name)
+    return good and not any(_unseen(name, at) for at in range(len(name)))
+
+
+def _are_texts_readable(data: Mapping[str, Any]) -> bool:
+    """Return whether the texts that a worker reads are readable; only longer ones may have several lines."""
+    names = [data["title"], data.get("relay", {}).get("operator", "none"), *(task["id"] for task in data["tasks"])]
+    texts = [data["question"], data["consent"], *(task["text"] for task in data["tasks"])]
+    texts += [task["picture"]["alt"] for task in data["tasks"] if task["picture"]]
+    return all(map(_is_readable, [*names, *(text.replace("\n", " ") for text in texts)]))
 
 
 # ---- Certificates
 def _channel(data: Mapping[str, Any], claims: _Claims) -> _Channel:
     """Check a certificate of one channel."""
-    claims.need("The certificate has exactly the documented fields, in integers.", fits(data, CERTIFICATE_FORM))
+    misfit = _misfit(dict(data), {**CERTIFICATE_FORM, "mechanism": str})
+    claims.need("The certificate has exactly the documented fields, in integers.", not misfit, misfit)
+    if not MECHANISM.fullmatch(data["mechanism"]):
+        unknown = [one for one in data["mechanism"].partition(",")[0].split("+") if one not in NAMES]
+        known = f"The mechanism is known: {', '.join(NAMES)}, or at most 16 of them joined by +."
+        claims.need(known, False, repr("+".join(unknown) or data["mechanism"])[:100])
     claims.add("The SHA-256 in the file is that of its other fields.", data["sha256"] == seal(data))
     labels, outputs, rows = labels_of(data["alphabet"]), data["outputs"], data["rows"]
     claims.need("The possible answers are a list of labels or a scale.", labels is not None)
@@ -365,11 +404,12 @@ def _certificate(data: dict[str, Any], _: bytes, __: object, claims: _Claims) ->
 def _table(data: dict[str, Any], _: bytes, __: object, claims: _Claims) -> Verification:
     """Check a table of channels; a channel {"unprotected": alphabet} sends the answer itself."""
     form = {"format": str, "channels": [dict], "choice": [[int]], "workers": dict, "tasks": dict, "sha256": DIGEST}
-    claims.need("The table has exactly the documented fields.", fits(data, form))
+    misfit = _misfit(data, form)
+    claims.need("The table has exactly the documented fields.", not misfit, misfit)
     claims.add("The SHA-256 in the file is that of its other fields.", data["sha256"] == seal(data))
     claims.need(f"It has 1 to {MAX_CHANNELS} channels.", 1 <= len(data["channels"]) <= MAX_CHANNELS)
     channels = _numbered(data["channels"], claims)
-    _same_answers([channel.labels for channel in channels], claims)
+    _same_answers(data["channels"], claims)
     choice = data["choice"]
     claims.need("Every channel is used, and every group has one.", _is_choice(choice, len(channels)))
     sizes = ((data["workers"], len(choice)), (data["tasks"], len(choice[0])))
@@ -409,8 +449,9 @@ def _unprotected(part: dict[str, Any], claims: _Claims) -> _Channel:
     return _Channel(labels or (), "public", len(labels or ()), None)
 
 
-def _same_answers(labels: Sequence[Sequence[str]], claims: _Claims) -> None:
-    claims.add("All channels have the same possible answers.", all(list(one) == list(labels[0]) for one in labels))
+def _same_answers(parts: Sequence[Mapping[str, Any]], claims: _Claims) -> None:
+    first, *others = (part.get("alphabet", part.get("unprotected")) for part in parts)
+    claims.add("All channels have the same possible answers, in the same order.", all(one == first for one in others))
 
 
 def _is_choice(choice: Sequence[Sequence[int]], count: int) -> bool:
@@ -449,7 +490,9 @@ def _campaign(data: dict[str, Any], source: bytes, parts: Mapping[int, bytes], c
     """Check a campaign, its certificates, and the assignment parts that are at hand."""
     exact = len(source) <= MAX_CAMPAIGN_BYTES and source == canonical(data) and all(map(_is_plain, _values(data)))
     claims.need("The file has the one canonical form, so that its SHA-256 names exactly this text.", exact)
-    claims.need("The campaign has exactly the documented fields.", fits(data, _form(data)) and data["tasks"])
+    misfit = _misfit(data, _form(data)) or ("" if data["tasks"] else "'tasks' is empty")
+    claims.need("The campaign has exactly the documented fields.", not misfit, misfit)
+    claims.add("Texts are readable: nothing invisible, and names in one line.", _are_texts_readable(data))
     claims.add("It opens before it closes.", data["opens"] <= data["closes"], f"{data['opens']} to {data['closes']}")
     ids = [task["id"] for task in data["tasks"]]
     claims.add("No two tasks have names that look alike.", len(set(map(_look, ids))) == len(ids))
@@ -458,7 +501,14 @@ def _campaign(data: dict[str, Any], source: bytes, parts: Mapping[int, bytes], c
     certificates = data["certificates"]
     claims.need(f"It has 1 to {MAX_CHANNELS} channels.", 1 <= len(certificates) <= MAX_CHANNELS)
     channels = _numbered(certificates, claims)
-    _same_answers([data["labels"], *(channel.labels for channel in channels)], claims)
+    _same_answers(certificates, claims)
+    claims.add("The campaign has the possible answers of its channels.", data["labels"] == channels[0].labels)
+    exact = _is_exact(certificates[0]["alphabet"], channels[0].labels)
+    claims.add("Every reader writes the possible answers alike: short decimals, none nearer to 0 than 0.0001.", exact)
+    shown = {name for part in certificates for name in (*data["labels"], *part["outputs"])}
+    claims.add("No possible answer and no report symbol is long.", max(map(len, shown)) <= 200)
+    letters = {"".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).lower())) for name in shown}
+    claims.add('None of them reads "no answer", which devices offer themselves.', not letters & NO_ANSWER)
     same = len({channel.participation for channel in channels}) == 1
     claims.add('All channels treat "no answer" alike.', same, channels[0].participation)
     mark = _marked(certificates)
@@ -471,6 +521,10 @@ def _campaign(data: dict[str, Any], source: bytes, parts: Mapping[int, bytes], c
     claims.add("No worker is asked more tasks than there are.", data["cells"] <= len(ids), f"{data['cells']:,}")
     if "relay" in data:
         claims.add("No report through the relay names its worker.", _is_anonymous(data, channels))
+        claims.add(
+            "A report can be encrypted to the curator's key, and is no longer than a relay takes.", _sealable(data)
+        )
+        claims.add(EVERY_TASK, data["assignment_parts"] == list(_whole_parts(data["slots"], len(ids))))
     _parts(data, parts, claims)
     name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
     return _outcome("campaign", claims, channels, certificates, digest=name, answers=data["cells"])
@@ -486,6 +540,24 @@ def _is_anonymous(data: Mapping[str, Any], channels: Sequence[_Channel]) -> bool
     same = data["cells"] == len(data["tasks"]) and data["groups"] is None
     whole = data["relay"]["least_batch"] <= data["slots"] and channels[0].participation == "protected"
     return same and whole and data["url"] is not None and data["purge_after_days"] is not None
+
+
+def _sealable(data: Mapping[str, Any]) -> bool:
+    """Return whether the curator's key is a point of P-256 (NIST SP 800-186), and sealed reports are short."""
+    key, prime = data["relay"]["public_key"], 2**256 - 2**224 + 2**192 + 2**96 - 1
+    x, y = int(key[2:66], 16), int(key[66:], 16)
+    constant = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+    sealed = data["body_bytes"] + 81 * (data["cells"] if data["relay"]["unit"] == "cell" else 1)
+    return sealed <= 900_000 and max(x, y) < prime and (y * y - x**3 + 3 * x - constant) % prime == 0
+
+
+def _whole_parts(slots: int, tasks: int) -> Iterator[str]:
+    """Yield the SHA-256 of each part of an assignment of every task to every slot."""
+    everything = canonical(list(range(tasks))).decode()
+    for first in range(0, slots, SLOTS_PER_PART):
+        lists = ",".join([everything] * min(SLOTS_PER_PART, slots - first))
+        part = f'{{"first":{first},"format":"{PART}","tasks":[{lists}]}}'
+        yield hashlib.sha256(part.encode()).hexdigest()
 
 
 def _values(value: Any) -> Iterator[Any]:
@@ -542,10 +614,10 @@ def _parts(data: Mapping[str, Any], parts: Mapping[int, bytes], claims: _Claims)
 def _asked(source: bytes, number: int, data: Mapping[str, Any]) -> int:
     """Return the largest number of tasks of a slot in a part; 0 if the part is malformed."""
     part, first, places = parse(source), number * SLOTS_PER_PART, range(len(data["tasks"]))
-    form = {"format": re.compile("crowdveil-assignment/1"), "first": range(first, first + 1), "tasks": [[places]]}
+    form = {"format": re.compile(PART), "first": range(first, first + 1), "tasks": [[places]]}
     if not fits(part, form) or len(part["tasks"]) != min(SLOTS_PER_PART, data["slots"] - first):
         return 0
-    if source != canonical(part):
+    if len(source) > MAX_CAMPAIGN_BYTES or source != canonical(part):
         return 0
     distinct = all(tasks and tasks == sorted(set(tasks)) for tasks in part["tasks"])
     return max(map(len, part["tasks"])) if distinct else 0
@@ -567,8 +639,15 @@ def read_bytes(path: Path) -> bytes:
 
 
 if __name__ == "__main__":
-    file = Path(sys.argv[1])
-    outcome = verify(read_bytes(file), read_parts(file))
-    for claim, holds, found in outcome.claims:
-        print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
+    if len(sys.argv) != 2:
+        print("usage: python verification.py FILE", file=sys.stderr)
+        sys.exit(2)
+    try:
+        file = Path(sys.argv[1])
+        outcome = verify(read_bytes(file), read_parts(file))
+        for claim, holds, found in outcome.claims:
+            print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
+    except Exception as error:  # 1 means that a claim is false
+        print(f"could not run: {error!r}", file=sys.stderr)
+        sys.exit(3)
     sys.exit(not outcome.holds)

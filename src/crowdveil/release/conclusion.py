@@ -4,13 +4,19 @@ Labels: the expected share of wrong truths is compared with that of the best con
 interval is compared with the mean distance of the numbers from the best constant. Both follow from the fitted model.
 """
 
+from typing import Literal, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.rounding import format_bound
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import InferredTruths
+from crowdveil.release.sufficiency import what_is_enough
+from crowdveil.workflow.evidence import Evidence
 
+Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, 0.9
 """Shares of the constant's error: up to the first the truths are useful, from the second on they are not."""
 SMALL_ERROR = 0.05
@@ -18,6 +24,7 @@ SMALL_ERROR = 0.05
 CONFIDENT = 0.9
 """Confidence below which a task is counted as doubtful."""
 CHECK = "These figures follow from the model. Compare some tasks whose truth you know before you rely on them."
+SHARES = "A truth is one answer to a task, not the share of the people who gave it: `crowdveil share` estimates shares."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
@@ -25,55 +32,80 @@ UNDECIDED = "No task is decided: the confidence of each is too small. Collect mo
 NO_NUMBERS = "No task has a number: there is too little information in the reports."
 
 
-def conclude(truths: InferredTruths, statement: PrivacyStatement) -> tuple[str, ...]:
-    """Return the conclusion as sentences; epsilon stands in it only with a checked guarantee."""
+class Conclusion(NamedTuple):
+    """Whether the truths can be used, and sentences, of which the first says so."""
+
+    verdict: Verdict
+    sentences: tuple[str, ...]
+
+
+def conclude(truths: InferredTruths, statement: PrivacyStatement, evidence: Evidence | None = None) -> Conclusion:
+    """Return the conclusion; epsilon stands in it only with a checked guarantee.
+
+    With evidence, the conclusion on truths that cannot be used says what would be enough.
+    """
     source = _source(statement)
     if truths.labels is None:
-        return _of_numbers(truths, source)
+        return _of_numbers(truths, source, evidence)
     base = truths.baseline
     decided = truths.truth >= 0
     if not decided.any():
-        return (UNDECIDED,)
+        return Conclusion("unknown", (UNDECIDED,))
     if truths.confidence is None or base.estimate_error is None:
-        return (NO_PROBABILITIES,)
+        return Conclusion("unknown", (NO_PROBABILITIES,))
     own, constant = base.estimate_error, base.expected_error
     ratio = 0.0 if own <= SMALL_ERROR else own / constant
     against = f"{percent_up(constant)} with {base.constant} for every task"
     compared = f"{percent_up(own)} are expected to be wrong, against {against}"
-    return (f"{source} {_advice(ratio)}: {compared}.", *_open(decided), _doubtful(truths.confidence[decided]), CHECK)
+    verdict, first = _advice(ratio, source, compared, evidence)
+    return Conclusion(verdict, (first, *_open(decided), _doubtful(truths.confidence[decided]), SHARES, CHECK))
 
 
-def _of_numbers(truths: InferredTruths, source: str) -> tuple[str, ...]:
+def _of_numbers(truths: InferredTruths, source: str, evidence: Evidence | None) -> Conclusion:
     if not np.isfinite(truths.truth).any():
-        return (NO_NUMBERS,)
+        return Conclusion("unknown", (NO_NUMBERS,))
     if truths.low is None or truths.high is None:
-        return (NO_INTERVALS,)
+        return Conclusion("unknown", (NO_INTERVALS,))
     base, width = truths.baseline, float(np.nanmedian(truths.high - truths.low)) / 2
-    ratio = width / base.expected_error if base.expected_error > 0 else np.inf
+    spread = float(np.nanmean(np.abs(truths.truth - float(base.constant))))
+    ratio = width / spread if spread > 0 else np.inf
+    apart = f"{spread:.3g}" if spread >= width / 100 else f"less than {width / 100:.1g}"
     compared = (
-        f"the median 90 % interval is ± {width:.3g}, and the numbers differ from the best constant {base.constant} by "
-        f"{base.expected_error:.3g} on average"
+        f"the median 90 % interval is ± {width:.3g}, and the numbers differ from the best constant, "
+        f"{float(base.constant):.4g}, by {apart} on average"
     )
-    return (f"{source} {_advice(ratio / 2)}: {compared}.", CHECK)
+    # An interval as wide as the scale says nothing, however far the numbers are apart.
+    share = max(ratio / 2, 2 * width / _range(evidence))
+    verdict, first = _advice(share, source, compared, evidence)
+    return Conclusion(verdict, (first, CHECK))
 
 
 def _source(statement: PrivacyStatement) -> str:
-    """Return the beginning of the conclusion: the privacy of the reports."""
+    """Return the privacy of the reports, to which the errors belong."""
     if statement.status == "simulation":
-        return "In this simulation, which has no privacy,"
+        return "in this simulation, which has no privacy,"
     if statement.per_answer is None:
-        return "Without a privacy guarantee,"
+        return "without a privacy guarantee"
     answer = statement.per_answer
-    return f"At epsilon {format_bound(answer.epsilon, 4)} per answer (participation {answer.participation}),"
+    return f"at epsilon {format_bound(answer.epsilon, 4)} per answer (participation {answer.participation})"
 
 
-def _advice(ratio: float) -> str:
-    """Return the advice for an error as a share of that of the constant."""
+def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:
+    """Return the verdict on an error as a share of that of the constant, and its sentence."""
     if ratio <= USEFUL:
-        return "use these truths"
+        return "use", f"Use these truths: {source} {compared}."
     if ratio < USELESS:
-        return "use these truths with care"
-    return "do not use these truths yet, collect more answers"
+        return "care", f"Use these truths with care: {source} {compared}."
+    enough = what_is_enough(evidence, USEFUL) or "Collect more answers."
+    return "not enough", f"These answers are not enough: {source} {compared}. {enough}"
+
+
+def _range(evidence: Evidence | None) -> float:
+    """Return the range of the scale of the answers; infinite without a scale."""
+    alphabet: Alphabet | None = None
+    if evidence is not None:
+        alphabet = evidence.reports.alphabet if evidence.channel is None else evidence.channel.alphabet
+    return alphabet.range if isinstance(alphabet, Scale) else np.inf
 
 
 def _open(decided: NDArray[np.bool_]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ It has no date: the same results give the same bytes.
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -19,22 +20,25 @@ from markupsafe import Markup
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
+from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.em.estimate import error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.presentation.html import Html
-from crowdveil.privacy.posterior import posterior_rows
+from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
-from crowdveil.release.conclusion import conclude, percent_up
+from crowdveil.release.conclusion import Conclusion, conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
-from crowdveil.release.privacy_statement import campaign_facts, find_reports, state_privacy
+from crowdveil.release.privacy_statement import campaign_facts, find_reports, state_results
 from crowdveil.release.result_files import InferredTruths, read_truths
 from crowdveil.release.review import review_sentences
+from crowdveil.workflow.export import PAGE
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
 MAX_DOUBTFUL = 10
 """Largest number of doubtful tasks; at most a third of all tasks are listed."""
-PAGE = "page of results"
+MEANINGFUL = 0.95
+"""Largest certainty about a whole person, from even odds, up to which the guarantee is shown as one."""
 NO_TITLE = "Inferred truths"
 """Heading of a page without a title."""
 
@@ -64,7 +68,7 @@ class Released(NamedTuple):
     """Statement of privacy and conclusion of a page that was written."""
 
     statement: PrivacyStatement
-    conclusion: tuple[str, ...]
+    conclusion: Conclusion
 
 
 def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
@@ -104,7 +108,8 @@ def write_page(
     out: Path,
     *,
     text: PageText,
-    reports: Path | None = None,
+    reports: Path | AnswerSource | None = None,
+    reading: Mapping[str, Any] | None = None,
     campaign: Campaign | None = None,
     state: Callable[[PrivacyStatement], PrivacyStatement] = lambda statement: statement,
 ) -> Released:
@@ -115,23 +120,32 @@ def write_page(
         out: file of the page.
         text: title, question, and whether workers are named.
         reports: reports from which the truths were inferred; by default those in the folder.
+        reading: keyword arguments of `read_evidence`, those with which `infer` read the reports.
         campaign: campaign that collected the reports; None without one.
         state: adds guarantees to the checked statement, as `privacy.statement.with_shuffling`.
 
     Raises:
-        ReportsError: as `read_truths` and `state_privacy`.
-        CertificateError: as `state_privacy`.
+        ReportsError: as `read_truths` and `state_results`.
+        CertificateError: as `state_results`.
         SettingsError: the page would replace a file that is not a page of results.
     """
     truths = read_truths(folder)
     source = find_reports(folder) if reports is None else reports
-    statement = state(state_privacy(truths, source, campaign))
-    review = review_sentences(truths, source, with_workers=text.with_workers)
-    write_outputs(page_outputs(out), {out.name: render(truths, statement, text, review)})
-    return Released(statement, conclude(truths, statement))
+    stated, evidence = state_results(truths, source, campaign, reading, text.question)
+    statement = state(stated)
+    review = review_sentences(truths, evidence, with_workers=text.with_workers)
+    conclusion = conclude(truths, statement, evidence)
+    write_outputs(page_outputs(out), {out.name: render(truths, statement, text, conclusion, review)})
+    return Released(statement, conclusion)
 
 
-def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText, review: Sequence[str] = ()) -> str:
+def render(
+    truths: InferredTruths,
+    statement: PrivacyStatement,
+    text: PageText,
+    conclusion: Conclusion,
+    review: Sequence[str] = (),
+) -> str:
     """Return the page as HTML; `review` has sentences on agreement, tasks and workers."""
     environment = Environment(
         loader=PackageLoader("crowdveil.release", "templates"),
@@ -151,17 +165,46 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText, 
         statement=statement,
         sentences=sentences(statement),
         summary=_summary(truths),
-        conclusion=conclude(truths, statement),
+        conclusion=conclusion,
+        privacy_class=_privacy_class(statement),
+        whole_person=_whole_person(statement),
         pictures=list(_pictures(truths)),
         channel_picture=None if channel is None else channel_table("channel", channel),
         posterior_picture=_posterior_picture(statement),
-        rows=list(_rows(truths, text, range(min(len(truths.tasks), MAX_TASKS)))),
+        rows=list(_rows(truths, text, _in_order(truths.tasks, text)[:MAX_TASKS])),
         doubtful=list(_rows(truths, text, _doubtful(truths))),
         doubt=_doubt(truths),
         review=review,
         workers=list(_workers(truths)) if text.with_workers else [],
         worker_picture=_worker_picture(truths) if text.with_workers else None,
     )
+
+
+def _in_order(tasks: Sequence[str], text: PageText) -> list[int]:
+    """Return the tasks in the order of the campaign; others in alphabetical order, numbers in names by their size."""
+    place = {name: index for index, name in enumerate(text.task_texts)}
+    return sorted(range(len(tasks)), key=lambda task: (place.get(tasks[task], len(place)), _natural(tasks[task])))
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return the key of a name: its numbers by length and digits, before text."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(place % 2 == 0, len(part.lstrip("0")) * (place % 2), part) for place, part in enumerate(parts)]
+
+
+def _privacy_class(statement: PrivacyStatement) -> str:
+    """Return the class of the line on privacy: a guarantee of a whole person, none that says much, or a simulation."""
+    if statement.status == "simulation":
+        return "warn"
+    person = statement.per_worker
+    return "" if person is not None and person.largest_guess_probability <= MEANINGFUL else "neutral"
+
+
+def _whole_person(statement: PrivacyStatement) -> str:
+    """Return how sure anyone can be of all answers of a person; empty without a guarantee."""
+    if statement.per_answer is None or statement.per_worker is None:
+        return ""
+    return posterior_sentences(statement.per_answer, statement.per_worker)[-1]
 
 
 def _posterior_picture(statement: PrivacyStatement) -> Html | None:
@@ -192,9 +235,10 @@ def _summary(truths: InferredTruths) -> str:
             if ends is None or not ends.size
             else f" The median width of the 90 % intervals is {np.median(ends):.3g}."
         )
+        own = "" if base.estimate_error is None else f", that of the numbers {error_text(base.estimate_error, 3)}"
         return (
-            f"The best constant for all tasks is {base.constant}; the inferred numbers differ from it by "
-            f"{error_text(base.expected_error, 3)} on average.{width}"
+            f"The best constant for all tasks is {float(base.constant):.4g}. Its mean absolute error is expected to be "
+            f"{error_text(base.expected_error, 3)}{own}.{width}"
         )
     if base.estimate_error is None:
         return (

@@ -4,14 +4,17 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - `crowd.json` belongs to the reports (digest), is no simulation, and its reports are not edited;
 - its certificate is present, belongs to it (digest) and was verified in integers;
 - the lists of labels, tasks and workers that the guarantee needs were public;
-- the truths were inferred from these reports: the same tasks, and as many reports on each;
+- the truths were inferred from these reports: the record of the truths has their digest;
 - with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.document_fields import FORMAT as CAMPAIGN_FORMAT
 from crowdveil.campaign.folder import find_campaign, read_campaign
@@ -21,9 +24,10 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.text_validation import parse_json
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
-from crowdveil.errors import ClaimError, ReportsError, SettingsError
-from crowdveil.mechanisms.memoised import MemoisedTables, is_memoised
+from crowdveil.data.sources.answer_source import AnswerSource, local_source
+from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
@@ -35,7 +39,6 @@ from crowdveil.privacy.statement import (
     not_covered,
     state_campaign,
     state_channel,
-    state_memoised,
 )
 from crowdveil.privacy.verification import read_bytes, read_parts, verify
 from crowdveil.release.result_files import InferredTruths, has_truths, read_truths
@@ -43,11 +46,13 @@ from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
     Evidence,
     campaign_of,
+    is_without_names,
     read_evidence,
 )
-from crowdveil.workflow.export import CERTIFICATE_FILE, REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.workflow.export import REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
+SIMULATION = "The reports follow from a seed."
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."
@@ -75,11 +80,11 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     Raises:
         SettingsError: `answers` without a certificate, or a file of another kind.
         ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
-        CertificateError, CampaignError, ReportsError: as the readers of these files and `state_privacy`.
+        CertificateError, CampaignError, ReportsError: as the readers of these files and `state_results`.
     """
     if not path.exists():
-        raise ReportsError(
-            "the folder or file must exist", source=str(path), hint="Nothing is stated of no collection."
+        raise SettingsError(
+            "the folder or file must exist", value=str(path), hint="Nothing is stated of no collection."
         )
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
@@ -94,17 +99,14 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         _require_claims(named)
     facts = () if campaign is None else campaign_facts(campaign)
     reports = None if source is not None else find_reports(path)
-    if campaign is not None and reports is None:
-        return state_campaign(campaign), facts
+    if named is not None and campaign is not None and reports is None:
+        return state_campaign(campaign, _lists(named, campaign)), facts
     truths = read_truths(path) if has_truths(path) else None
-    return state_privacy(truths, reports, campaign), facts
+    return state_results(truths, reports, campaign)[0], facts
 
 
 def _state_certificate(source: bytes, answers: int | None) -> PrivacyStatement:
     """Return the statement of a certificate of any format; errors as its reader."""
-    if is_memoised(source):
-        tables = MemoisedTables.from_certificate(source)
-        return state_memoised(tables, sha256=str(parse_json(source)["sha256"]), answers=answers)
     table = is_channel_table(source)
     channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
     return state_channel(channel, sha256=str(parse_json(source)["sha256"]), answers=answers)
@@ -118,6 +120,12 @@ def _require_claims(campaign: Path) -> None:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
 
 
+def _lists(file: Path, campaign: Campaign) -> list[tuple[int, ...]]:
+    """Return the task indices of each slot, from the parts beside a campaign whose claims hold; empty without parts."""
+    parts = sorted(read_parts(file).items())
+    return [tasks for n, part in parts for tasks in AssignmentPart.from_bytes(part, campaign, n).lists]
+
+
 def is_campaign(source: bytes) -> bool:
     """Return whether a text has the format of a campaign; its content is not checked."""
     return has_format(source, CAMPAIGN_FORMAT)
@@ -125,7 +133,9 @@ def is_campaign(source: bytes) -> bool:
 
 def campaign_facts(campaign: Campaign) -> Facts:
     """Return further lines of the statement of a campaign, as pairs of name and text."""
+    operators = [] if campaign.relay is None else [campaign.relay.operator]
     return (
+        *(("Relay, as the curator names it", repr(operator)) for operator in operators),
         ("Campaign", campaign.name),
         ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
         ("Workers asked", f"{campaign.slots:,}"),
@@ -133,53 +143,98 @@ def campaign_facts(campaign: Campaign) -> Facts:
     )
 
 
-def state_privacy(
-    truths: InferredTruths | None, reports: Path | None, campaign: Campaign | None = None
-) -> PrivacyStatement:
-    """Return the statement of privacy for truths and the reports from which they were inferred.
+def state_results(
+    truths: InferredTruths | None,
+    source: Path | AnswerSource | None,
+    campaign: Campaign | None = None,
+    reading: Mapping[str, Any] | None = None,
+    asked: str = "",
+) -> tuple[PrivacyStatement, Evidence | None]:
+    """Return the statement of privacy for truths, and the reports from which they were inferred, if there are any.
 
     Args:
         truths: result of the inference; None if only the reports are stated.
-        reports: file of reports, folder of encoded blocks, or `sums.json`; None if there is none.
+        source: reports, as `infer` reads them, or the file of sums; None if there are none.
         campaign: campaign that collected the reports; None without one.
+        reading: keyword arguments of `read_evidence`, those with which `infer` read the reports.
+        asked: question that a page will name; empty for none.
 
     Raises:
-        ReportsError: crowd.json does not belong to the reports, the truths were inferred from other reports, or the
-            reports are not those of the campaign.
+        ReportsError: crowd.json does not belong to the reports, the truths were inferred from other reports or those to
+            another question, or the reports are not those of the campaign.
         CertificateError: the certificate is damaged, missing, or belongs to other reports.
     """
-    if reports is None:
-        return PrivacyStatement(status="none", reason=NOTHING_STATED)
-    found = find_crowd(reports)
-    if found is None:
-        untied = (reports.parent / CERTIFICATE_FILE).is_file()
-        return PrivacyStatement(status="none", reason=UNTIED if untied else NOTHING_STATED)
-    crowd = read_crowd(found)
-    if crowd["simulation"]:
-        return PrivacyStatement(status="simulation", reason="The reports follow from a seed.")
-    if reports.name == SUMS_FILE:
-        return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
-    evidence = read_evidence(reports, accept_edited=True)
-    if truths is not None:
-        _require_same_reports(truths, evidence, reports)
-    if campaign is not None:
-        _require_campaign(campaign, evidence, reports)
-    made_from_answers = campaign_of(crowd) is None
-    return _of_evidence(evidence, campaign, made_from_answers=made_from_answers)
+    if isinstance(source, Path) and is_sums(source):
+        return _state_sums(truths, source), None
+    evidence = None if source is None else _read_reports(truths, source, reading or {}, asked)
+    return _state_evidence(evidence, campaign), evidence
 
 
-def _require_same_reports(truths: InferredTruths, evidence: Evidence, source: Path) -> None:
-    """Refuse truths of other tasks, or from another number of reports on a task."""
-    names = tuple(map(str, evidence.reports.tasks))
-    if names != truths.tasks or not np.array_equal(evidence.reports.per_task, truths.reports):
+def _refuse_other_question(asked: str, name: str | None, questions: Collection[str], source: str) -> None:
+    """Refuse a page that would name another question of the reports than that of its truths."""
+    if name is not None and asked in questions and asked != name:
         raise ReportsError(
-            "the truths must be inferred from these reports: tasks, or numbers of reports on a task, differ",
-            source=str(source),
-            hint="Give the reports that `infer` read (--reports), or run `infer` again.",
+            "a page names the question of its truths",
+            source=source,
+            examples=f"the question {asked!r}, but the truths are those of {name!r}",
+            hint="Give the folder of the other question, or leave --question out: it is a text of the page.",
         )
 
 
-def _require_campaign(campaign: Campaign, evidence: Evidence, source: Path) -> None:
+def _read_reports(
+    truths: InferredTruths | None, source: Path | AnswerSource, reading: Mapping[str, Any], asked: str
+) -> Evidence:
+    """Return the reports of a source; those to one question if the truths were inferred from them alone."""
+    opened = source if isinstance(source, AnswerSource) else local_source(source)
+    questions = {} if truths is None else opened.by_question(every=True)
+    for name, one in (*questions.items(), (None, opened)):
+        try:
+            evidence = read_evidence(one, accept_edited=True, **reading)
+        except CrowdveilError:
+            if not questions:
+                raise
+        else:
+            if truths is None or evidence.digest == truths.reports_sha256:
+                _refuse_other_question(asked, name, questions, opened.name)
+                return evidence
+    raise _other_reports(opened.name)
+
+
+def _other_reports(source: str) -> ReportsError:
+    return ReportsError(
+        "the truths must be inferred from these reports, but their record has the digest of other reports, or none",
+        source=source,
+        hint="Give the reports that `infer` read (--reports), with the same options, or run `infer` again.",
+    )
+
+
+def _state_sums(truths: InferredTruths | None, sums: Path) -> PrivacyStatement:
+    """Return the statement for sums, which have no certificate."""
+    found = find_crowd(sums)
+    if truths is not None and content_digest(sums) != truths.reports_sha256:
+        raise _other_reports(str(sums))
+    if found is None:
+        return PrivacyStatement(status="none", reason=NOTHING_STATED)
+    crowd = read_crowd(found)
+    if crowd["simulation"]:
+        return PrivacyStatement(status="simulation", reason=SIMULATION)
+    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
+
+
+def _state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
+    """Return the statement for reports that were checked against their crowd.json, certificate and truths."""
+    crowd = None if evidence is None else evidence.crowd
+    if evidence is None or crowd is None:
+        untied = evidence is not None and evidence.certificate is not None
+        return PrivacyStatement(status="none", reason=UNTIED if untied else NOTHING_STATED)
+    if crowd["simulation"]:
+        return PrivacyStatement(status="simulation", reason=SIMULATION)
+    if campaign is not None:
+        _require_campaign(campaign, evidence)
+    return _of_evidence(evidence, campaign, made_from_answers=campaign_of(crowd) is None)
+
+
+def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
     named = None if evidence.crowd is None else campaign_of(evidence.crowd)
@@ -198,7 +253,7 @@ def _require_campaign(campaign: Campaign, evidence: Evidence, source: Path) -> N
     if foreign:
         raise ReportsError(
             "the reports must be those of the campaign",
-            source=str(source),
+            source="reports",
             examples=f"other {' and '.join(foreign)}",
             hint="Give the campaign.json from which these reports were exported.",
         )
@@ -208,6 +263,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     """Return the statement for checked reports; fail closed."""
     crowd, channel = evidence.crowd, evidence.channel
     assert crowd is not None
+    batch = 0 if channel is None else _least_batch(evidence, channel)
     reason = _no_guarantee_reason(crowd, channel)
     if reason or channel is None:
         return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
@@ -230,15 +286,20 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         relay=() if campaign is None else relay_sentences(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
-        batch=_least_batch(evidence, channel),
+        batch=batch,
+        alike=batch == len(evidence.reports.workers),
+        people=len(evidence.reports.workers),
     )
 
 
 def _least_batch(evidence: Evidence, channel: Channel | ChannelTable) -> int:
     """Return the number of reports, those without an answer included where they are sent, on the task with the fewest.
 
-    Where participation is protected every asked cell is a report; where it is public the received ones are.
+    Where participation is protected every asked cell of a worker who sent a report is one; where it is public the
+    received ones are. 0 for cells without names: how many of a task were opened is not recorded.
     """
+    if is_without_names(evidence.crowd):
+        return 0
     reports, assignment = evidence.reports, evidence.assignment
     if not channel.protects_participation:
         return int(reports.per_task.min(initial=0)) if len(reports.tasks) else 0

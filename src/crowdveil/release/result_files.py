@@ -16,17 +16,14 @@ from numpy.typing import NDArray
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
-from crowdveil.em.estimate import Baseline
+from crowdveil.em.estimate import Baseline, numeric_baseline
 from crowdveil.errors import ReportsError
-from crowdveil.files.output_record import OutputEntry, read_record
-from crowdveil.workflow.export import ESTIMATE_FILES
+from crowdveil.files.output_record import OutputEntry
+from crowdveil.workflow.export import INFER_AGAIN, estimate_names, unchanged_output
 from crowdveil.workflow.io import PROBABILITY
 
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS = ("task", "worker")
-DEMO = "campaign demo"
-"""Kind of the files of a demo of a campaign, which have truths and workers as those of an estimate."""
-AGAIN = "Give a folder that `crowdveil infer` wrote, unchanged, or run `infer` again."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,6 +59,7 @@ class InferredTruths:
         reports: number of reports, shape (tasks,).
         workers: qualities of workers.
         sha256: digest of the file of truths, in hexadecimal.
+        reports_sha256: `Evidence.digest` of the reports from which they were inferred; empty if it is not recorded.
     """
 
     tasks: tuple[str, ...]
@@ -73,6 +71,7 @@ class InferredTruths:
     reports: NDArray[np.int64]
     workers: WorkerQuality
     sha256: str
+    reports_sha256: str = ""
 
     @property
     def confidence(self) -> NDArray[np.float64] | None:
@@ -92,10 +91,7 @@ class InferredTruths:
     def baseline(self) -> Baseline:
         """Best constant for all tasks, with its expected error and that of the decided truths (None if unknown)."""
         if self.labels is None:
-            known = self.truth[np.isfinite(self.truth)]
-            middle = float(np.median(known)) if known.size else 0.0
-            spread = float(np.abs(known - middle).mean()) if known.size else 0.0
-            return Baseline(f"{middle:g}", spread, None, int((np.abs(known - middle) > 1e-9).sum()))
+            return numeric_baseline(self.truth, self.low, self.high)
         shares = (
             np.bincount(self.truth[self.truth >= 0], minlength=len(self.labels)) / max(len(self.truth), 1)
             if self.posterior is None
@@ -125,14 +121,9 @@ def has_truths(folder: Path) -> bool:
     """Return whether the record of a folder lists truths and workers.
 
     Raises:
-        SettingsError: the record of the folder is damaged.
+        ReportsError, SettingsError: as `estimate_names`.
     """
-    entries = _entries(folder)
-    return any(all(name in entries for name in names) for names in ESTIMATE_FILES.values())
-
-
-def _entries(folder: Path) -> dict[str, OutputEntry]:
-    return {entry.name: entry for entry in read_record(folder) if entry.kind in ("estimate", DEMO)}
+    return estimate_names(folder) is not None
 
 
 def read_truths(folder: Path) -> InferredTruths:
@@ -142,28 +133,18 @@ def read_truths(folder: Path) -> InferredTruths:
         ReportsError: no files of an estimate, or files that were changed after `infer` wrote them.
         SettingsError: the record of the folder is damaged.
     """
-    entries = _entries(folder)
-    for names in ESTIMATE_FILES.values():
-        if all(name in entries for name in names):
-            truths, workers = (_checked(folder / name, entries[name]) for name in names)
-            return _truths(_table(truths), _workers(_table(workers)), entries[names[0]].sha256)
+    names = estimate_names(folder)
+    if names is not None:
+        truths, workers = (folder / name for name in names)
+        entry, _ = unchanged_output(truths), unchanged_output(workers)
+        return _truths(_table(truths), _workers(_table(workers)), entry)
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     questions = [str(path) for path in inside if path.is_dir() and has_truths(path)]
     raise ReportsError(
         "the folder must hold truths and workers with the record that infer writes",
         source=str(folder),
-        hint=f"Each question has a folder of its own; give one: {', '.join(questions)}." if questions else AGAIN,
+        hint=f"Each question has a folder of its own; give one: {', '.join(questions)}." if questions else INFER_AGAIN,
     )
-
-
-def _checked(path: Path, entry: OutputEntry) -> Path:
-    try:
-        unchanged = entry.matches(path)
-    except OSError as error:
-        raise ReportsError("the file must be readable", source=str(path), examples=str(error), hint=AGAIN) from error
-    if not unchanged:
-        raise ReportsError("the file must be unchanged since `infer` wrote it", source=str(path), hint=AGAIN)
-    return path
 
 
 def _table(path: Path) -> pa.Table:
@@ -179,7 +160,7 @@ def _table(path: Path) -> pa.Table:
     return pa.csv.read_csv(path, convert_options=options)
 
 
-def _truths(table: pa.Table, workers: WorkerQuality, sha256: str) -> InferredTruths:
+def _truths(table: pa.Table, workers: WorkerQuality, entry: OutputEntry) -> InferredTruths:
     number = _reader(table)
     categorical = "confidence" in table.column_names
     names = tuple(name for name in table.column_names if name.startswith(PROBABILITY)) if categorical else ()
@@ -201,7 +182,8 @@ def _truths(table: pa.Table, workers: WorkerQuality, sha256: str) -> InferredTru
         high=number("high") if "high" in table.column_names else None,
         reports=number("reports").astype(np.int64),
         workers=workers,
-        sha256=sha256,
+        sha256=entry.sha256,
+        reports_sha256=entry.reports_sha256,
     )
 
 

@@ -1,42 +1,41 @@
 """Sentences of the page of results on agreement, on tasks that need answers, and on workers to review."""
 
-from pathlib import Path
-
 import numpy as np
 
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import Agreement, Interval
 from crowdveil.release.result_files import InferredTruths
-from crowdveil.workflow.evidence import read_evidence
+from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.review.agreement import agreement_of
 from crowdveil.workflow.review.workers import ability_bound
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""
 FEW = 2
+MEANING = "; 1 is full agreement, 0 is chance"
 
 
-def review_sentences(truths: InferredTruths, reports: Path | None, *, with_workers: bool) -> tuple[str, ...]:
-    """Return the sentences; agreement needs the file of reports, and is left out without it.
+def review_sentences(truths: InferredTruths, evidence: Evidence | None, *, with_workers: bool) -> tuple[str, ...]:
+    """Return the sentences; agreement needs the reports, and is left out without them.
 
     Args:
         truths: results.
-        reports: file of reports or answers; None without one.
+        evidence: reports or answers from which they were inferred; None without them.
         with_workers: whether workers are named.
     """
-    return (*_agreement(reports), *_tasks(truths), *_workers(truths, with_workers=with_workers))
+    return (*_agreement(evidence), *_tasks(truths), *_workers(truths, with_workers=with_workers))
 
 
-def _agreement(reports: Path | None) -> list[str]:
-    if reports is None or reports.suffix == ".json":
+def _agreement(evidence: Evidence | None) -> list[str]:
+    if evidence is None:
         return []
     try:
-        found = agreement_of(read_evidence(reports))
+        found = agreement_of(evidence)
     except CrowdveilError as error:
         return [f"Agreement is not stated: {error.rule}."]
     noise = ", corrected for the noise of the channel" if found.channel_used else ""
     alphas = [
-        f"Krippendorff's alpha ({metric}) is {_text(alpha)}{noise}; 1 is full agreement, 0 is chance."
+        f"Krippendorff's alpha ({metric}) is {_text(alpha)}{noise}{'' if np.isnan(alpha.value) else MEANING}."
         for metric, alpha in found.alphas.items()
     ]
     return [*alphas, _pairwise(found)]
@@ -50,7 +49,7 @@ def _pairwise(found: Agreement) -> str:
 
 def _text(found: Interval) -> str:
     if np.isnan(found.value):
-        return "unknown"
+        return "not estimable from these reports"
     known = "" if np.isnan(found.low) else f" (90 % interval {found.low:.3g} to {found.high:.3g})"
     return f"{found.value:.3g}{known}"
 

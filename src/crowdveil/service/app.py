@@ -34,7 +34,6 @@ from crowdveil.service.security import Guarded
 from crowdveil.service.store import Store
 
 CAMPAIGN_MEDIA_TYPE = "application/vnd.crowdveil.campaign.v1+json"
-BODY_SECONDS = 10.0
 IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
 NOT_STORED = {"Cache-Control": "no-store"}
 CAMPAIGN_PATH = "/v1/campaigns/{hash}"
@@ -271,17 +270,14 @@ def content_length(request: Request, most: int) -> int:
     return int(given)
 
 
-async def read_body(request: Request, length: int, seconds: float = BODY_SECONDS) -> bytes:
-    """Return the body; raises Problem `length` or `deadline`. Bytes are counted while they arrive."""
+async def read_body(request: Request, length: int) -> bytes:
+    """Return the body; raises Problem `length` or `too-long`. Bytes are counted while they arrive."""
     body = bytearray()
     try:
-        async with asyncio.timeout(seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > length:
-                    raise Problem("too-long")
-    except TimeoutError:
-        raise Problem("deadline") from None
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > length:
+                raise Problem("too-long")
     except ClientDisconnect:
         raise Problem("length") from None
     if len(body) != length:

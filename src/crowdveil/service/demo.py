@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from crowdveil.campaign.assembly import Content
 from crowdveil.campaign.document import Task
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
-from crowdveil.estimators import DawidSkene
+from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.release.page import page_outputs
-from crowdveil.release.result_files import DEMO
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE
 from crowdveil.service.loopback import Answers, LoopbackRun, Progress, run_on_loopback
 from crowdveil.service.store import today_utc
+from crowdveil.workflow.export import DEMO, estimate_outputs
 
 WORKERS, TASKS_PER_WORKER = 72, 5
 BUDGET_PER_WORKER = 5.0
@@ -69,7 +69,8 @@ class CampaignDemo:
 def demo_outputs(out: Path) -> tuple[Outputs, Outputs]:
     """Return the files of the demo as outputs: the page of results, and all others."""
     others = tuple(name for name in DOWNLOADS if name != PAGE_FILE)
-    return page_outputs(out / PAGE_FILE), Outputs(folder=out, names=others, kind=DEMO)
+    estimates = estimate_outputs(out).also_replaced
+    return page_outputs(out / PAGE_FILE), Outputs(folder=out, names=others, kind=DEMO, also_replaced=estimates)
 
 
 def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = None) -> CampaignDemo:
@@ -92,7 +93,7 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
     answers = simulate_answers(assigned, seed)
     found = run_on_loopback(demo_content(), assigned, answers, progress=progress)
     for outputs in demo_outputs(out):
-        write_outputs(outputs, found.result.files)
+        write_outputs(replace(outputs, reports_sha256=found.result.reports_sha256), found.result.files)
     return CampaignDemo(run=found, page=out / PAGE_FILE, wrong=_wrong(answers, found.result.files["truths.csv"]))
 
 

@@ -6,12 +6,16 @@ SHA-256 of each script and of the style, so that no other one runs.
 
 import base64
 import json
+import math
 import re
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
+from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import format_promise, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
 
@@ -19,6 +23,8 @@ KIND = "one-file page"
 MAX_BYTES = 20_000_000
 """Largest size of a page; telephones refuse to open larger ones."""
 LANGUAGES = ("en", "de")
+LARGEST_EXPONENT = 700.0
+"""Epsilon from which a factor is written as infinite, as the page does."""
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {style}; img-src blob:; connect-src 'none'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -65,6 +71,27 @@ def one_file_page(folder: CampaignFolder) -> bytes:
             hint="Use smaller pictures, or a service.",
         )
     return html
+
+
+def promise_sentences(campaign: Campaign, answers: int) -> dict[str, str]:
+    """Return what devices say about the odds of one answer and of all, by language; numbers are rounded up.
+
+    Args:
+        campaign: the campaign.
+        answers: largest number of answers of one worker.
+    """
+    single, total = campaign.epsilon, campaign.worker_epsilon
+    values = {"count": str(answers), "epsilon": format_promise(single), "total": format_promise(total)}
+    for factor, sure, loss in (("factor", "sure", single), ("all", "allSure", total)):
+        values[factor] = f"{math.ceil(math.exp(loss) * 10) / 10:,.1f}" if loss < LARGEST_EXPONENT else "∞"
+        values[sure] = percent_rounded_up(Guarantee(epsilon=loss).largest_guess_probability).removesuffix(" %")
+    found = {}
+    for language in LANGUAGES:
+        messages = json.loads(_static(f"messages.{language}.json"))
+        text = " ".join(messages[f"promise.{part}"] for part in ("answer", "worker"))
+        marks = str.maketrans(",.", ".,") if language == "de" else {}
+        found[language] = text.format(**{name: value.translate(marks) for name, value in values.items()})
+    return found
 
 
 def _static(name: str) -> str:

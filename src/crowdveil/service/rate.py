@@ -23,6 +23,7 @@ BURST_SECONDS = 40
 MAX_ADDRESSES = 65_536
 NETWORK_BITS = 64
 """Leading bits of an IPv6 address that count: one client has all addresses below them."""
+LOOPBACK = "loopback"
 _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
@@ -47,18 +48,26 @@ class RateLimit:
     def __len__(self) -> int:
         return len(self._buckets)
 
+    def client(self, scope: Scope) -> bytes | None:
+        """Return the keyed hash of the address that counts, or of its network; None for the computer itself."""
+        named = Headers(scope=scope).getlist(self._header) if self._header else []
+        # The proxy's own entry is the last one: earlier ones are the client's words.
+        network = network_of(named[-1].rpartition(",")[2].strip() if named else (scope.get("client") or ("",))[0])
+        if network == LOOPBACK and not named:
+            return None
+        return blake2b(network.encode(), key=self._key, digest_size=_HASH_BYTES).digest()
+
     def admits(self, scope: Scope) -> bool:
         """Return whether a request may be answered, and count it."""
-        client = self._client(scope)
+        client = self.client(scope)
         if client is None:
             return True
         now, buckets = self._clock(), self._buckets
         self._drop_full(now)
-        key = blake2b(client.encode(), key=self._key, digest_size=_HASH_BYTES).digest()
-        left, then = buckets.pop(key, (self._burst, now))
+        left, then = buckets.pop(client, (self._burst, now))
         left = min(self._burst, left + (now - then) * self._rate)
         admitted = left >= 1
-        buckets[key] = (left - 1 if admitted else left, now)
+        buckets[client] = (left - 1 if admitted else left, now)
         if len(buckets) > MAX_ADDRESSES:
             buckets.popitem(last=False)
         return admitted
@@ -71,19 +80,17 @@ class RateLimit:
                 return
             del self._buckets[key]
 
-    def _client(self, scope: Scope) -> str | None:
-        """Return the address that counts, or its network; None for the computer itself."""
-        named = Headers(scope=scope).getlist(self._header) if self._header else []
-        # The proxy's own entry is the last one: earlier ones are the client's words.
-        text = named[-1].rpartition(",")[2].strip() if named else (scope.get("client") or ("",))[0]
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            return "no address"
-        if address.is_loopback and not named:
-            return None
-        if isinstance(address, ipaddress.IPv6Address):
-            if address.ipv4_mapped is not None:
-                return str(address.ipv4_mapped)
-            return str(ipaddress.ip_network((int(address), NETWORK_BITS), strict=False))
-        return str(address)
+
+def network_of(text: str) -> str:
+    """Return what counts as one client: an IPv4 address, or the network of an IPv6 address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return "no address"
+    if address.is_loopback:
+        return LOOPBACK
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((int(address), NETWORK_BITS), strict=False))
+    return str(address)

@@ -18,6 +18,8 @@ from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_r
 
 CHECK_SECONDS = 3600.0
 """Time between two looks at the day (UTC)."""
+RETRY_SECONDS = 60.0
+"""Time until the next try of a purge that failed."""
 logger = logging.getLogger("crowdveil.service")
 
 
@@ -45,7 +47,10 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
 def purge_due(store: Store) -> int:
     """Close and purge every campaign whose day of deletion has come; return their number.
 
-    Campaigns that another process purged are removed from memory.
+    Campaigns that another process purged are removed from memory. A rewrite of the files that failed is tried again.
+
+    Raises:
+        SettingsError: rows are deleted, and the rewrite of the files failed.
     """
     purged, today = 0, store.today()
     for digest in store.digests():
@@ -53,14 +58,25 @@ def purge_due(store: Store) -> int:
             campaign = store.campaign(digest)
             due = campaign.purge_day
             if due is not None and due <= today:
-                store.close_campaign(digest)
-                for sentence in undelivered_warnings(store.purge(digest), campaign):
+                for sentence in undelivered_warnings(store.purge(digest, even_open=True), campaign):
                     logger.error("day of deletion: %s", sentence)
                 purged += 1
         except Problem:
             continue  # another process was first
     store.forget_purged()
+    store.rewrite_files()
     return purged
+
+
+def try_purge(store: Store) -> bool:
+    """Run `purge_due`, and log a failure; return whether it succeeded."""
+    try:
+        purge_due(store)
+    except (SettingsError, SQLAlchemyError) as error:
+        reason = error if isinstance(error, SettingsError) else type(error).__name__
+        logger.error("purge failed, it is tried again: %s", reason)
+        return False
+    return True
 
 
 def undelivered_warnings(deleted: Purged, campaign: Campaign) -> list[str]:
@@ -73,7 +89,7 @@ def undelivered_warnings(deleted: Purged, campaign: Campaign) -> list[str]:
 
 
 class Retention:
-    """Thread that runs `purge_due` at the start and from then on every hour."""
+    """Thread that runs `purge_due` at the start and from then on every hour, and sooner after a failure."""
 
     def __init__(self, store: Store, *, seconds: float = CHECK_SECONDS) -> None:
         self._store, self._seconds = store, seconds
@@ -88,8 +104,5 @@ class Retention:
 
     def _run(self) -> None:
         while not self._ends.is_set():
-            try:
-                purge_due(self._store)
-            except SQLAlchemyError as error:
-                logger.error("purge failed: %s", type(error).__name__)
-            self._ends.wait(self._seconds)
+            done = try_purge(self._store)
+            self._ends.wait(self._seconds if done else min(self._seconds, RETRY_SECONDS))

@@ -1,12 +1,14 @@
 """Tables of the service, connections to SQLite and PostgreSQL, and the version of the schema.
 
 No column, index or identifier holds a time, an address, an order of arrival, a name or an answer. In SQLite all tables
-but `schema version` are stored in the order of their primary keys (WITHOUT ROWID), and a report id is random.
+but `schema version` are stored in the order of their primary keys (WITHOUT ROWID), and a report id is random. In
+PostgreSQL no column has statistics: they would hold values of deleted rows.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from typing import Any
 
 from alembic import command
@@ -30,22 +32,38 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
+    false,
     inspect,
     make_url,
     text,
 )
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from crowdveil.errors import SettingsError
 
 MIGRATIONS = "crowdveil.service:migrations"
 SQLITE, POSTGRESQL = "sqlite", "postgresql+psycopg"
 BUSY_TIMEOUT_SECONDS = 30
+LOCK_SECONDS = 5
+"""Longest wait for a lock in PostgreSQL, and of a rewrite in SQLite: meanwhile others wait for the rewrite."""
 CONNECT_TIMEOUT_SECONDS = 10
 CONNECTIONS = 8
 """Largest number of connections of one process."""
 WRITES = "writes"
 """Execution option of a connection whose transactions take SQLite's write lock at their start."""
+
+FAILURES = {"full": "a full disk", "busy": "a database that another connection uses"}
+"""What the kinds of `failure` are."""
+_KINDS = {"53100": "full", sqlite3.SQLITE_FULL: "full", "55P03": "busy", sqlite3.SQLITE_BUSY: "busy"}
+_DOCUMENTS = ("batch", "part", "picture", "campaign")
+_REWRITES = (
+    *(
+        f"ALTER TABLE {table} ALTER COLUMN {column} TYPE bytea USING {column} || ''"
+        for table, column in (("report", "body"), *((name, "document") for name in _DOCUMENTS))
+    ),
+    "ALTER TABLE token ALTER COLUMN slot TYPE integer USING slot + 0",
+    "VACUUM FULL pg_statistic",
+)
 
 metadata = MetaData()
 _COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}
@@ -59,11 +77,15 @@ campaigns = Table(
     Column("receipt_key", LargeBinary),
     Column("curator_hash", LargeBinary),
     Column("purged_count", Integer),
+    Column("rewritten", Boolean, nullable=False, server_default=false()),
+    Column("logouts", Integer, nullable=False, server_default="0"),
     CheckConstraint("length(hash) = 32", name="campaign_hash_length"),
     CheckConstraint("state IN ('open', 'closed', 'purged')", name="campaign_state"),
     **_COMPACT,
 )
-"""`purged_count` is the number of deleted reports of a purged campaign; document and keys are then NULL."""
+"""`purged_count` is the number of deleted reports of a purged campaign; document and keys are then NULL.
+`rewritten` says whether the files were rewritten since the campaign was closed or purged. `logouts` counts how often
+the sessions of the curator's pages were ended."""
 
 parts = Table(
     "part",
@@ -163,6 +185,8 @@ def connect(url: str) -> Engine:
     if kind == SQLITE:
         event.listen(engine, "connect", _set_pragmas)
         event.listen(engine, "begin", _begin)
+    else:
+        event.listen(engine, "connect", _set_lock_timeout)
     return engine
 
 
@@ -182,6 +206,11 @@ def _set_pragmas(connection: Any, _: object) -> None:
     connection.isolation_level = None  # transactions begin in `_begin` alone
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _set_lock_timeout(connection: Any, _: object) -> None:
+    connection.execute(f"SET lock_timeout = {int(LOCK_SECONDS * 1000)}")
+    connection.commit()
 
 
 def _begin(connection: Connection) -> None:
@@ -233,21 +262,51 @@ def upgrade(connection: Connection, version: str = "head") -> None:
 
 
 def rewrite(engine: Engine, *, full: bool) -> None:
-    """Rewrite the table of reports in the order of its key, so that files do not show the order of arrival.
+    """Write the files anew, so that they show neither the order of arrival nor deleted rows.
 
-    Args:
-        engine: the database.
-        full: whether space of deleted rows is given back as well, in PostgreSQL by VACUUM FULL of all tables.
+    In SQLite this is VACUUM and a checkpoint, in PostgreSQL CLUSTER of the reports. With `full`, PostgreSQL writes all
+    tables anew by a change of type, which leaves out deleted rows that an old transaction could still see, as VACUUM
+    FULL would not, and the catalog of the statistics that an older schema allowed.
+
+    Raises:
+        SettingsError: another connection uses the database, or the disk is full.
     """
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        if engine.dialect.name == SQLITE:
-            connection.execute(text("VACUUM"))
-            connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
-            return
-        connection.execute(text("CLUSTER report USING report_pkey"))
-        if full:
-            for name in ("batch", "part", "picture", "token", "campaign"):
-                connection.execute(text(f"VACUUM FULL {name}"))
+    try:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            if engine.dialect.name == SQLITE:
+                done = _rewrite_sqlite(connection)
+            else:
+                for statement in ("CLUSTER report USING report_pkey", *(_REWRITES if full else ())):
+                    connection.execute(text(statement))
+                done = True
+    except SQLAlchemyError as error:
+        raise _not_rewritten(failure(error)) from error
+    if not done:
+        raise _not_rewritten("busy")
+
+
+def _rewrite_sqlite(connection: Connection) -> bool:
+    """Return whether the log is empty too: a connection that still reads from it keeps it."""
+    connection.detach()  # its timeout ends with it
+    connection.execute(text(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}"))
+    connection.execute(text("VACUUM"))
+    return connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)")).one()[0] == 0
+
+
+def _not_rewritten(reason: str) -> SettingsError:
+    return SettingsError(
+        "the files of the database must be rewritten: until then they show deleted data, or the order of arrival",
+        value=FAILURES.get(reason, reason),
+        hint="The change itself is stored. End other connections (a shell, a copy, an open transaction), make room on "
+        "the disk, and run the command again. A running service tries again by itself.",
+    )
+
+
+def failure(error: SQLAlchemyError) -> str:
+    """Return the kind of a failure of the database: "full", "busy", or the name of the driver's error."""
+    cause = getattr(error, "orig", None) or error
+    code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    return _KINDS.get(code) or type(cause).__name__
 
 
 def _config() -> Config:

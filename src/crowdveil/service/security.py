@@ -1,4 +1,7 @@
-"""Bounds and headers of every response: one ASGI wrapper, and an HTTP protocol with bounds on headers.
+"""Bounds and headers of every response: one ASGI wrapper, and an HTTP protocol with deadlines and bounds.
+
+Waiting for bytes of a client takes no place of a request in progress. When there are too many connections, the address
+with the most waiting ones loses its oldest.
 
 Log lines hold the route, the status and a class of duration; never a body, a token, an identifier or an address.
 """
@@ -7,22 +10,31 @@ from __future__ import annotations
 
 import logging
 from asyncio import TimerHandle, Transport
+from collections import Counter
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from crowdveil.service.metrics import count_request
-from crowdveil.service.problems import MEDIA_TYPE, problem_body, problem_response
-from crowdveil.service.rate import RateLimit
+from crowdveil.service.problems import MEDIA_TYPE, PROBLEMS, problem_body, problem_response
+from crowdveil.service.rate import RateLimit, network_of
 
 MAX_HEADER_BYTES = 16_384
 HEADER_SECONDS = 10.0
+BODY_SECONDS = 10.0
+WRITE_SECONDS = 30.0
+MIN_BYTES_PER_SECOND = 4_096
+"""Bytes of a body extend its deadline at this rate; a response must leave at it, measured every `WRITE_SECONDS`."""
 HTTP_VERSIONS = ("1.0", "1.1")
 MAX_REQUESTS = 1_000
-"""Largest number of requests in progress in one process."""
+"""Largest number of requests in progress in one process; those of one address take half of it at most."""
+MAX_CONNECTIONS = 10_000
+"""Largest number of connections of one process."""
 CURATOR_PATH = "/curator"
 _POLICY = (
     "default-src 'none'; script-src {script}; style-src 'self'; img-src 'self' blob:; connect-src {connect}; "
@@ -50,7 +62,7 @@ class Guarded:
         self._app = app
         self._rate = rate
         self._max_requests = max_requests
-        self._running = 0
+        self._running: Counter[bytes | None] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; an exception that no handler expects becomes a refusal, and its text is not logged."""
@@ -58,6 +70,7 @@ class Guarded:
             await self._app(scope, receive, send)
             return
         status, start = 0, perf_counter()
+        client = None if self._rate is None else self._rate.client(scope)
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -66,29 +79,46 @@ class Guarded:
                 _add_headers(scope, message)
             await send(message)
 
-        self._running += 1
+        async def receive_uncounted() -> Message:
+            self._count(client, -1)
+            try:
+                return await receive()
+            finally:
+                self._count(client, 1)
+
+        self._count(client, 1)
         try:
-            if self._rate is not None and not self._rate.admits(scope):
-                await problem_response("rate")(scope, receive, send_guarded)
-            elif self._running > self._max_requests:
-                await problem_response("busy")(scope, receive, send_guarded)
+            refusal = self._refusal(scope, client)
+            if refusal:
+                await problem_response(refusal)(scope, receive, send_guarded)
             else:
-                await self._app(scope, receive, send_guarded)
+                await self._app(scope, receive_uncounted, send_guarded)
         except Exception as error:
             logger.error("%s failed: %s", _route(scope), type(error).__name__)
             if not status:
                 await problem_response("internal")(scope, receive, send_guarded)
         finally:
-            self._running -= 1
+            self._count(client, -1)
             _record(scope, status, perf_counter() - start)
+
+    def _count(self, client: bytes | None, change: int) -> None:
+        self._running[client] += change
+        if not self._running[client]:
+            del self._running[client]
+
+    def _refusal(self, scope: Scope, client: bytes | None) -> str:
+        """Return the problem of a request beyond a bound; empty if it is answered."""
+        if self._rate is not None and not self._rate.admits(scope):
+            return "rate"
+        own = self._running[client] if client is not None else 0
+        return "busy" if 2 * own > self._max_requests or self._running.total() > self._max_requests else ""
 
 
 def _add_headers(scope: Scope, message: Message) -> None:
     headers = MutableHeaders(scope=message)
-    for name, value in HEADERS.items():
-        headers.setdefault(name, value)
     curator = scope["path"].startswith(CURATOR_PATH)
-    headers.setdefault("Content-Security-Policy", CURATOR_POLICY if curator else PAGE_POLICY)
+    for name, value in {**HEADERS, "Content-Security-Policy": CURATOR_POLICY if curator else PAGE_POLICY}.items():
+        headers.setdefault(name, value)
 
 
 def _route(scope: Scope) -> str:
@@ -105,24 +135,43 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
 
 
+_waiting: WeakKeyDictionary[ServerState, dict[str, dict[BoundedProtocol, None]]] = WeakKeyDictionary()
+"""Connections of a server on which no request is worked on, by network of the client, oldest first."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 of uvicorn with bounds on the size of the headers of a request and the time they take."""
+    """HTTP/1.1 of uvicorn with bounds on the size of headers, and on the time of headers, bodies and responses."""
+
+    most_connections: ClassVar[int] = MAX_CONNECTIONS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._in_headers = True
         self._header_bytes = 0
         self._arrived = 0
+        self._body_bytes = 0
+        self._network = ""
+        self._waiting = _waiting.setdefault(self.server_state, {})
+        self._since = 0.0
         self._deadline: TimerHandle | None = None
+        self._unsent: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Start the deadline of the first request."""
+        """Start the deadline of the first request; beyond the largest number, end another waiting connection."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # every unsent byte starts the watch of the response
+        self._network = network_of(self.client[0] if self.client else "")
+        self._set_waiting(waits=True)
         self._start_deadline()
+        if len(self.connections) > self.most_connections:
+            busiest = max(self._waiting.values(), key=len)
+            next(iter(busiest))._abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the deadline."""
+        """Cancel the deadlines."""
+        self._set_waiting(waits=False)
         self._stop_deadline()
+        self._stop_watch()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -146,26 +195,54 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """End the deadline; the application has one of its own for the body."""
+        """Start the deadline of the body."""
         if self.parser.get_http_version() not in HTTP_VERSIONS:
             raise ValueError("unknown version of HTTP")
         self._in_headers = False
-        self._stop_deadline()
+        self._start_deadline()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Extend the deadline of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
-        """Count the headers of the next request from 0."""
-        self._in_headers, self._header_bytes, self._arrived = True, 0, 0
+        """End the deadline; count the headers of the next request from 0."""
+        self._in_headers, self._header_bytes, self._arrived, self._body_bytes = True, 0, 0, 0
+        self._stop_deadline()
+        self._set_waiting(waits=False)
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the client again: to read the response, and to send the next request."""
+        super().on_response_complete()
+        self._set_waiting(waits=True)
+
+    def pause_writing(self) -> None:
+        """Watch whether the client reads the response."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """End the watch: the response has left."""
+        self._stop_watch()
+        super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request that breaks a rule of HTTP, and close the connection."""
-        body = problem_body("request")
-        head = (
-            f"HTTP/1.1 400 Bad Request\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
-            "connection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
+        self._refuse("request")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Log nothing: any client can ask for it."""
+
+    def _refuse(self, name: str) -> None:
+        """Refuse a request that the application does not see as a whole, and close the connection."""
+        kind, body = PROBLEMS[name], problem_body(name)
+        headers = {**HEADERS, "Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
+        headers |= {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), "Connection": "close"}
+        lines = [f"HTTP/1.1 {kind.status} {kind.title}", *(f"{key}: {value}" for key, value in headers.items())]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()
 
     def _count(self, size: int) -> None:
@@ -173,14 +250,51 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._header_bytes > MAX_HEADER_BYTES:
             raise ValueError("headers are too long")
 
+    def _set_waiting(self, *, waits: bool) -> None:
+        own = self._waiting.setdefault(self._network, {})
+        own.pop(self, None)
+        if waits:
+            own[self] = None
+        elif not own:
+            del self._waiting[self._network]
+
     def _start_deadline(self) -> None:
-        self._deadline = self.loop.call_later(HEADER_SECONDS, self._close)
+        self._stop_deadline()
+        self._since = self.loop.time()
+        self._deadline = self.loop.call_later(HEADER_SECONDS if self._in_headers else BODY_SECONDS, self._expired)
 
     def _stop_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _close(self) -> None:
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.close()
+    def _expired(self) -> None:
+        """End a request whose headers or body did not arrive in time."""
+        ends = self._since + BODY_SECONDS + self._body_bytes / MIN_BYTES_PER_SECOND
+        if self._in_headers or self.cycle is None or self.cycle.response_started:
+            self._abort()
+        elif self._body_bytes and self.loop.time() < ends:
+            self._deadline = self.loop.call_at(ends, self._expired)
+        else:
+            self._refuse("deadline")
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+
+    def _watch(self) -> None:
+        size = self.transport.get_write_buffer_size()
+        self._unsent = self.loop.call_later(WRITE_SECONDS, self._check_progress, size)
+
+    def _check_progress(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < WRITE_SECONDS * MIN_BYTES_PER_SECOND:
+            self._abort()
+        else:
+            self._watch()
+
+    def _stop_watch(self) -> None:
+        if self._unsent is not None:
+            self._unsent.cancel()
+            self._unsent = None
+
+    def _abort(self) -> None:
+        self._set_waiting(waits=False)
+        self.transport.abort()

@@ -33,6 +33,8 @@ RESTART_SECONDS = 1.0
 """Delay before a worker process that ended is started again."""
 SWITCH_SECONDS = 0.0005
 """Time after which a thread hands over: the writer thread must not delay each reply by Python's default of 5 ms."""
+SPARE_FILES = 200
+"""Files of a process that are no connections of clients."""
 _HEADER = re.compile("[A-Za-z0-9-]{1,64}")
 HINT = "Give --behind-proxy if a proxy ends TLS, or --tls-certificate and --tls-key."
 
@@ -158,11 +160,13 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
 
 def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket) -> None:
     """Serve an application in this process, until SIGTERM or SIGINT."""
-    from crowdveil.service.security import BoundedProtocol
+    from crowdveil.service.security import MAX_CONNECTIONS, BoundedProtocol
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are lines that any client can write
     logging.getLogger("crowdveil.service").setLevel(logging.INFO if settings.log_requests else logging.WARNING)
     sys.setswitchinterval(SWITCH_SECONDS)
+    BoundedProtocol.most_connections = min(MAX_CONNECTIONS, _allow_files(MAX_CONNECTIONS + SPARE_FILES) - SPARE_FILES)
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,
@@ -179,6 +183,20 @@ def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket
     # uvicorn raises the signal again after its shutdown; the process then ends in good order.
     with _signals_ignored():
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _allow_files(wanted: int) -> int:
+    """Raise the number of files that this process may have open, if it is smaller; return the number."""
+    if os.name != "posix":
+        return wanted
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return allowed
 
 
 def _supervise(settings: ServerSettings, listening: socket.socket) -> None:

@@ -7,9 +7,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from threading import Lock, Thread
+from time import monotonic
 from typing import Any, Literal, NamedTuple, Self
 
-from sqlalchemy import Connection, Select, delete, func, select, update
+from sqlalchemy import Connection, Select, delete, func, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.assignment_part import AssignmentPart
@@ -38,6 +39,8 @@ from crowdveil.service.schema import (
 )
 
 MAX_PARTS_IN_MEMORY = 256
+READY_SECONDS = 1.0
+"""Time between two writes that test whether the database accepts any."""
 State = Literal["open", "closed", "purged"]
 LinkState = Literal["unused", "used", "revoked"]
 
@@ -80,6 +83,7 @@ class Store:
         self._writer = self.engine.execution_options(**{WRITES: True})
         self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
         self._loading = Lock()
+        self._readiness, self._is_ready, self._ready_until = Lock(), False, 0.0
         self._parts: dict[tuple[bytes, int], AssignmentPart] = {}
         self._on_purge: list[Callable[[bytes], object]] = []
 
@@ -104,9 +108,25 @@ class Store:
         self.engine.dispose()
 
     def is_ready(self) -> bool:
-        """Return whether the database has the newest schema; raises SQLAlchemyError if it does not answer."""
-        with self.engine.connect() as connection:
-            return version_of(connection) == newest_version()
+        """Return whether the database has the newest schema and stores a write, as of at most `READY_SECONDS` ago.
+
+        Raises:
+            SQLAlchemyError: the database does not answer, or its disk is full.
+        """
+        with self._readiness:
+            if monotonic() >= self._ready_until:
+                self._is_ready, self._ready_until = False, monotonic() + READY_SECONDS
+                self._is_ready = self._accepts_writes()
+            return self._is_ready
+
+    def _accepts_writes(self) -> bool:
+        newest = newest_version()
+        with self._writer.begin() as connection:
+            found = version_of(connection)
+            if found == newest:
+                for value in ("", newest):  # SQLite writes nothing if the value stays
+                    connection.execute(text("UPDATE alembic_version SET version_num = :value"), {"value": value})
+        return found == newest
 
     # Reading
 
@@ -268,44 +288,68 @@ class Store:
 
         Raises:
             Problem: `unknown` or `purged`.
+            SettingsError: the campaign is closed, and the rewrite failed; call it again.
         """
         with self._writer.begin() as connection:
             if _state(connection, digest, lock=True) == "purged":
                 raise Problem("purged")
-            connection.execute(update(campaigns).where(campaigns.c.hash == digest).values(state="closed"))
-        rewrite(self.engine, full=False)
+            _set_campaign(connection, digest, state="closed", rewritten=False)
+        self.rewrite_files()
         return self.count(digest)
 
-    def purge(self, digest: bytes) -> Purged:
-        """Delete the data of a closed campaign; its hash, its state and the number of reports stay.
+    def purge(self, digest: bytes, *, even_open: bool = False) -> Purged:
+        """Delete the rows of a closed campaign; its hash, its state and the number of reports stay.
+
+        `rewrite_files` then removes them from the files, even if the campaign was purged before.
+
+        Args:
+            digest: the campaign.
+            even_open: whether an open campaign is purged too.
 
         Raises:
-            Problem: `unknown` or `purged`.
+            Problem: `unknown`.
             SettingsError: the campaign is open.
         """
         with self._writer.begin() as connection:
             state = _state(connection, digest, lock=True)
-            if state == "purged":
-                raise Problem("purged")
-            if state == "open":
+            if state == "open" and not even_open:
                 raise SettingsError(
                     "a campaign is purged after it was closed", value="open", hint="Run crowdveil campaign close first."
                 )
-            left = _undelivered(connection, digest) if self.campaign(digest).relay is not None else (0, 0)
-            tables = (reports, tokens, parts, pictures)
-            rows = (connection.execute(delete(table).where(table.c.campaign == digest)).rowcount for table in tables)
-            deleted = Purged(*[*rows, *left])
-            connection.execute(delete(batches).where(batches.c.campaign == digest))
-            connection.execute(
-                update(campaigns)
-                .where(campaigns.c.hash == digest)
-                .values(
-                    state="purged", document=None, receipt_key=None, curator_hash=None, purged_count=deleted.reports
-                )
-            )
+            if state == "purged":
+                count = select(campaigns.c.purged_count).where(campaigns.c.hash == digest)
+                deleted = Purged(connection.execute(count).scalar_one(), 0, 0, 0)
+            else:
+                deleted = self._delete(connection, digest)
+            _set_campaign(connection, digest, rewritten=False)
         self._forget(digest)
-        rewrite(self.engine, full=True)
         return deleted
+
+    def _delete(self, connection: Connection, digest: bytes) -> Purged:
+        left = _undelivered(connection, digest) if self.campaign(digest).relay is not None else (0, 0)
+        tables = (reports, tokens, parts, pictures)
+        rows = (connection.execute(delete(table).where(table.c.campaign == digest)).rowcount for table in tables)
+        deleted = Purged(*[*rows, *left])
+        connection.execute(delete(batches).where(batches.c.campaign == digest))
+        nothing = dict.fromkeys(("document", "receipt_key", "curator_hash"))
+        _set_campaign(connection, digest, state="purged", purged_count=deleted.reports, **nothing)
+        return deleted
+
+    def rewrite_files(self) -> None:
+        """Rewrite the files if a campaign was closed or purged since they were rewritten.
+
+        Raises:
+            SettingsError: as `schema.rewrite`; call it again.
+        """
+        due = select(campaigns.c.hash, campaigns.c.state).where(campaigns.c.state != "open", ~campaigns.c.rewritten)
+        with self.engine.connect() as connection:
+            rows = connection.execute(due).all()
+        if rows:
+            rewrite(self.engine, full="purged" in [row.state for row in rows])
+            with self._writer.begin() as connection:
+                for row in rows:  # not those that were purged meanwhile
+                    same = (campaigns.c.hash == row.hash) & (campaigns.c.state == row.state)
+                    connection.execute(update(campaigns).where(same).values(rewritten=True))
 
     def on_purge(self, forget: Callable[[bytes], object]) -> None:
         """Register a function that removes what is kept in memory of a purged campaign."""
@@ -356,6 +400,10 @@ class Store:
             if found is None:
                 raise Problem("purged" if _state(connection, digest) == "purged" else "unknown")
             return bytes(found)
+
+
+def _set_campaign(connection: Connection, digest: bytes, **values: Any) -> None:
+    connection.execute(update(campaigns).where(campaigns.c.hash == digest).values(values))
 
 
 def _state(connection: Connection, digest: bytes, *, lock: bool = False) -> State:

@@ -1,6 +1,6 @@
 """Simulation of crowds and of their devices, without a dense (workers, tasks) table."""
 
-from crowdveil.simulate.campaigns import perturb_cells, perturb_in_rounds, simulated_assignment
+from crowdveil.simulate.campaigns import perturb_cells, simulated_assignment
 from crowdveil.simulate.crowds import (
     Crowd,
     CrowdFolder,
@@ -25,7 +25,6 @@ __all__ = [
     "numeric_crowd",
     "perturb",
     "perturb_cells",
-    "perturb_in_rounds",
     "public_report_count",
     "simulated_assignment",
     "standard_normal",

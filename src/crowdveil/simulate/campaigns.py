@@ -1,18 +1,15 @@
-"""Simulated campaigns: reports through tables of channels, on assigned cells, and in adaptive rounds (experimental)."""
+"""Simulated campaigns: reports through tables of channels and on assigned cells."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds, threshold_table
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import Gaussian
 from crowdveil.mechanisms.designed import Designed
 from crowdveil.randomness import Source
 from crowdveil.simulate.perturbation import Progress, perturb
@@ -145,56 +142,3 @@ def _reports(
     sent = report < table.report_alphabet.size
     codes = task[sent].astype(np.int32), worker[sent].astype(np.int32)
     return Reports(*codes, report[sent], answers.tasks, answers.workers, table.report_alphabet, answers.public_lists)
-
-
-def perturb_in_rounds(
-    answers: Reports,
-    first: Channel | ChannelTable,
-    source: Source,
-    *,
-    epsilon: float,
-    rounds: int,
-    estimator: Gaussian,
-    prior: Mapping[str, float] | None = None,
-) -> Round:
-    """Return the reports of a campaign in adaptive rounds (experimental), with the table of their channels.
-
-    Worker k reports in round k mod `rounds`. The first round uses `first`; each later round has one threshold per task,
-    nearest to its estimate from all earlier reports (`next_thresholds`).
-
-    Args:
-        answers: unprotected answers, at most one per cell.
-        first: channel or table of the first round; a table must list all workers or none.
-        source: `secure()`, or `seeded(n)` for a simulation without privacy.
-        epsilon: privacy loss of one cell in the later rounds, in nats; participation as in `first`.
-        rounds: number of rounds, from 1 to the number of workers.
-        estimator: infers the truths between rounds.
-        prior: public prior of the estimator, by label.
-
-    Raises:
-        SettingsError: fewer than one round, or more rounds than workers.
-    """
-    if not 1 <= rounds <= len(answers.workers):
-        raise SettingsError(f"rounds must be in 1..{len(answers.workers)}, the number of workers", value=rounds)
-    alphabet = first.alphabet
-    participation = first.guarantee.participation
-    channel: Channel | ChannelTable = first
-    done: list[Round] = []
-    for turn in range(rounds):
-        part = _of_workers(answers, np.arange(len(answers.workers)) % rounds == turn)
-        done.append(Round(reports=perturb_cells(part, channel, source), channel=channel))
-        so_far = join_rounds(done)
-        if turn + 1 < rounds:
-            estimate = estimator.fit(so_far.reports, channel=so_far.channel, prior=prior)
-            cuts = next_thresholds(estimate.tasks, estimate.posterior, alphabet)
-            channel = threshold_table(alphabet, epsilon, cuts, participation=participation)
-    return so_far
-
-
-def _of_workers(answers: Reports, chosen: NDArray[np.bool_]) -> Reports:
-    """Return the answers of the chosen workers, over all tasks."""
-    inside = chosen[answers.worker]
-    worker = (np.cumsum(chosen) - 1)[answers.worker[inside]]
-    workers = answers.workers[chosen]
-    codes = answers.task[inside], worker, answers.value[inside]
-    return Reports(*codes, answers.tasks, workers, answers.alphabet, answers.public_lists)

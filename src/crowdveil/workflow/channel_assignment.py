@@ -1,5 +1,6 @@
 """Channels and assignment of a campaign: one mechanism for all cells, or channels by worker or task."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import read_csv, read_header
+from crowdveil.data.ingest.csv_files import read_csv
+from crowdveil.data.ingest.readers import text_roles
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Mechanism
@@ -82,7 +84,7 @@ def set_up(
         raise SettingsError(
             "assigned tasks and channels by name need a mechanism with a channel per cell",
             value=mechanism.name,
-            hint="Use randomized-response, quantized-response, designed, one-layer, laplace or memoised.",
+            hint="Use randomized-response, quantized-response, designed, one-layer or laplace.",
         )
     return Setup(mechanism=mechanism, table=table, assignment=assignment)
 
@@ -95,20 +97,11 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
             name that is empty or repeated, or an epsilon that is not a number.
         SettingsError: the mechanism refuses a setting.
     """
-    source, header = str(path), read_header(path)
-    unknown = [name for name in header if name not in KNOWN_COLUMNS]
-    key = [name for name in ("worker", "task") if name in header]
-    settings = [name for name in ("epsilon", "cuts") if name in header]
-    if unknown or len(key) != 1 or not settings:
-        raise ReportsError(
-            "a file of channels has the column worker or task, and epsilon or cuts",
-            source=source,
-            examples=", ".join(header),
-        )
-    columns = read_csv(path, header)
-    names = [str(name) for name in columns[key[0]].to_pylist()]
+    source, (delimiter, (key, *settings)) = str(path), channel_columns(path)
+    columns = read_csv(path, [key, *settings], delimiter)
+    names = [str(name) for name in columns[key].to_pylist()]
     if "" in names or len(set(names)) != len(names):
-        raise ReportsError(f"every {key[0]} must have one row", source=source)
+        raise ReportsError(f"every {key} must have one row", source=source)
     rows = list(zip(*([str(cell) for cell in columns[name].to_pylist()] for name in settings), strict=True))
     channel_of_row = {row: index for index, row in enumerate(dict.fromkeys(rows))}
     built = [
@@ -116,8 +109,25 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
         for row in channel_of_row
     ]
     groups = {name: channel_of_row[row] for name, row in zip(names, rows, strict=True)}
-    make = ChannelTable.by_worker if key[0] == "worker" else ChannelTable.by_task
+    make = ChannelTable.by_worker if key == "worker" else ChannelTable.by_task
     return make(built, groups)
+
+
+def channel_columns(path: Path) -> tuple[str, list[str]]:
+    """Return the delimiter of a file of channels, and its columns: worker or task first; errors as `read_table`."""
+    delimiter, columns = text_roles(path, _known_columns)
+    return delimiter, list(columns)
+
+
+def _known_columns(found: Sequence[str], source: str) -> dict[str, str]:
+    key, settings = ([name for name in names if name in found] for names in (KNOWN_COLUMNS[:2], KNOWN_COLUMNS[2:]))
+    if not set(found) <= {*KNOWN_COLUMNS} or len(key) != 1 or not settings:
+        raise ReportsError(
+            "a file of channels has the column worker or task, and epsilon or cuts",
+            source=source,
+            examples=", ".join(found),
+        )
+    return {name: name for name in (*key, *settings)}
 
 
 def _row_channel(

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from crowdveil.em.estimate import Estimate, winners
-from crowdveil.estimators import Estimator, HierarchicalDawidSkene
+from crowdveil.em.estimator import Estimator
+from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.calibration import fit_temperature
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
 from crowdveil.workflow.evidence import Evidence

@@ -61,6 +61,8 @@ ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: wh
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
 AS_ASKED = "as asked"
 """Reason why there is no channel: the certificate was declined (--no-certificate)."""
+AS_ANSWERS = "`crowdveil infer --no-certificate` reads reports as answers."
+"""Hint of a certificate that cannot be used; not every command has the option."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,6 +88,16 @@ class Evidence:
     assignment: Assignment | None = None
     notes: tuple[str, ...] = ()
     skipped: ReportColumns | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the reports, and of the channel through which they are read, if there is one, in hexadecimal."""
+        reports = self.reports.sha256
+        return (
+            reports
+            if self.channel is None
+            else text_digest(f"{reports} {self.channel.certificate()['sha256']}".encode())
+        )
 
 
 def read_evidence(
@@ -167,7 +179,7 @@ def _refuse_repeats(source: AnswerSource, duplicates: Duplicates | None) -> None
         raise ReportsError(
             "a channel needs one report of a worker on a task, but repeated (task, worker) pairs were kept",
             source=source.name,
-            hint="Keep the first or last of them, or read reports as answers with --no-certificate.",
+            hint=f"Keep the first or last of them. {AS_ANSWERS}",
         )
 
 
@@ -276,6 +288,8 @@ def _read(
             source=source.name if source.columns is None else source.columns.source,
             hint="Leave --question out, and keep the files of each collection in a folder of its own.",
         )
+    if options["duplicates"] == "error":
+        source.refuse_early_repeats()
     columns, notes = source.read(progress)
     rows = columns.null_rows if options["skip_null"] else np.empty(0, dtype=np.int64)
     skipped = columns.keep(rows) if len(rows) else None
@@ -322,14 +336,14 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
         else:
             channel, seal = Channel.from_certificate(text), parse_certificate(text)["sha256"]
     except CertificateError as error:
-        hint = "Request the certificate again, or read reports as answers with --no-certificate."
+        hint = f"Request the certificate again. {AS_ANSWERS}"
         raise CertificateError(error.defect, f"{path}: {error.detail} {hint}") from error
     if crowd is not None and crowd["certificate_sha256"] != seal:
         named = crowd["certificate_sha256"]
         raise CertificateError(
             "not the crowd's",
             f"{path} has SHA-256 {seal}, {CROWD_FILE} names {named or 'none'}. Give the certificate written with the "
-            "reports, or read them as answers with --no-certificate.",
+            f"reports. {AS_ANSWERS}",
         )
     return channel
 
@@ -364,8 +378,8 @@ def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None
     if crowd is not None and crowd["certificate_sha256"] is not None:
         raise CertificateError(
             "missing",
-            f"{CROWD_FILE} names a certificate, but {default} is missing. Give it with --certificate, or read reports "
-            "as answers with --no-certificate.",
+            f"{CROWD_FILE} names a certificate, but {default} is missing. Copy it there, or give it with "
+            f"--certificate where the command has this option. {AS_ANSWERS}",
         )
     return None
 
@@ -400,6 +414,22 @@ def guarantee_notes(
     """Return the notes of a guarantee: what an assignment hides, and who holds the answers, unless only devices do."""
     hidden = (ASSIGNED,) if assigned and protected else ()
     return hidden if simulation or from_devices else (*hidden, GUARANTEE_SCOPE)
+
+
+def required_channel(evidence: Evidence, result: str) -> Channel | ChannelTable | None:
+    """Return the channel that a result needs; None for answers.
+
+    Raises:
+        ReportsError: protected reports whose channel is unknown.
+    """
+    if evidence.channel is None and evidence.crowd is not None:
+        raise ReportsError(
+            f"{result} of protected reports needs their channel, or it measures the noise",
+            source="reports",
+            examples=evidence.no_channel_reason,
+            hint="`crowdveil infer` has methods for reports without a certificate.",
+        )
+    return evidence.channel
 
 
 def campaign_of(crowd: Crowd) -> str | None:

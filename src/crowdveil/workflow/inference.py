@@ -8,25 +8,30 @@ from typing import Any
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.importers.personal_data import NUMBERED_NAME
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.data.sources.answer_source import NUMBERED
 from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
 from crowdveil.em.history import MAX_ANSWERS, WorkerHistory
+from crowdveil.em.saved_fit import SavedFit
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import Estimator
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
 from crowdveil.evaluation.metrics import Score, score
-from crowdveil.evaluation.streaming_metrics import is_large_file, score_streaming
-from crowdveil.incremental.saved_fit import SavedFit
-from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.registry import ENGINE_ENTRIES
 from crowdveil.workflow.confidence import calibrated, confidence_note, dependence_of, discounted, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold, read_history, tasks_of_history
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
+
+NOT_IDENTIFIED = (
+    "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more reports, "
+    "give a public prior (--prior-mean, --prior-deviation), or use a mechanism that sends NULL as a report of its own."
+)
+"""Warning of numbers that are not `Estimate.identified`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +90,8 @@ class Inference:
         confidence_note: assumption behind the confidences; None if there is none.
         history_note: number of workers with a history; None without one.
         guided: tasks whose known truth guided the fit.
-        fit: cost of a resumed or saved fit; else None.
         score: score against known truths that did not guide the fit; None without any.
+        reports_sha256: `Evidence.digest`, or the digest of the file of sums.
     """
 
     estimate: Estimate
@@ -96,8 +101,8 @@ class Inference:
     confidence_note: str | None = None
     history_note: str | None = None
     guided: frozenset[str] = frozenset()
-    fit: Fit | None = None
     score: Score | None = None
+    reports_sha256: str = ""
 
     @property
     def simulation(self) -> bool | None:
@@ -148,13 +153,13 @@ def infer(
         "memory": given.memory,
     }
     estimator, notes = calibrated(estimator, evidence, inputs)
-    estimate, fit = _fit(estimator, evidence, fits, inputs)
+    estimate = _fit(estimator, evidence, fits, inputs)
     dependence = dependence_of(estimator, evidence, estimate)
     if discounted(estimator, dependence) != estimator:
         estimator = discounted(estimator, dependence)
-        estimate, fit = _fit(estimator, evidence, fits, inputs)
-    if fit is not None and fits is not None and fits.save is not None:
-        fit.saved.save(fits.save)
+        estimate = _fit(estimator, evidence, fits, inputs)
+    if fits is not None and fits.save is not None:
+        SavedFit.of(estimator, evidence.reports, estimate, **_known(inputs)).save(fits.save)
     return Inference(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
@@ -163,7 +168,7 @@ def infer(
         confidence_note=confidence_note(estimator, dependence),
         history_note=None if earlier is None else _history_note(earlier, estimate),
         guided=frozenset(known or ()),
-        fit=fit,
+        reports_sha256=evidence.digest,
     )
 
 
@@ -230,14 +235,17 @@ def _history_note(history: WorkerHistory, estimate: Estimate) -> str:
 
 def _fit(
     estimator: Estimator[Any, Any], evidence: Evidence, fits: SavedFits | None, inputs: dict[str, Any]
-) -> tuple[Estimate, Fit | None]:
-    """Return the estimate, and the fit to save if it resumes a saved one, is to be saved, or both."""
-    if fits is None or fits == SavedFits():
-        return estimator.fit(evidence.reports, **inputs), None
-    inputs = {name: value for name, value in inputs.items() if name != "history"}
-    saved = None if fits.start_from is None else SavedFit.open(fits.start_from)
-    fit = fit_on(estimator, evidence.reports, start_from=saved, **inputs)
-    return fit.estimate, fit
+) -> Estimate:
+    """Return the estimate of a fit from scratch, or of one that resumes a saved fit."""
+    if fits is None or fits.start_from is None:
+        return estimator.fit(evidence.reports, **inputs)
+    state = SavedFit.open(fits.start_from).state_for(estimator, evidence.reports, **_known(inputs))
+    return estimator.fit(evidence.reports, **{**inputs, "history": None}, warm_start=state)
+
+
+def _known(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a fit that a saved fit must share."""
+    return {name: inputs[name] for name in ("channel", "assignment", "prior")}
 
 
 def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) -> Inference:
@@ -264,16 +272,17 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
     estimate = FactorizationMean().fit(totals, tasks=tasks, workers=workers)
     notes = tuple(caveats(crowd))
     model = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
-    return Inference(estimate=estimate, noise_model=model, crowd=crowd, notes=notes)
+    sha256 = content_digest(path)
+    return Inference(estimate=estimate, noise_model=model, crowd=crowd, notes=notes, reports_sha256=sha256)
 
 
 def check_score(evidence: Evidence, gold: str) -> None:
-    """Refuse known truths of other tasks before the fit; large files are checked after it, in parts.
+    """Refuse known truths of other tasks before the fit.
 
     Raises:
         ReportsError: a damaged file, or no known truth of any task.
     """
-    known = {} if is_large_file(gold) else read_gold(gold, "categorical")
+    known = read_gold(gold, "categorical")
     if known and not index_of(evidence.reports.tasks, known):
         raise no_gold_task_found(known, evidence.reports.tasks, gold)
 
@@ -284,18 +293,15 @@ def skipped_warning(items: str, used: int, unknown: int) -> str:
 
 
 def scored(inference: Inference, gold: str) -> Inference:
-    """Return the inference with its score against known truths: a file, read in parts if large, or `dataset:NAME`.
+    """Return the inference with its score against known truths: a file, or `dataset:NAME`.
 
     Raises:
         ReportsError: a damaged file, an unknown label, or no known truth of any task.
     """
     estimate, notes = inference.estimate, inference.notes
-    if is_large_file(gold):
-        result, both = score_streaming(estimate, Path(gold), inference.guided)
-    else:
-        known = read_gold(gold, kind_of(estimate.alphabet))
-        result = score(estimate, known)
-        both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
+    known = read_gold(gold, kind_of(estimate.alphabet))
+    result = score(estimate, known)
+    both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
         notes += (skipped_warning("tasks to score", result.scored, result.unknown),)
     if result.outside and isinstance(estimate.alphabet, Scale):
@@ -331,14 +337,18 @@ def decided(
         raise SettingsError("decisions by costs or confidence need labels", value=estimate.method)
     table = None if costs is None else read_costs(costs, estimate.alphabet)
     estimate = decide(estimate, costs=table, abstain_below=abstain_below)
-    known = None if gold is None or is_large_file(gold) else read_gold(gold, "categorical")
+    known = None if gold is None else read_gold(gold, "categorical")
     notes = (*inference.notes, *decision_notes(estimate, known, table))
     return replace(inference, estimate=estimate, notes=notes)
 
 
 def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
-    notes = [*([] if crowd is None else caveats(crowd)), *evidence.notes]
+    notes = [
+        *([] if estimate.identified else [NOT_IDENTIFIED]),
+        *([] if crowd is None else caveats(crowd)),
+        *evidence.notes,
+    ]
     unread = unread_channel(evidence, type(estimator))
     if unread is not None:
         notes.append(unread)

@@ -1,6 +1,8 @@
 """Answers, gold and lists of names from a file, or from `dataset:NAME` for a public data set."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +15,16 @@ from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header
 from crowdveil.data.ingest.labels import group_spellings
-from crowdveil.data.ingest.readers import load_gold, match_columns
+from crowdveil.data.ingest.readers import load_gold, match_columns, read_csv_roles, text_roles
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, local_source
+from crowdveil.data.sources.answer_source import AnswerSource, Listed, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.em.history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.workflow.export import ESTIMATE_FILES, report_directory
+from crowdveil.workflow.export import ESTIMATE_FILES, estimate_names, report_directory, unchanged_output
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -35,6 +37,10 @@ MERGED = (
 )
 
 
+UNASKED = (
+    "With public lists a question that has no answers, such as a misspelt one, is not refused: all its cells are "
+    '"no answer".'
+)
 ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
 """Lower-case labels by which other programs write "no answer"; they can be labels, too."""
 WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
@@ -95,6 +101,7 @@ def read_answers(
     merge_labels: bool = False,
     tasks: IdentifierList | None = None,
     workers: IdentifierList | None = None,
+    public_participation: bool = False,
     progress: Progress | None = None,
 ) -> AnswersRead:
     """Return unprotected answers in the alphabet of a mechanism.
@@ -105,6 +112,7 @@ def read_answers(
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         merge_labels: merge the spellings of a label, as `Reports.from_csv`.
         tasks, workers: all names, as text; by default those that occur, which reveal who answered.
+        public_participation: whether it is public who answered what, and private what was answered.
         progress: called with the bytes read so far and the size of the file.
 
     Raises:
@@ -120,6 +128,11 @@ def read_answers(
     if opened.is_blocks:
         raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
     numeric = isinstance(alphabet, Scale)
+    if public_participation or (tasks is not None and workers is not None):
+        opened = replace(opened, listed=Listed(() if tasks is None else tasks, () if workers is None else workers))
+    unasked = (UNASKED,) if opened.listed is not None and opened.layout.question is not None else ()
+    if opened.listed is None and duplicates in (None, "error"):
+        opened.refuse_early_repeats()
     columns, notes = opened.read(progress)
     found = Reports.from_columns(
         columns,
@@ -134,7 +147,7 @@ def read_answers(
         ),
     )
     read = on_scale(opened.name, found, alphabet)
-    rules = (*read.rules, MERGED) if merge_labels else read.rules
+    rules = (*read.rules, *((MERGED,) if merge_labels else ()), *unasked)
     unread = weight_notes(opened)
     notes += spelling_notes(found) + absent_notes(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
@@ -182,9 +195,9 @@ def read_history(path: Path) -> WorkerHistory:
     Raises:
         ReportsError: a damaged file, or one without a quality of workers.
     """
-    path = _workers_file(path)
+    path, truths = _history_files(path)
     try:
-        return WorkerHistory.from_frame(_table(path), labels=_labels_beside(path))
+        return WorkerHistory.from_frame(_table(path), labels=_labels_of(truths))
     except ReportsError as error:
         if error.source == str(path):
             raise
@@ -194,8 +207,7 @@ def read_history(path: Path) -> WorkerHistory:
 
 def tasks_of_history(path: Path) -> list[str]:
     """Return the tasks of the truths in the folder of a worker history; empty without any."""
-    workers = _workers_file(path)
-    beside = next(iter(_truths_beside(workers)), None)
+    _, beside = _history_files(path)
     if beside is None:
         return []
     if beside.suffix == ".parquet":
@@ -203,21 +215,24 @@ def tasks_of_history(path: Path) -> list[str]:
     return read_names(beside, "task")
 
 
-def _workers_file(path: Path) -> Path:
-    """Return the file of workers in a folder that `infer` wrote; a file as it is."""
-    if not path.is_dir():
-        return path
-    found = next((path / name for _, name in READ_HISTORIES if (path / name).exists()), None)
-    if found is None:
+def _history_files(path: Path) -> tuple[Path, Path | None]:
+    """Return the file of workers, and that of the truths with it; files of an estimate must be as its record has them.
+
+    Raises:
+        ReportsError: a folder without an estimate that can be a history, or a file that was changed.
+    """
+    folder = path if path.is_dir() else path.parent
+    names = estimate_names(folder)
+    if names is not None and path in (folder, folder / names[1]) and names in READ_HISTORIES:
+        truths, workers = (folder / name for name in names)
+        for file in (truths, workers):
+            unchanged_output(file)
+        return workers, truths
+    if path.is_dir():
         hint = "Give a folder that infer wrote, or a file."
         raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
-    return found
-
-
-def _truths_beside(path: Path) -> list[Path]:
-    """Return the file of truths beside one of workers, if there is one."""
-    pairs = [path.parent / truths for truths, workers in READ_HISTORIES if path.name == workers]
-    return [beside for beside in pairs if beside.exists()]
+    beside = [folder / truths for truths, workers in READ_HISTORIES if path.name == workers]
+    return path, next((file for file in beside if file.exists()), None)
 
 
 def _table(path: Path) -> pa.Table:
@@ -228,21 +243,26 @@ def _table(path: Path) -> pa.Table:
         except (OSError, pa.ArrowException) as error:
             raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
     else:
-        header = read_header(path)
-        repeated_names = [name for name, count in Counter(header).items() if count > 1]
-        if repeated_names:
-            raise ReportsError("a history has one column of each name", source=str(path), examples=repeated_names[0])
-        table = read_csv(path, header)
+        delimiter, columns = text_roles(path, _history_columns)
+        table = read_csv(path, list(columns.values()), delimiter)
     return table.rename_columns([name.strip().lower() for name in table.column_names])
 
 
-def _labels_beside(path: Path) -> tuple[str, ...] | None:
-    """Return the labels of the truths in the same folder; None without their probabilities."""
-    for beside in _truths_beside(path):
-        header = pq.read_schema(beside).names if beside.suffix == ".parquet" else read_header(beside)
-        names = tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY))
-        return names or None
-    return None
+def _history_columns(found: Sequence[str], source: str) -> dict[str, str]:
+    """Return all columns of a history; one without workers, or with a repeated name, is refused."""
+    repeated_names = [name for name, count in Counter(found).items() if count > 1]
+    if repeated_names:
+        raise ReportsError("a history has one column of each name", source=source, examples=repeated_names[0])
+    match_columns([name.strip().lower() for name in found], {"worker": ("worker",)}, source)
+    return {name: name for name in found}
+
+
+def _labels_of(truths: Path | None) -> tuple[str, ...] | None:
+    """Return the labels of truths; None without their probabilities."""
+    if truths is None:
+        return None
+    header = pq.read_schema(truths).names if truths.suffix == ".parquet" else read_header(truths)
+    return tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY)) or None
 
 
 def read_names(path: Path, name: str) -> list[str]:
@@ -251,11 +271,9 @@ def read_names(path: Path, name: str) -> list[str]:
     Raises:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
-    source = str(path)
-    column = match_columns(read_header(path), {name: (name,)}, source)[name]
-    names = [str(cell) for cell in read_csv(path, [column])[column].to_pylist()]
+    names: list[str] = read_csv_roles(path, {name: (name,)})[1][name].cells.tolist()
     if "" in names:
-        raise ReportsError(f"every row needs a {name}", source=source, rows=(names.index("") + 1,))
+        raise ReportsError(f"every row needs a {name}", source=str(path), rows=(names.index("") + 1,))
     return names
 
 

@@ -15,7 +15,7 @@ from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism, Memoised
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
 from crowdveil.mechanisms.budget import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.privacy.budget import STEPS, cell_epsilon
@@ -144,11 +144,8 @@ def within_budget(
         raise SettingsError(
             "a budget per worker is divided among cells by a mechanism with a channel per cell",
             value=settings.name,
-            hint="Use randomized-response, quantized-response, designed, one-layer, laplace or memoised; or --epsilon.",
+            hint="Use randomized-response, quantized-response, designed, one-layer or laplace; or --epsilon.",
         )
-
-    if settings.name == Memoised.name:
-        cells = tasks  # the permanent answers are charged once, whatever the number of rounds
 
     def build(epsilon: float) -> ChannelMechanism:
         mechanism = build_mechanism(replace(settings, epsilon=epsilon), alphabet, tasks=tasks)
@@ -174,7 +171,7 @@ def _epsilon_at_delta(
     high = min(2 * low, MAX_EPSILON)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        profile = channel_profile(build(middle).lasting_channel)
+        profile = channel_profile(build(middle).channel())
         low, high = (middle, high) if composed_epsilon([(profile, cells)], delta) <= budget else (low, middle)
     return low
 

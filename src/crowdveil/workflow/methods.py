@@ -13,24 +13,19 @@ from typing import Any, cast
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
+from crowdveil.em.estimator import Estimator
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import (
-    ESTIMATORS,
-    Estimator,
-    Gaussian,
-    HierarchicalDawidSkene,
-    OrdinalDawidSkene,
-    StudentT,
-)
-from crowdveil.registry import SUMS_ESTIMATOR
+from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 from crowdveil.workflow.evidence import AS_ASKED, Evidence, is_without_names
 
 AnyEstimator = Estimator[Any, Any]
 
-NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
-"""Settings of gaussian only."""
+NORMAL_METHOD, NORMAL_SETTINGS = "gaussian", ("prior_mean", "prior_deviation", "sigmas")
+"""Method with a normal prior, and its own settings."""
 WITHOUT_NAMES_METHODS = ("pooled-gaussian", "pooled-dawid-skene")
 """Methods that do not read which reports are of the same worker."""
+LABEL_METHOD = "hierarchical-dawid-skene"
+"""Default for labels."""
 MIN_ORDERED_LABELS = 3
 """Smallest number of ordered labels with an ordinal default method."""
 
@@ -60,13 +55,16 @@ def default_method(evidence: Evidence) -> str:
     if is_without_names(evidence.crowd):
         return WITHOUT_NAMES_METHODS[0 if isinstance(_alphabet(evidence), Scale) else 1]
     if evidence.channel is None:
-        labelled = isinstance(evidence.reports.alphabet, Categories)
-        return HierarchicalDawidSkene.name if labelled else StudentT.name
-    alphabet = evidence.channel.alphabet
+        return LABEL_METHOD if isinstance(evidence.reports.alphabet, Categories) else "student-t"
+    return channel_method(evidence.channel.alphabet)
+
+
+def channel_method(alphabet: Alphabet) -> str:
+    """Return the name of the default method for reports through a channel of these answers."""
     if isinstance(alphabet, Scale):
-        return Gaussian.name
+        return NORMAL_METHOD
     ordinal = alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS
-    return OrdinalDawidSkene.name if ordinal else HierarchicalDawidSkene.name
+    return "ordinal-dawid-skene" if ordinal else LABEL_METHOD
 
 
 def _alphabet(evidence: Evidence) -> Alphabet | None:
@@ -82,9 +80,9 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
             range.
     """
     name = method.name or default_method(evidence)
-    if name not in ESTIMATORS:
+    if name not in ESTIMATOR_ENTRIES:
         raise SettingsError(
-            f"the method must be one of {', '.join(ESTIMATORS)}",
+            f"the method must be one of {', '.join(ESTIMATOR_ENTRIES)}",
             value=name,
             hint=f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
@@ -94,14 +92,15 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
             value=name,
             hint="The relay shuffled single cells: the worker numbers in reports.csv link nothing.",
         )
-    alphabet = inferred_alphabet(evidence, ESTIMATORS[name])
-    if ESTIMATORS[name].capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
+    cls: type[AnyEstimator] = ESTIMATOR_ENTRIES[name].load()
+    alphabet = inferred_alphabet(evidence, cls)
+    if cls.capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
             value=alphabet.names,
             hint="Declare the labels ordered (--labels ... --ordered), or use a method for labels.",
         )
-    return cast(Callable[..., AnyEstimator], ESTIMATORS[name])(**_settings(method, name))
+    return cast(Callable[..., AnyEstimator], cls)(**_settings(method, name))
 
 
 def _settings(method: Method, name: str) -> dict[str, Any]:
@@ -116,9 +115,9 @@ def _settings(method: Method, name: str) -> dict[str, Any]:
             raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
         settings["tolerance"] = method.tolerance
     normal = {field: getattr(method, field) for field in NORMAL_SETTINGS if getattr(method, field) is not None}
-    if normal and name != Gaussian.name:
+    if normal and name != NORMAL_METHOD:
         raise SettingsError(
-            f"a normal prior and standard deviations of workers are settings of {Gaussian.name}",
+            f"a normal prior and standard deviations of workers are settings of {NORMAL_METHOD}",
             value=name,
             hint="Give a prior by label.",
         )
@@ -155,25 +154,23 @@ def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | N
     if estimator.capabilities.reads_channel:
         return None
     mechanism = channel.mechanism.partition(",")[0]
-    readers = ", ".join(name for name, kind in ESTIMATORS.items() if _reads(kind, evidence))
+    readers = ", ".join(name for name, entry in ESTIMATOR_ENTRIES.items() if _reads(entry.capabilities, evidence))
     return (
         f"{estimator.name} reads no channel: it reads reports of {mechanism} as answers. "
         f"Methods that read the channel: {readers}."
     )
 
 
-def _reads(estimator: type[AnyEstimator], evidence: Evidence) -> bool:
-    """Return whether an estimator reads this evidence through its channel."""
+def _reads(capabilities: Capabilities, evidence: Evidence) -> bool:
+    """Return whether an estimator with these capabilities reads this evidence through its channel."""
     channel = evidence.channel
     assert channel is not None
-    suits = channel.alphabet.ordered or (
-        estimator.capabilities.kind == "categorical" and not estimator.capabilities.needs_ordered_labels
-    )
+    suits = channel.alphabet.ordered or (capabilities.kind == "categorical" and not capabilities.needs_ordered_labels)
     blocks = channel.report_alphabet.names != channel.alphabet.names
     tables = isinstance(channel, ChannelTable) or evidence.assignment is not None
     return (
-        estimator.capabilities.reads_channel
+        capabilities.reads_channel
         and suits
-        and (estimator.capabilities.reads_label_blocks or not blocks)
-        and (estimator.capabilities.reads_channel_tables or not tables)
+        and (capabilities.reads_label_blocks or not blocks)
+        and (capabilities.reads_channel_tables or not tables)
     )

@@ -62,15 +62,28 @@ def expected_campaign(
     )
 
 
+def expected_objective(alphabet: Alphabet, expected: Expectation, participation: Participation) -> DesignObjective:
+    """Return the design objective of a plan, on the scale of the answers however long; errors as `expected_campaign`.
+
+    On a scale, workers without stated sigmas have those of `DEFAULT_SIGMAS`.
+    """
+    if isinstance(alphabet, Scale):
+        expected = replace(expected, sigmas=_sigmas(alphabet, expected))
+    return expected.objective(alphabet, participation)
+
+
+def _sigmas(scale: Scale, expected: Expectation) -> tuple[float, ...]:
+    return expected.sigmas or tuple(share * scale.range for share in DEFAULT_SIGMAS)
+
+
 def _expected_crowd(
     alphabet: Alphabet, expected: Expectation, participation: Participation
 ) -> tuple[DesignObjective, LabelCrowd | NumberCrowd]:
+    objective = expected_objective(alphabet, expected, participation)
     if not isinstance(alphabet, Scale):
-        objective = expected.objective(alphabet, participation)
         abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
         return objective, LabelCrowd(alphabet=alphabet, prior=objective.prior, abilities=abilities)
-    sigmas = expected.sigmas or tuple(share * alphabet.range for share in DEFAULT_SIGMAS)
-    objective = replace(expected, sigmas=sigmas).objective(alphabet, participation)
+    sigmas = _sigmas(alphabet, expected)
     coarse = coarsen_scale(alphabet, min(sigmas))
     if coarse != alphabet:
         prior = coarsen_prior(objective.prior, alphabet, coarse)
@@ -153,7 +166,6 @@ def _result_data(result: CandidateResult) -> dict[str, Any]:
         "mechanism": result.mechanism.name,
         "epsilon": result.epsilon,
         "method": result.campaign.estimator.name,
-        "rounds": result.campaign.rounds,
         "parameters": parameters(result.mechanism),
         "reports": list(result.mechanism.channel().outputs),
         "same_as": result.same_as,
@@ -181,7 +193,6 @@ def alternative_data(found: Alternative | None) -> dict[str, Any] | None:
         "epsilon": None if found.mechanism is None else found.mechanism.epsilon,
         "workers": found.campaign.workers,
         "method": found.campaign.estimator.name,
-        "rounds": found.campaign.rounds,
         "participation": found.campaign.participation,
         "assigned_per_task": found.campaign.assigned_per_task,
         **prediction_data(found.prediction),
@@ -200,12 +211,11 @@ def next_commands(result: CandidateResult, expected: Expectation, prior: Path | 
     if mechanism is None:
         return [NO_COMMAND]
     infer = ["--method", result.campaign.estimator.name, *([] if prior is None else ["--prior", str(prior)])]
-    several = result.campaign.rounds > 1
-    lines = _several_rounds(result, mechanism, infer) if several else _single_round(result.campaign, mechanism, infer)
+    lines = _lines(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
 
 
-def _single_round(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
+def _lines(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
     lists = [*TASK_OPTION, "--workers", "workers.csv"]
     assign, assignment = list[list[str]](), list[str]()
     if campaign.assigned_per_task is not None:
@@ -213,29 +223,6 @@ def _single_round(campaign: Campaign, mechanism: list[str], infer: list[str]) ->
         assignment = ["--assignment", "asked.csv"]
     perturb = ["perturb", "answers.csv", *lists, *assignment, *mechanism, "--out", "sent"]
     return [*assign, perturb, ["infer", "sent/reports.csv", *infer, "--out", "found"]]
-
-
-def _several_rounds(result: CandidateResult, mechanism: list[str], infer: list[str]) -> list[list[str]]:
-    """Return the commands of all rounds: perturb, join to earlier reports, infer, and choose the next cuts."""
-    later = ["--mechanism", "quantized-response", *_guarantee_options(result)]
-    lines = [_round(1, mechanism), ["infer", "round1/reports.csv", *infer, "--out", "found1"]]
-    joined = "round1"
-    for turn in range(2, result.campaign.rounds + 1):
-        reports = [f"round{number}/reports.csv" for number in range(1, turn + 1)]
-        cuts, truths = f"cuts{turn}.csv", f"found{turn - 1}/truths.csv"
-        lines += [
-            ["next-thresholds", truths, "--certificate", f"{joined}/certificate.json", "--out", cuts],
-            _round(turn, [*later, "--channels", cuts]),
-            ["join", *reports, "--out", f"joined{turn}"],
-            ["infer", f"joined{turn}/reports.csv", *infer, "--out", f"found{turn}"],
-        ]
-        joined = f"joined{turn}"
-    return lines
-
-
-def _round(turn: int, mechanism: list[str]) -> list[str]:
-    workers = ["--workers", f"workers{turn}.csv"]
-    return ["perturb", f"answers{turn}.csv", *TASK_OPTION, *workers, *mechanism, "--out", f"round{turn}"]
 
 
 def _mechanism_options(result: CandidateResult, expected: Expectation, prior: Path | None) -> list[str] | None:

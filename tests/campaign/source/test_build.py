@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from experiments.collection.sample_campaign import former_sample
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.campaign.source.build import build_campaign, mechanism_within
-from crowdveil.campaign.source.settings_file import PrivacyRequest, read_source
+from crowdveil.campaign.source.privacy_request import PrivacyRequest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 
-SOURCE = read_source(Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml")
+SOURCE = former_sample()
 
 
 @given(
@@ -42,6 +42,16 @@ def test_an_epsilon_per_answer_is_kept():
 
     assert 0.7 == made.epsilon
     assert 0.7 - 1e-9 <= made.channel().epsilon <= 0.7
+
+
+def test_reports_name_blocks_of_answers():
+    """With cuts a report names a block of labels, and participation is protected by one more symbol."""
+    request = PrivacyRequest(mechanism="quantized-response", budget_per_worker=4.0, cuts=(3, 8))
+
+    made = mechanism_within(request, Scale(0, 10), "protected", cells=2)
+
+    assert ("0..2", "3..7", "8..10", "NULL") == made.channel().outputs
+    assert 2.0 == pytest.approx(made.channel().epsilon)
 
 
 def test_the_sample_becomes_a_campaign():

@@ -72,10 +72,21 @@ def test_a_damaged_table_is_refused(table, text, rule):
     assert caught.value.source.endswith("table.csv")
 
 
-def test_semicolons_between_columns_are_named(tmp_path):
-    """A table with semicolons is refused with the right separator in the hint."""
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_table_of_a_spreadsheet_is_read(tmp_path, delimiter, encoding):
+    """Semicolons, tabs, a mark of UTF-16, and rows without content make no difference."""
+    rows = ["", ",", "id,text", "ä,Erste", "", " ,", "b,Zweite", ","]
     path = tmp_path / "tasks.csv"
-    path.write_text("id;text\na;One?\n")
+    path.write_bytes("\r\n".join(rows).replace(",", delimiter).encode(encoding))
 
-    with pytest.raises(ReportsError, match="by commas, not by semicolons"):
+    assert ["ä", "b"] == [row.task.id for row in read_tasks(path)]
+
+
+def test_a_byte_that_is_not_utf8_has_its_row(tmp_path):
+    """The message has byte, row and the command that converts the file."""
+    path = tmp_path / "tasks.csv"
+    path.write_bytes("id,text\na,Erste\nb,für\n".encode("cp1252"))
+
+    with pytest.raises(ReportsError, match=r"row 2: the file must be CSV in UTF-8.*byte 0xfc.*iconv -f cp1252"):
         read_tasks(path)

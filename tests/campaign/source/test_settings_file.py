@@ -24,6 +24,8 @@ SETTINGS = {
     "privacy": '{ mechanism = "randomized-response", epsilon_per_answer = 0.7 }',
 }
 
+QUANTIZED = '{ mechanism = "quantized-response", epsilon_per_answer = 1, cuts = [%s] }'
+
 
 @pytest.fixture
 def write(tmp_path):
@@ -40,14 +42,15 @@ def write(tmp_path):
 
 
 def test_the_sample_is_read():
-    """The sample of the documents is a peer grading: nobody gets the own essay."""
+    """The sample of the documents is a planned peer grading: nobody gets the own essay."""
     source = read_source(SAMPLES / "campaign.toml")
 
-    assert (12, 12, 5) == (len(source.rows), source.slots, source.per_worker)
+    assert (12, 24, 2) == (len(source.rows), source.slots, source.per_worker)
     assert Scale(0, 10) == source.alphabet
-    assert tuple(frozenset({task}) for task in range(12)) == source.excluded
+    assert (*(frozenset({task}) for task in range(12)), *[frozenset()] * 12) == source.excluded
     assert ("https://grades.example.org", 30) == (source.url, source.purge_after_days)
     assert "Your grades are randomized on this device before they are sent.\nThe" in source.consent
+    assert "plan" == source.privacy.mechanism
     assert (5.0, None) == (source.privacy.budget_per_worker, source.privacy.epsilon_per_answer)
 
 
@@ -88,6 +91,12 @@ def test_excluded_workers_are_slots_where_there_are_no_names(write):
         ({"min_reports": "4"}, "min_reports must be a whole number from 1 to 3", ""),
         ({"min_reports": "1.5"}, "min_reports must be a whole number", ""),
         ({"participation": '"hidden"'}, "participation must be one of protected, public", ""),
+        ({"participation": '"publik"'}, "participation must be one of protected, public", "Did you mean 'public'?"),
+        (
+            {"privacy": '{ mechanism = "plan", budget_per_workers = 5 }'},
+            "privacy has no setting 'budget_per_workers'",
+            "Did you mean 'budget_per_worker'?",
+        ),
         ({"answers": "{}"}, "exactly one is needed: answers.scale or answers.labels", ""),
         ({"answers": '{ labels = ["a"] }'}, "an alphabet needs 2 to", ""),
         ({"answers": '{ labels = ["a", "a"] }'}, "labels must be distinct", ""),
@@ -109,6 +118,24 @@ def test_excluded_workers_are_slots_where_there_are_no_names(write):
         ({"privacy": '{ mechanism = "laplace" }'}, "exactly one is needed: privacy.budget_per_worker or", ""),
         ({"privacy": '{ mechanism = "laplace", epsilon_per_answer = 0 }'}, "must be above 0", ""),
         ({"privacy": '{ mechanism = "laplace", epsilon_per_answer = "1" }'}, "must be a number", ""),
+        ({"privacy": '{ mechanism = "laplace", epsilon_per_answer = 1, cuts = [1] }'}, "no setting 'cuts'", "Known"),
+        ({"privacy": '{ mechanism = "laplace", epsilon_per_answer = 1, prior = "p.csv" }'}, "no setting 'prior'", ""),
+        ({"privacy": QUANTIZED % '"weekly", "monthly"'}, "privacy.cuts must ascend", "the first block needs none"),
+        ({"privacy": QUANTIZED % '"never"'}, "privacy.cuts must ascend, after the first label", ""),
+        ({"privacy": QUANTIZED % '"weekly", "weekly"'}, "privacy.cuts must ascend", ""),
+        ({"privacy": QUANTIZED % '"daily"'}, "privacy.cuts must be labels of the answers", "first of a block"),
+        ({"privacy": QUANTIZED % "1"}, "privacy.cuts must be labels of the answers", ""),
+        ({"privacy": QUANTIZED % ""}, "privacy.cuts must be a list of labels", "Example"),
+        (
+            {"privacy": QUANTIZED % '"b"', "answers": '{ labels = ["a", "b"] }'},
+            "privacy.cuts need numbers or ordered labels",
+            "Declare",
+        ),
+        (
+            {"privacy": QUANTIZED % "3, 11", "answers": "{ scale = { low = 0, high = 10, step = 1 } }"},
+            "privacy.cuts must be labels of the answers",
+            "",
+        ),
         ({"service": '{ url = "http://example.org" }'}, "service.url must be an https address", "127.0.0.1"),
         ({"service": "{ purge_after_days = 3 }"}, "service.url is needed", "without a server"),
         ({"service": '{ url = "https://a.org", purge_after_days = -1 }'}, "service.purge_after_days must be", ""),
@@ -123,6 +150,21 @@ def test_a_wrong_setting_is_refused(write, changes, rule, hint):
 
     assert rule in caught.value.rule
     assert hint in caught.value.hint
+
+
+def test_cuts_are_labels_or_numbers_of_the_scale(write):
+    """Cuts are read as codes, from names of ordered labels, and on a scale from numbers as well."""
+    scale = "{ scale = { low = 0, high = 2, step = 0.5 } }"
+
+    assert (1, 2) == read_source(write(privacy=QUANTIZED % '"monthly", "weekly"')).privacy.cuts
+    assert (1, 2, 4) == read_source(write(answers=scale, privacy=QUANTIZED % '0.5, "1", 2')).privacy.cuts
+
+
+def test_a_prior_is_a_file_beside_the_settings(write):
+    """A designed channel has its prior from a file that is named relative to the settings."""
+    path = write(privacy='{ mechanism = "designed", epsilon_per_answer = 1, prior = "prior.csv" }')
+
+    assert path.parent / "prior.csv" == read_source(path).privacy.prior
 
 
 @pytest.mark.parametrize("data", [b"title = ", b"\xff", b"x = 1\nx = 2"])

@@ -6,12 +6,12 @@ from click.testing import CliRunner
 
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
-from tests.campaign.builders import build_campaign
+from tests.campaign.builders import PUBLIC_KEY, build_campaign
 
 
 def test_batches_of_a_relay_need_the_key(tmp_path: Path) -> None:
     """Without the key sealed batches are not read as report files: the error names --key, and nothing is written."""
-    relay = Relay("The library", "04" + "ab" * 64, 2, "cell")
+    relay = Relay("The library", PUBLIC_KEY, 2, "cell")
     folder = build_campaign(content={"relay": relay}).write(tmp_path / "essays")
     (tmp_path / "batches").mkdir()
     words = ["collect", str(tmp_path / "batches"), "--campaign", str(folder / "campaign.json")]

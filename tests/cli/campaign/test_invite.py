@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.campaign.builders import build_campaign
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
 
 def make(name: str, url: str | None) -> None:
@@ -38,6 +38,20 @@ def test_a_second_report_is_accepted_with_a_replacement_only(run: Run, refusal: 
 
     assert "epsilon of both reports adds up" in refusal("campaign", "invite", "survey", "--replace", 0)
     run("campaign", "invite", "survey", "--replace", 0, "--accept-second-report")
+
+
+def test_a_link_is_replaced_by_name(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
+    """A worker is named as in the list; a near name is suggested, and what names two workers is refused."""
+    from crowdveil.workflow.campaigns.creation import write_campaign
+
+    built = build_campaign(url="https://grades.example.org")
+    write_campaign(Path("essays"), built.campaign, built.parts, names=["Ada", "Ben", "0"])
+    run("campaign", "invite", "essays")
+
+    assert 1 == run_json("campaign", "invite", "essays", "--replace", "Ben")["replaced_slot"]
+    assert Path("essays/link-0001.csv").exists()
+    assert "Did you mean 'Ada'?" in refusal("campaign", "invite", "essays", "--replace", "Adah")
+    assert "write slot:0 or slot:2" in refusal("campaign", "invite", "essays", "--replace", "0")
 
 
 def test_the_folder_may_be_given_as_its_campaign_file(run: Run) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from crowdveil.campaign.document import compared
+from crowdveil.campaign.folder import CampaignFolder
 from tests.cli.conftest import Run
 
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
@@ -15,21 +17,61 @@ SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 
 @pytest.fixture(autouse=True)
 def settings(folder: Path) -> None:
-    """Put the sample campaign into the folder."""
-    for name in ("campaign.toml", "essays.csv", "students.csv"):
+    """Put the sample campaign into the folder, with a mechanism that needs no plan."""
+    for name in ("essays.csv", "students.csv"):
         shutil.copy(SAMPLES / name, name)
+    text = (SAMPLES / "campaign.toml").read_text("utf-8")
+    stated = 'mechanism = "quantized-response", cuts = [3, 6, 8]'
+    Path("campaign.toml").write_text(text.replace('mechanism = "plan"', stated), "utf-8")
 
 
 def test_the_promise_is_printed(run: Run) -> None:
     """Epsilon is printed per answer and in all, rounded up, with participation; the error beside the constant."""
     text = run("campaign", "new", "campaign.toml", "--out", "essays").stdout
 
-    assert "epsilon 1.000 for a single answer (participation protected)" in text
-    assert "epsilon 5.000 for all 5 answers of one worker (participation protected)" in text
-    assert "12 workers, 12 tasks, 5 tasks to a worker" in text
+    assert f"to compare   {compared(CampaignFolder(Path('essays')).campaign.name)}\n" in text
+    assert "epsilon 2.500 for a single answer (participation protected)" in text
+    assert "epsilon 5.000 for all 2 answers of one worker (participation protected)" in text
+    assert "24 workers, 12 tasks, 2 tasks to a worker" in text
     assert re.search(r"^expected +mean absolute error \d", text, re.MULTILINE)
     assert re.search(r"^constant +\d", text, re.MULTILINE)
     assert "100% of the assigned tasks are answered" in text
+
+
+def test_the_odds_are_said_as_devices_say_them(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
+    """The sentences are those of the page in each of its languages, rounded up, and share is named next to infer."""
+    text = " ".join(run("campaign", "new", "campaign.toml", "--out", "essays").stdout.split())
+    odds = run_json("campaign", "new", "campaign.toml", "--out", "again")["odds"]
+
+    assert "at most 12.2 times as likely with one answer to a task as with another (epsilon 2.500" in odds["en"]
+    assert "All 2 answers together: at most 148.5 times (epsilon 5.000), so at most 99.4 % sure" in odds["en"]
+    assert "höchstens 12,2-mal so wahrscheinlich" in odds["de"]
+    assert ["de", "en"] == sorted(odds)
+    assert all(sentence in text for sentence in odds.values())
+    assert "crowdveil share finds proportions" in text
+
+
+def test_a_budget_beyond_all_numbers_has_infinite_odds(run: Run) -> None:
+    """An epsilon whose exponential is no number is said as the page says it."""
+    Path("tasks.csv").write_text("id,text\n" + "".join(f"{k},Task\n" for k in range(40)))
+    run("campaign", "init", "--out", "mine.toml")
+    settings = Path("mine.toml").read_text("utf-8").replace("budget_per_worker = 5.0", "epsilon_per_answer = 20.0")
+    Path("mine.toml").write_text(settings, "utf-8")
+
+    text = " ".join(run("campaign", "new", "mine.toml", "--out", "made").stdout.split())
+
+    assert "at most ∞ times (epsilon 800.000), so at most 100.0 % sure" in text
+
+
+def test_a_template_is_a_valid_campaign_and_stays(run: Run, refusal: Callable[..., str]) -> None:
+    """A campaign is made from the template of init and a table of tasks; a second init changes nothing."""
+    Path("tasks.csv").write_text("id,text\na,First\nb,Second\n")
+    run("campaign", "init", "--out", "mine.toml")
+    before = Path("mine.toml").read_bytes()
+
+    assert "Choose another name" in refusal("campaign", "init", "--out", "mine.toml")
+    assert before == Path("mine.toml").read_bytes()
+    assert "30 workers, 2 tasks" in run("campaign", "new", "mine.toml", "--out", "made").stdout
 
 
 def test_the_promise_in_json_is_the_certified_one(run_json: Callable[..., dict[str, Any]]) -> None:
@@ -51,6 +93,19 @@ def test_a_second_campaign_needs_a_second_folder(run: Run, refusal: Callable[...
 
     assert "Choose another name with --out" in refusal("campaign", "new", "campaign.toml", "--out", "essays")
     assert before == Path("essays/campaign.json").read_bytes()
+
+
+def test_a_campaign_that_tells_nothing_is_asked_anyway_only(
+    run_json: Callable[..., dict[str, Any]], refusal: Callable[..., str]
+) -> None:
+    """At a budget of 0.2 the error is that of the constant: --anyway makes the campaign, with a warning."""
+    text = Path("campaign.toml").read_text("utf-8").replace("budget_per_worker = 5.0", "budget_per_worker = 0.2")
+    Path("campaign.toml").write_text(text, "utf-8")
+    words = ("campaign", "new", "campaign.toml", "--out", "essays")
+
+    assert "must be at most 0.9 of that of the best public constant" in refusal(*words)
+    assert not Path("essays").exists()
+    assert "of the best public constant" in run_json(*words, "--anyway")["warnings"][0]
 
 
 RELAY = 'relay = { operator = "The library", least_batch = 5, unit = "report" }\n'

@@ -20,6 +20,18 @@ def test_the_page_is_written_with_its_hash(run: Run) -> None:
     assert digest in second
 
 
+def test_an_edited_campaign_has_no_page(run: Run, refusal: Callable[..., str]) -> None:
+    """A title that was changed after the links were made gives another campaign, which no link names."""
+    build_campaign(url=None, content={"title": "Before"}).write(Path("survey"))
+    run("campaign", "page", "survey", "--out", "device.html")
+    document = Path("survey/campaign.json")
+    assert b'"Before"' in document.read_bytes()
+    document.write_bytes(document.read_bytes().replace(b'"Before"', b'"Behind"'))
+
+    assert "the tokens are of another campaign" in refusal("campaign", "page", "survey", "--out", "other.html")
+    assert not Path("other.html").exists()
+
+
 def test_other_files_are_not_replaced(run: Run, refusal: Callable[..., str]) -> None:
     """A file that this command did not write stays."""
     build_campaign(url=None).write(Path("survey"))

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import crowdveil.service.server
+from crowdveil.channels.alphabet import Categories
 from crowdveil.service.store import Store
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import BuiltCampaign, build_campaign, response
 from tests.cli.conftest import Run
 
 ASKED = "asked/campaign.json"
@@ -79,6 +80,18 @@ def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: B
     assert "backups and exported files are not covered" in text
     assert "must not be purged" in refusal("campaign", "export", ASKED, "--out", "again")
     assert "a purged campaign cannot be served" in refusal("serve", ASKED, "--port", 0)
+
+
+def test_an_export_names_what_a_spreadsheet_reads_as_a_formula(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label that begins with an equals sign is in a warning of the export."""
+    built = build_campaign(channels=[response(Categories(("=1+1", "no", "maybe")))])
+    built.write(Path("asked"))
+    monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
+    run("serve", ASKED, "--port", 0)
+    answer(built, 0, 2)
+    run("campaign", "close", ASKED)
+
+    assert "reads '=1+1' in the CSV as a formula" in run("campaign", "export", ASKED, "--out", "collected").stdout
 
 
 def test_below_the_least_number_nothing_is_said(run: Run, refusal: Callable[..., str], served: BuiltCampaign) -> None:

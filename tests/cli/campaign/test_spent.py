@@ -4,19 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.permanent_answers import PermanentAnswers
-from crowdveil.channels.alphabet import Categories
-from crowdveil.mechanisms import Memoised
-from crowdveil.randomness import seeded
+from crowdveil.campaign.standalone.device import LINE, add_to_ledger
 from tests.cli.conftest import Run, RunJson
 
 
 def test_spent_shows_the_sum_and_the_loss_at_a_delta(run: Run, run_json: RunJson) -> None:
-    """Forty permanent answers of 0.2, each reported twice, to two hosts: the sum is 8, less at delta 1e-6."""
-    tables = Memoised(alphabet=Categories(("no", "yes")), epsilon=0.2, report_epsilon=0.1).tables
-    device = PermanentAnswers(Path("home"), seeded(1))
+    """Eighty answers of 0.1 to two hosts: the sum is 8, less at delta 1e-6."""
+    same = {**dict.fromkeys(LINE, "x"), "cells": 1, "numerator": 1_105_170, "denominator": 1_000_000}
+    home = Path("home")
+    home.mkdir()
     for number in range(80):
-        device.report(tables, host=f"host{number % 2}", question=f"{number % 40}", title="Q", answer=0)
+        add_to_ledger(home, [{**same, "campaign": f"{number}", "report": f"{number}", "host": f"host{number % 2}"}])
 
     data = run_json("answer", "--spent", "--delta", 1e-6, "--home", "home")
     text = " ".join(run("answer", "--spent", "--home", "home").stdout.split())

@@ -90,11 +90,3 @@ def test_an_infinite_loss_has_no_least_bound(run: Run, run_json: RunJson) -> Non
 
     assert {None} == {row["least"] for row in run_json(*words, *more)["compositions"]}
     assert "epsilon none (infinite), also at delta 1e-06" in " ".join(run(*words, *more).stdout.split())
-
-
-def test_one_memoised_report_is_not_accounted_alone(run: Run) -> None:
-    """The account of one report names the loss of all reports of a permanent answer."""
-    words = ("account", "--mechanism", "memoised", "--epsilon", 2, "--labels", "no,yes", "--tasks", 3)
-    shown = " ".join(run(*words).stdout.split())
-
-    assert "because this is one report per cell; all reports of a permanent answer lose at most epsilon 2" in shown

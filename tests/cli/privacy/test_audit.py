@@ -1,14 +1,19 @@
 """`crowdveil audit`: mechanisms, files, functions and commands; verdicts and exit codes."""
 
 import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.certificate import digest
-from crowdveil.mechanisms.memoised import Memoised
+from crowdveil.channels.rounding import format_lower
+from crowdveil.privacy import verification
+from crowdveil.privacy.audit.black_box import BlackBoxAudit, Finding
+from crowdveil.privacy.audit.claims import Audit
+from crowdveil.privacy.audit.confidence import Counts
 from tests.campaign.builders import build_campaign
 from tests.cli.conftest import Run
 
@@ -67,72 +72,6 @@ def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
     assert "refuted" in run("audit", "--command", f"{command} --lists-from-answers", *words, code=1).stdout
 
 
-def memoised(name: str, **claims: object) -> str:
-    """Write a certificate of memoised reports with other claims and a right checksum, and return its name."""
-    data = Memoised(alphabet=Categories(("no", "yes")), epsilon=2.0, report_epsilon=1.0).tables.certificate()
-    changed: dict[str, object] = {**data, "claims": {**cast(dict[str, object], data["claims"]), **claims}}
-    Path(name).write_text(json.dumps(changed | {"sha256": digest(changed)}))
-    return name
-
-
-def test_memoised_reports_are_compared_for_ever_and_once(run: Run) -> None:
-    """Certificate and mechanism: both tables, value and participation, unit and claim; per worker, times the cells."""
-    file = memoised("memoised.json")
-    found = json.loads(run("audit", file, "--json").stdout)
-    drawn = json.loads(run("audit", "memoised", *RESPONSE[1:], "--json").stdout)
-    worker = run("audit", file, "--neighbours", "worker", "--tasks", 5).stdout
-
-    for data in (found, drawn):
-        assert [("for ever", "value"), ("for ever", "participation"), ("one report", "value")] == [
-            (loss["reports"], loss["neighbours"]) for loss in data["losses"][:3]
-        ]
-        assert {"cell"} == {loss["unit"] for loss in data["losses"]}
-    assert [2.0, 2.0, 1.0, 1.0] == pytest.approx([loss["exact"] for loss in found["losses"]], abs=1e-5)
-    assert [1.0, 1.0, 0.5, 0.5] == [loss["claimed_epsilon"] for loss in drawn["losses"]]
-    assert found["claimed_epsilon"] == found["losses"][0]["claimed_epsilon"]
-    assert "NULL" in found["losses"][1]["because"]
-    assert "holds: the exact loss is at most 10 (for ever) and 5 (one report)" in worker
-
-
-@pytest.mark.parametrize(
-    ("claims", "words", "about"),
-    [
-        ({"for_ever": [2, 1]}, (), "(for ever)"),
-        ({"per_report": [1, 2]}, (), "(one report)"),
-        ({}, ("--epsilon", 1.9), "1.9 is claimed (for ever), and the exact loss is 2"),
-        ({}, ("--report-epsilon", 0.9), "0.9 is claimed (one report), and the exact loss is 1"),
-    ],
-    ids=str,
-)
-def test_a_memoised_claim_that_is_too_small_is_refuted(
-    run: Run, claims: dict[str, object], words: tuple[object, ...], about: str
-) -> None:
-    """A certificate that was edited to claim less, and a smaller claim than that of the file, end with 1."""
-    shown = " ".join(run("audit", memoised("less.json", **claims), *words, code=1).stdout.split())
-
-    assert "verdict refuted: epsilon" in shown
-    assert about in shown
-
-
-def test_a_device_that_redraws_its_permanent_answer_is_refuted(run: Run) -> None:
-    """Twelve reports of as many permanent answers lose more than epsilon for ever."""
-    Path("forgetful.py").write_text(
-        "import numpy as np\nfrom crowdveil import Categories, Memoised\nfrom crowdveil.randomness import seeded\n"
-        "mechanism = Memoised(alphabet=Categories(('no', 'yes')), epsilon=1, report_epsilon=0.5)\nsource = seeded(5)\n"
-        "def reports(answer):\n    return mechanism.perturb(np.full(12, answer), source)\n"
-    )
-    words = ("--input", 0, "--neighbour", 1, "--epsilon", 1, "--draws", 4000)
-
-    assert "refuted: epsilon 1 is claimed" in run("audit", "forgetful:reports", *words, code=1).stdout
-
-
-def test_a_claim_of_one_report_needs_memoised_reports(run: Run, sent: Path) -> None:
-    """A certificate of one table has no claim of one report apart from its own."""
-    error = run("audit", sent / "certificate.json", "--report-epsilon", 1, code=1).stderr
-
-    assert "certificate of memoised reports only" in error
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -162,4 +101,54 @@ def test_a_function_that_does_not_exist_is_refused(run: Run, name: str) -> None:
     """No such function, no such module, and a name that is no function."""
     words = ("--input", "1", "--neighbour", "2", "--epsilon", 1)
 
-    assert "module:function" in run("audit", name, *words, code=1).stderr
+    assert "module:function" in run("audit", name, *words, code=3).stderr
+
+
+@pytest.mark.parametrize("command", ["audit", "verify", "statement"])
+def test_an_open_question_is_neither_yes_nor_no(
+    command: str, run: Run, sent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A false claim ends with 1; a missing file, a crash and a closed pipe end with 3, and say nothing of the claim."""
+    path = sent / "certificate.json"
+    run(command, path)
+    for error in (RuntimeError("a defect"), MemoryError(), BrokenPipeError(32, "closed"), OSError(5, "a bad disk")):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "open", raising(error))
+            patched.setattr(Path, "read_bytes", raising(error))
+            run(command, path, code=3)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"ratio": [2, 1]}))
+
+    run(command, path, code=1)
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    """Return a function that raises an error."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_bounds_are_rounded_in_their_direction() -> None:
+    """A lower bound is never printed above its value, nor a claim below it; the confidence goes down."""
+    assert ("0.9999", "0.6453", "0", "inf") == (
+        format_lower(0.99999, 4), format_lower(0.64537, 4), format_lower(0.0), format_lower(math.inf)
+    )  # fmt: skip
+    counts = Counts(first=1, second=0, first_draws=1, second_draws=1)
+    finding = Finding(pair="one", event="an event", counts=counts, epsilon=0.99996, delta=0.0)
+    claim = {"claimed_epsilon": 0.5, "claimed_delta": 0.0}
+    drawn = BlackBoxAudit(**claim, draws=100, pairs=1, alpha=1e-9, finding=finding)
+    audit = Audit(target="a", neighbours="b", unit=None, claimed_epsilon=0.5, draws=drawn)
+
+    assert "with confidence 0.999999 it is at least 0.9999" in audit.verdict
+
+
+def test_the_independent_program_has_the_same_exit_codes(sent: Path) -> None:
+    """0 for a true certificate, 1 for a false one, 2 without a file, 3 for a file that cannot be read."""
+    true, false = sent / "certificate.json", Path("false.json")
+    false.write_text(json.dumps(json.loads(true.read_text()) | {"ratio": [2, 1]}))
+    calls = ([str(true)], [str(false)], [], ["absent.json"])
+    words = [[sys.executable, str(verification.__file__), *files] for files in calls]
+
+    assert [0, 1, 2, 3] == [subprocess.run(call, capture_output=True, check=False).returncode for call in words]

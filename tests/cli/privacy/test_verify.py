@@ -5,17 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.channels.alphabet import Categories
-from crowdveil.cli.privacy.verify import (
-    CURATOR,
-    MAKER,
-    NO_PARTS,
-    NOT_CHECKED_OF_MEMOISED,
-    NOT_CHECKED_OF_ONE_REPORT,
-)
-from crowdveil.mechanisms.memoised import Memoised
-from tests.campaign.builders import build_campaign
-from tests.cli.conftest import LABELS, LISTS, Run
+from crowdveil.campaign.document import Relay
+from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
+from crowdveil.privacy.verification import EVERY_TASK
+from tests.campaign.builders import PUBLIC_KEY, build_campaign
+from tests.cli.conftest import Run
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 3, "--seed", 1)
 
@@ -37,12 +31,34 @@ def test_a_campaign_is_claimed_by_the_curator(run: Run, campaign: Path) -> None:
     assert "No worker is asked more than" in shown
 
 
+@pytest.mark.parametrize("kind", ["certificate", "campaign"])
+def test_epsilon_is_printed_first(run: Run, campaign: Path, kind: str) -> None:
+    """The first word of a file that holds is epsilon; a file with a false claim has none."""
+    run("perturb", "labels.csv", *RESPONSE, "--lists-from-answers", "--out", "sent")
+    file = campaign if kind == "campaign" else Path("sent/certificate.json")
+    lines = run("verify", file).stdout.splitlines()
+    Path("false.json").write_text(file.read_text("utf-8").replace('"denominator"', '"denominators"'), "utf-8")
+
+    assert "epsilon" == lines[0].split()[0]
+    assert "epsilon" not in [line.split()[0] for line in run("verify", "false.json", code=1).stdout.splitlines()]
+
+
 def test_missing_parts_are_named(run: Run, campaign: Path) -> None:
     """A campaign without its parts is checked, and what is missing is named."""
     Path("alone.json").write_bytes(campaign.read_bytes())
 
     assert NO_PARTS in json.loads(run("verify", "alone.json", "--json").stdout)["not_checked"]
     assert NO_PARTS not in json.loads(run("verify", campaign, "--json").stdout)["not_checked"]
+
+
+def test_the_lists_of_a_relay_are_checked_without_the_parts(run: Run, folder: Path) -> None:
+    """Through a relay all lists are all tasks, which the SHA-256 of each part shows: nothing on them is left open."""
+    relay = Relay("The library", PUBLIC_KEY, 2, "cell")
+    Path("alone.json").write_bytes(build_campaign(content={"relay": relay}).campaign.to_bytes())
+    checked = json.loads(run("verify", "alone.json", "--json").stdout)
+
+    assert NO_PARTS not in checked["not_checked"]
+    assert {"claim": EVERY_TASK, "holds": True, "found": ""} in checked["claims"]
 
 
 def test_a_marked_certificate_has_no_epsilon(run: Run, folder: Path) -> None:
@@ -67,30 +83,3 @@ def test_a_false_claim_ends_with_1(run: Run, folder: Path) -> None:
     assert ("ClaimError", str(path)) == (error["type"], error["value"])
     assert {False, True} == {claim["holds"] for claim in error["details"]["claims"]}
     assert "2 of" in error["message"]
-
-
-def test_memoised_reports_have_two_losses(run: Run, folder: Path) -> None:
-    """Epsilon per report and for ever, unit and participation are printed; a false claim ends with 1."""
-    tables = Memoised(alphabet=Categories(("no", "yes")), epsilon=2.0, report_epsilon=1.0).tables
-    Path("memoised.json").write_text(json.dumps(tables.certificate()))
-    Path("false.json").write_text(json.dumps(tables.certificate() | {"report": tables.permanent.certificate()}))
-    shown = " ".join(run("verify", "memoised.json").stdout.split())
-    data = json.loads(run("verify", "memoised.json", "--json").stdout)
-
-    for text in ("1 per report of an answer", "2 per answer for ever", "protected: whether a worker answered"):
-        assert text in shown
-    assert NOT_CHECKED_OF_MEMOISED[1] in shown
-    assert data["epsilon_per_report"] < data["epsilon_per_answer"] <= 2
-    refuted = " ".join(run("verify", "false.json", code=1).stdout.split())
-    assert "FALSE" in refuted
-    assert NOT_CHECKED_OF_MEMOISED[1] in refuted
-
-
-def test_one_memoised_report_says_that_further_ones_can_lose_more(run: Run, folder: Path) -> None:
-    """The certificate that `perturb` writes is of one report; others have no such sentence."""
-    run("perturb", "labels.csv", "--mechanism", "memoised", *RESPONSE[2:4], *LISTS, "--labels", ",".join(LABELS),
-        "--out", "sent")  # fmt: skip
-    shown = " ".join(run("verify", "sent/certificate.json").stdout.split())
-
-    assert "1.5 per answer, for one report of it" in shown
-    assert NOT_CHECKED_OF_ONE_REPORT[2] in shown

@@ -11,7 +11,8 @@ import pytest
 from crowdveil.data.importers.collecting import collect_answers
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.registry import TOOLS, importer_of
-from crowdveil.data.sources.answer_source import AnswerSource, Layout, open_source
+from crowdveil.data.sources.answer_source import AnswerSource, open_source
+from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError
 
 EXPORTS = Path(__file__).parent / "exports"
@@ -419,18 +420,6 @@ def test_sources_without_an_export_have_no_import(write: Write) -> None:
             source.import_answers()
 
 
-def test_questions_of_json_min_are_told_by_their_place(write: Write) -> None:
-    """A question on which all agree is a question, not data, beside one on which they do not."""
-    rows = [
-        {"text": "x", "id": task, "mood": "good", "topic": topic, "annotator": worker, "annotation_id": 1}
-        for task in (1, 2)
-        for worker, topic in ((1, "a"), (2, "b"))
-    ]
-
-    with pytest.raises(ReportsError, match=r"'mood', 'topic'"):
-        imported(write(rows))
-
-
 def test_a_session_names_the_worker_where_no_annotator_does(write: Write) -> None:
     """An empty annotator of Prodigy leaves the session as the worker."""
     records = [
@@ -473,6 +462,13 @@ NOT_WIDE = {
     "comments": ("task,ann,bob,why\n1,a,b,hard\n2,a,a,so so\n3,b,b,easy\n", "a worker, with labels.*'why'\\."),
     "no answer": ("task,ann,bob\n1,,\n", "must have an answer.*2 columns"),
     "no row": ("task,ann,bob\n", "must have an answer"),
+    "a mean": ("task,ann,bob,cy,m\n1,1,2,2,1.67\n2,3,3,2,2.67\n3,4,4,5,4.33\n", "whose numbers are like.*'m'.*means"),
+    "totals": ("task,ann,bob,t,cy\n1,1,2,25,2\n2,3,3,28,2\n3,4,4,3,5\n", "whose numbers are like.*'t'.*totals"),
+    "numbers among labels": (
+        "task,ann,bob,sure\n1,a,b,.9\n2,a,a,.4\n3,b,b,.7\n",
+        "whose numbers are like.*'sure'.*other data",
+    ),
+    "a column named mean": ("task,ann,bob,Mean\n1,1,2,1\n2,3,3,3\n", "must be a worker.*'Mean'.*figures about tasks"),
     "a task without a name": ("task,ann,bob\n1,a,a\n,a,a\n", "row 2.*must have a task"),
     "a worker without a name": ("task,ann,\n1,a,a\n", "must be a worker.*''.*Name the worker"),
 }
@@ -493,12 +489,20 @@ def test_what_is_no_wide_table_is_refused(write: Write, case: str) -> None:
     "text",
     [
         "task,ann,bob\n1,1.5,2.5\n2,3.25,4\n3,5,6\n4,7,8.5\n",
+        "task,ann,bob,cy\n1,1,2,2.5\n2,3,4,1.5\n3,5,5,4\n4,1,2,2\n",
         "task,ann,bob,cy\n1,a,b,c\n2,a,b,c\n3,b,a,c\n",
         "task,ann\n1,a\n2,b\n3,c\n",
         ",ann,bob\n1,a,b\n",
         '\ufefftask,ann,bob\r\n"1\n2",a,"b\nb"\r\n',
     ],
-    ids=["numbers", "a label of one worker", "one worker", "row names", "byte order mark, line ends, quotes"],
+    ids=[
+        "numbers",
+        "some fractions",
+        "a label of one worker",
+        "one worker",
+        "row names",
+        "byte order mark, line ends, quotes",
+    ],
 )
 def test_every_cell_of_a_wide_table_is_kept(write: Write, text: str) -> None:
     """All cells come back, whatever they hold, where the columns can be those of workers."""
@@ -509,6 +513,15 @@ def test_every_cell_of_a_wide_table_is_kept(write: Write, text: str) -> None:
     assert [(row[0], worker, cell) for row in rows for worker, cell in zip(header[1:], row[1:], strict=True)] == cells(
         found
     )
+
+
+def test_a_wide_table_says_which_columns_are_workers(write: Write) -> None:
+    """Yes/no data of the tasks look like answers: only its user can see that a column is none."""
+    path = write("id,ann,bob,public\n1,yes,no,no\n2,no,no,yes\n", "wide.csv")
+    with open_source([str(path)]) as source:
+        notes = " ".join(source.read()[1])
+
+    assert "column 'id'; the other 3 columns are workers: 'ann', 'bob', 'public'." in notes
 
 
 def test_a_wide_table_may_have_very_many_columns(write: Write) -> None:

@@ -123,3 +123,13 @@ def test_no_task_is_read_under_two_questions(rows: list[tuple[str, ...]]) -> Non
 
     with pytest.raises(ReportsError, match="to one question") if mixed else nullcontext():
         assert len(rows) == len(cells(Reports.from_frame(table(rows), alphabet=Categories(("a", "b", "c")))))
+
+
+@pytest.mark.parametrize("last", ["question,QUESTION", "QUESTION,question"])
+def test_two_columns_of_questions_are_refused(tmp_path: Path, last: str) -> None:
+    """The order of the columns does not say which of two columns has the questions."""
+    path = tmp_path / "answers.csv"
+    path.write_text(f"task,worker,label,{last}\na,v,x,p,q\n", "utf-8")
+
+    with pytest.raises(ReportsError, match=r"at most one column of questions.*'question'"):
+        Reports.from_csv(path)

@@ -22,6 +22,7 @@ from tests.data.test_reports import cells
 
 HEAD = b"task,worker,label\n"
 PLAIN = HEAD + b"a,v,x\nb,w,y\n"
+UTF16 = PLAIN.decode().encode("utf-16")
 ROWS = [("a", "v", "x"), ("b", "w", "y")]
 YES_NO = Categories(("no", "yes"))
 
@@ -45,7 +46,12 @@ ACCEPTED = {
     "CR": PLAIN.replace(b"\n", b"\r"),
     "no last line end": PLAIN.rstrip(),
     "blank rows": b"\n" + PLAIN.replace(b"b,", b"\n\nb,"),
+    "rows of delimiters and spaces": b",,\n" + PLAIN.replace(b"b,", b",,\n   \n\n,,,\nb,") + b",,",
+    "blank rows, CR": PLAIN.replace(b"\n", b"\r\r"),
     "gzip": gzip.compress(PLAIN),
+    "UTF-16": UTF16,
+    "UTF-16, big-endian, gzip": gzip.compress(b"\xfe\xff" + PLAIN.decode().encode("utf-16-be")),
+    "UTF-16, tabs, CRLF": PLAIN.decode().replace(",", "\t").replace("\n", "\r\n").encode("utf-16"),
     "other columns and order": b"label,ip,worker,task\nx,10.0.0.1,v,a\ny,,w,b\n",
     "crowd-kit's old names": b"task,performer,label\na,v,x\nb,w,y\n",
     "other names": b"item,annotator,answer\na,v,x\nb,w,y\n",
@@ -85,12 +91,12 @@ def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
     assert 300 == len(whole)
 
 
-LATIN, UTF16 = "task,worker,label\né,v,x\n".encode() + "b,w,é\n".encode("latin-1"), PLAIN.decode().encode("utf-16")
+LATIN = "task,worker,label\né,v,x\n".encode() + "b,w,é\n".encode("latin-1")
 DAMAGED = {
     "empty": (b"", "the file is empty"),
     "blank": (b"\n\n\n", "the file is empty"),
     "header only": (HEAD, "at least one answer"),
-    "header without line end": (HEAD.rstrip(), "a row below its header"),
+    "header without line end": (HEAD.rstrip(), "at least one answer"),
     "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
     "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),
     "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
@@ -103,8 +109,16 @@ DAMAGED = {
     "ragged": (HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n', "row 2, 3: every row must have as many cells .* 3.*2 cells, 4"),
     "Latin-1": (LATIN, "row 2: the file must be text in UTF-8.*iconv"),
     "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
-    "UTF-16": (UTF16, "must be text in UTF-8"),
-    "UTF-16 without mark": (UTF16[2:], "must be text in UTF-8"),
+    "UTF-16 without mark": (UTF16[2:], "without NUL bytes .its header.*byte 0x00.*--encoding utf-16-le or"),
+    "a NUL byte": (
+        HEAD + b"a,v,x\nb\0,w,y\n",
+        "row 2: the file must be text without NUL bytes. Found: byte 0x00. Remove it",
+    ),
+    "a NUL byte behind others": (
+        b"task,worker,label\na\xfc,v,x\nb,w\nb\0,w,y\n",
+        "row 1: the file must be text in UTF-8.*row 3: .*without NUL.*row 2: every row must have as many cells",
+    ),
+    "UTF-16, cut": (UTF16[:-1], "must be text in utf-16"),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "must be text in UTF-8"),
     "open quote": (HEAD + b'a,v,x\nb,w,"y\nc,w,x\n', "row 2: quotes must be closed"),
     "open quote in an unread column": (
@@ -128,6 +142,10 @@ DAMAGED = {
     "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "row 2: values must be finite"),
     "a huge value": (b"task,worker,value\na,v,1\nb,w,-2e160\n", "row 2: values must be 0, or between .*'-2e160'.*unit"),
     "a tiny value": (b"task,worker,value\na,v,0\nb,w,1e-170\n", "row 2: values must be 0, or between .*as 0"),
+    "all at once": (
+        b"task,worker,value\na,,1\n,w,one\n",
+        "row 2: every row needs a task.*row 1: every row needs a worker.*row 2: values must be finite",
+    ),
     "decimal comma": (b'task,worker,value\na,v,1\nb,w,"3,5"\n', "row 2: values must be finite.*with a point"),
 }
 

@@ -18,7 +18,8 @@ import sqlalchemy
 from crowdveil.data.ingest.readers import ColumnNames
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import Layout, open_source
+from crowdveil.data.sources.answer_source import open_source
+from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from tests.data.test_reports import cells
 
@@ -288,7 +289,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a mixed folder": (("mixed",), r"files of one form.*1 of \.parquet, 1 of \.csv"),
     "an empty folder": (("empty",), "files of one form.*none of them"),
     "a folder of reports": (("sent",), "must hold encoded blocks.*reports.csv"),
-    "collections": (("sent/reports.csv", "mixed/a.csv"), "read one by one.*crowdveil join"),
+    "collections": (("sent/reports.csv", "mixed/a.csv"), "read one by one.*Infer each collection by itself"),
     "two layouts": (("mixed/a.csv", "export.jsonl"), "same layout.*plain columns, Prodigy"),
     "a dataset among files": (("dataset:dog", "mixed/a.csv"), "must be files of answers"),
     "no such file": (("absent.csv",), "must exist and be readable"),
@@ -340,5 +341,5 @@ def test_empty_standard_input_is_named_as_such(monkeypatch: pytest.MonkeyPatch) 
     """The message names standard input, not its temporary copy."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
 
-    with pytest.raises(ReportsError, match="standard input: the input must not be empty"), open_source(["-"]):
-        pass
+    with pytest.raises(ReportsError, match="standard input: the input must not be empty"), open_source(["-"]) as source:
+        source.read()

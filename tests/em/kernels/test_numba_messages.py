@@ -32,7 +32,7 @@ def assert_told_alike(
     """Both kernels give the same messages for random beliefs, priors, known workers and gold."""
     for estimator, learned, known in product((PUBLIC, Gaussian()), (False, True), (0, 3)):
         block, parameters = ready(reports, channel, assignment, estimator)
-        priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
+        priors = Priors(np.exp(parameters.anonymous_models[0].family), parameters.weights)
         gold = np.full(block.tasks, np.nan)
         if known:
             gold[::known] = 1.0
@@ -68,7 +68,7 @@ def test_long_products_do_not_vanish() -> None:
     """After 1000 reports of a worker that contradict the others, logarithms beyond any float's are alike."""
     reports = random_reports(None, 1000, 60, share=1.0)
     block, parameters = ready(reports, None)
-    priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
+    priors = Priors(np.exp(parameters.anonymous_models[0].family), parameters.weights)
 
     plain, compiled = (
         propagate(block, np.full(block.tasks, np.nan), parameters.q, parameters.classes, priors, compiled=kernel)

@@ -66,7 +66,7 @@ def ready(
 
 def beliefs_of(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
     """Return the beliefs without gold."""
-    priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
+    priors = Priors(np.exp(parameters.anonymous_models[0].family), parameters.weights)
     return propagate(block, np.full(block.tasks, np.nan), q, parameters.classes, priors)
 
 
@@ -89,7 +89,7 @@ def test_messages_equal_loops_over_every_cell(name: str) -> None:
     block, parameters = ready(reports, channel)
     q, tables, cells = parameters.q, cell_tables(parameters, channel), output_cells(reports, channel)
     null = None if channel is None else channel.null_output
-    prior = np.exp(parameters.anonymous_models.family[0])
+    prior = np.exp(parameters.anonymous_models[0].family[0])
 
     posteriors, worker_scores = [], np.zeros(q.shape)
     for row in cells:
@@ -144,7 +144,7 @@ def enumerated(
 
     `table(task, worker, output)` is R_c[mu, y], indexed [class, truth].
     """
-    prior, mixture = np.exp(parameters.anonymous_models.family[0]), np.exp(parameters.log_mixture)
+    prior, mixture = np.exp(parameters.anonymous_models[0].family[0]), np.exp(parameters.log_mixture)
     tasks, workers = np.zeros((len(cells), len(prior))), np.zeros(parameters.q.shape)
     for kinds in product(range(len(mixture)), repeat=len(workers)):
         joint = math.prod(mixture[c] for c in kinds)
@@ -337,7 +337,7 @@ def test_gold_numbers_teach_workers() -> None:
     """A known truth is not taken out of its own message: each report says P(report | truth) of its worker."""
     reports = random_reports(None, 2, 3, share=1.0)
     block, parameters = ready(reports, None)
-    priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
+    priors = Priors(np.exp(parameters.anonymous_models[0].family), parameters.weights)
 
     found = propagate(block, np.array([1.0, 2.0]), parameters.q, parameters.classes, priors)
 

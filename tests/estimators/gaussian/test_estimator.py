@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.estimator import Gaussian
+from crowdveil.estimators.unlinked.pooled_gaussian import PooledGaussian
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
@@ -291,3 +293,42 @@ def test_settings_are_checked() -> None:
         Gaussian().fit_known(tiny_reports("none"), sigma=1.0)
     with pytest.raises(ReportsError, match="scale"):
         Gaussian().fit(Reports.from_arrays([1], [1], [0.5], numeric=True))
+
+
+METHODS = (Gaussian(points_per_step=1), PooledGaussian())
+either_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+
+
+def laplace_estimate(
+    scale: Scale, workers: int, seed: int, method: Gaussian | PooledGaussian
+) -> tuple[Crowd, Estimate]:
+    """Return the crowd of Sun et al. on 30 tasks, 90 % NULL, and the estimate from Laplace reports at epsilon 3."""
+    crowd = numeric_crowd(workers=workers, tasks=30, sparsity=0.9, scale=scale, source=seeded(seed))
+    mechanism = Laplace(alphabet=scale, epsilon=3.0)
+    return crowd, method.fit(perturb(crowd.answers, mechanism, seeded(1000 + seed)), channel=mechanism.channel())
+
+
+def test_unknown_participation_is_averaged_over() -> None:
+    """If reports do not tell NULL from answers, intervals contain the truths, and the error is near the constant's."""
+    crowd, estimate = laplace_estimate(WIDE, 800, 11, METHODS[0])
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.identified
+    assert estimate.baseline.estimate_error is not None
+
+    assert ((estimate.low <= crowd.truth) & (crowd.truth <= estimate.high)).mean() >= 0.8
+    error = np.abs(estimate.truth - crowd.truth).mean()
+    assert error < 1.2 * np.abs(crowd.truth - np.median(crowd.truth)).mean()
+    assert error < 2 * estimate.baseline.estimate_error
+
+
+@either_method
+def test_truths_are_refused_if_participation_stays_unknown(method: Gaussian | PooledGaussian) -> None:
+    """If participation is not known within a factor of 2, every task has one number, with the scale as its interval."""
+    _, estimate = laplace_estimate(SMALL, 20, 1, method)
+    assert estimate.low is not None
+    assert estimate.high is not None
+
+    assert not estimate.identified
+    assert 0 == estimate.baseline.moved
+    assert (0, 3) == (estimate.low.max(), estimate.high.min())

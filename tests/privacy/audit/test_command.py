@@ -129,11 +129,14 @@ out.mkdir()
         "(out / str(len(text))).mkdir()",
         "(out.parent / f'{len(text)}.tmp').write_text('')",
         "(out / 'a.txt').touch(); (out / 'a.txt').chmod(0o600 if 't1' in text else 0o400)",
+        "(out / 'a.txt').symlink_to('x' if 't1' in text else 'y')",
+        "(out.parent / 'a').symlink_to(out if 't1' in text else out.parent)",
+        "(out / 'a').touch(); (out / 'b').hardlink_to(out / 'a') if 't1' in text else (out / 'b').touch()",
         "pathlib.Path(sys.argv[1]).write_text('read' if 't1' in text else text)",
     ],
 )
 def test_every_trace_is_an_event(leak):
-    """Exit code, both streams, names, sizes, order and modes of files, empty folders, files beside, a changed input."""
+    """Exit code, both streams, names, sizes, order, modes and links of files, empty folders, a changed input."""
     Path("program.py").write_text(PROGRAM.format(leak))
 
     result = audit(["python", "program.py", "{input}", "{out}"], ("full.csv", "less.csv"), run=python_run)

@@ -49,5 +49,5 @@ def test_the_curator_closes_infers_and_downloads(tmp_path: Path) -> None:
 
     assert "Every answer is protected by local differential privacy." in statement
     assert (built.campaign.title, 5) == (title, pictures)
-    assert "rgb(15, 118, 110)" == color
+    assert "rgb(135, 147, 161)" == color
     assert [] == [text for text in told if "Content Security Policy" in text or "Permissions-Policy" in text]

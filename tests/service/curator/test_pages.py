@@ -11,8 +11,10 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from crowdveil.campaign.document import compared
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import encode
+from crowdveil.errors import SettingsError
 from crowdveil.release.page import content_security_policy
 from crowdveil.service.app import create_app
 from crowdveil.service.curator import session
@@ -112,7 +114,9 @@ def test_another_token_is_refused(client: TestClient, post: Post, given: str) ->
     assert "set-cookie" not in reply.headers
 
 
-@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "https://grades.example.org.evil.example"])
+@pytest.mark.parametrize(
+    "origin", [None, "null", "https://evil.example", f"{HOST}.evil.example", "http://[", "https://[::1"]
+)
 @pytest.mark.parametrize("path", ["login", "close", "infer", "logout"])
 def test_forms_of_other_sites_are_refused(
     logged_in: TestClient, post: Post, token: str, store: Store, built: BuiltCampaign, origin: str | None, path: str
@@ -165,6 +169,7 @@ def test_an_open_campaign_shows_one_number(logged_in: TestClient, store: Store, 
     send_reports(store, built, LEAST + 1, first=LEAST - 1)
     after = logged_in.get("/curator/").text
 
+    assert compared(built.campaign.name) in before
     assert f"<dd>fewer than {LEAST}</dd>" in before
     assert f"<dd>{LEAST - 1}</dd>" not in before
     assert f"<dd>{LEAST + 1}</dd>" in after
@@ -187,6 +192,20 @@ def test_closing_needs_a_confirmation(logged_in: TestClient, post: Post, store: 
     assert "open" == store.state(built.campaign.digest)
     assert 303 == post("close", confirm="close").status_code
     assert "closed" == store.state(built.campaign.digest)
+
+
+def test_a_closing_that_is_not_complete_says_so(
+    logged_in: TestClient, post: Post, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A campaign whose files could not be rewritten shows the reason, and not a failure of the service."""
+
+    def fail(*_: object) -> None:
+        raise SettingsError("the files must be rewritten", value="busy")
+
+    monkeypatch.setattr(store, "close_campaign", fail)
+    reply = post("close", confirm="close")
+
+    assert (409, True) == (reply.status_code, "the files must be rewritten" in reply.text)
 
 
 def test_too_few_reports_are_never_released(
@@ -252,6 +271,21 @@ def test_logging_out_deletes_the_cookie(logged_in: TestClient, post: Post) -> No
     """After logging out the login is shown."""
     assert 303 == post("logout").status_code
     assert 'name="token"' in logged_in.get("/curator/").text
+
+
+def test_a_cookie_that_was_logged_out_is_no_session(
+    logged_in: TestClient, post: Post, token: str, store: Store
+) -> None:
+    """A copy of the cookie opens nothing after the logout, in a process that was restarted either; a login does."""
+    copied = {"Cookie": f"{COOKIE}={logged_in.cookies[COOKIE]}"}
+    post("logout")
+    again = TestClient(create_app(store, curator_routes=curator_routes(store)), base_url=HOST)
+
+    for browser in (logged_in, again):
+        assert 'name="token"' in browser.get("/curator/", headers=copied).text
+        assert 403 == browser.get("/curator/results", headers=copied).status_code
+    assert 303 == post("login", token=token).status_code
+    assert "Animals" in logged_in.get("/curator/").text
 
 
 def test_long_and_foreign_forms_are_refused(client: TestClient) -> None:

@@ -1,8 +1,11 @@
 """The curator's side, the relay's database and its refusals, in one process."""
 
+import socket
+from contextlib import suppress
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from sqlalchemy import func, select
@@ -14,16 +17,17 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import DeviceError, SettingsError
 from crowdveil.service.problems import BATCH_MEDIA_TYPE
 from crowdveil.service.registration import register
-from crowdveil.service.relay.forwarder import form_batches, send_batches
+from crowdveil.service.relay import forwarder
+from crowdveil.service.relay.forwarder import form_batches, send_batches, sender
 from crowdveil.service.relay.receiver import create_receiver, store_batch
 from crowdveil.service.relay.server import prepare_relay, url_sender
 from crowdveil.service.release import export, purge_due
 from crowdveil.service.schema import batches
 from crowdveil.service.store import Store
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
 
 TOKEN = "t" * 43
-RELAY = Relay("The library", "04" + "ab" * 64, 2, "report")
+RELAY = Relay("The library", PUBLIC_KEY, 2, "report")
 
 
 @pytest.fixture
@@ -109,6 +113,29 @@ def test_deletion_names_what_was_not_delivered(
 
     assert [f"day of deletion: {text}" for text in said] == caplog.messages
     store.close()
+
+
+def test_a_slow_confirmation_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curator's side that answers byte by byte does not hold the relay, which deletes on the promised day."""
+    monkeypatch.setattr(forwarder, "SEND_SECONDS", 0.5)
+    ends, sent = Event(), []
+
+    def drip(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            while not ends.wait(0.05):
+                connection.sendall(b"x")
+                sent.append(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        dripping = Thread(target=drip, args=(listening,))
+        dripping.start()
+        with pytest.raises(OSError, match=r"another confirmation|reset by peer|Broken pipe"):  # as the connection ends
+            sender(f"http://127.0.0.1:{listening.getsockname()[1]}", "c", TOKEN)("0" * 64, b"batch")
+        ends.set()
+        dripping.join()
+    assert 0 < len(sent) < 1_000
 
 
 def test_service_and_relay_refuse_each_others_campaigns(built: BuiltCampaign, tmp_path: Path) -> None:

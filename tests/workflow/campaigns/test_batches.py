@@ -90,7 +90,9 @@ def test_reports_that_are_forwarded_twice_are_not_lost(tmp_path: Path) -> None:
     key = new_key()
     campaign = relayed(key, slots=4)
     sealed = [seal_body(campaign, body) for body in BODIES]
-    batches = [batch for _ in range(2) for batch in make_batches(campaign, sealed)]
+    first = make_batches(campaign, sealed)
+    other = next(made for made in iter(lambda: make_batches(campaign, sealed), None) if made != first)  # 1 in 24 equals
+    batches = [*first, *other]
     opened = read_batches(stored(tmp_path / "batches", batches), campaign, key)
 
     assert (4, 4) == (len(opened.accepted), opened.refused)

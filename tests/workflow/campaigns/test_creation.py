@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.source.settings_file import read_source
 from crowdveil.errors import SettingsError
+from crowdveil.workflow.campaigns.alternatives import nearest_alternatives
 from crowdveil.workflow.campaigns.creation import create_campaign, write_campaign
+from crowdveil.workflow.campaigns.expected_error import planned_campaign
 from tests.campaign.builders import build_campaign
 
 SETTINGS = Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml"
@@ -21,7 +24,7 @@ def test_a_campaign_is_written_and_read_back(tmp_path):
     folder = CampaignFolder(tmp_path / "essays")
 
     assert created.campaign.name == folder.campaign.name
-    assert (5, 5) == created.loads
+    assert (2, 2) == created.loads
     assert all(slot not in folder.tasks(slot) for slot in range(12))
     assert "slot,name\n0,Ada\n" == (folder.path / "workers.csv").read_text("utf-8")[:16]
     assert 0o700 == stat.S_IMODE(folder.path.stat().st_mode)
@@ -62,7 +65,7 @@ def test_what_a_person_may_have_overlooked_is_said(tmp_path):
     """A closing in the past, results of single workers and public participation are warnings."""
     text = elsewhere(min_reports="1", participation='"public"', language='"fr"').replace("2099-12-31", "2026-01-10")
     path = tmp_path / "campaign.toml"
-    path.write_text(text, "utf-8")
+    path.write_text(text.replace("budget_per_worker = 5.0", "budget_per_worker = 90.0"), "utf-8")
 
     created = create_campaign(path, tmp_path / "essays")
 
@@ -94,14 +97,56 @@ def elsewhere(**changes):
     return text
 
 
-@pytest.mark.parametrize(("budget", "warned"), [("0.01", True), ("90.0", False)])
+@pytest.mark.parametrize(("budget", "warned"), [("0.01", True), ("2.0", True), ("90.0", False)])
 def test_a_budget_that_tells_nothing_is_warned_of(tmp_path, budget, warned):
-    """A warning is given if the expected error is hardly below that of the best constant."""
-    for name in ("essays.csv", "students.csv"):
-        (tmp_path / name).write_bytes((SETTINGS.parent / name).read_bytes())
+    """A warning is given if the expected error is hardly below that of the best constant, or above in real crowds."""
     settings = tmp_path / "campaign.toml"
-    settings.write_text(SETTINGS.read_text("utf-8").replace("budget_per_worker = 5.0", f"budget_per_worker = {budget}"))
+    settings.write_text(elsewhere(**former(f"budget_per_worker = {budget}")), "utf-8")
 
-    created = create_campaign(settings, tmp_path / "new")
+    created = create_campaign(settings, tmp_path / "new", anyway=True)
 
     assert warned == any("best public constant" in text for text in created.warnings)
+
+
+@pytest.mark.parametrize("epsilon", ["budget_per_worker = 2.0", "epsilon_per_answer = 0.3"])
+def test_a_campaign_that_is_not_worth_asking_is_refused(tmp_path, epsilon):
+    """Above nine tenths of the constant's error nothing is written; the hint names campaigns that are accepted."""
+    settings = tmp_path / "campaign.toml"
+    settings.write_text(elsewhere(**former(epsilon)), "utf-8")
+
+    with pytest.raises(SettingsError, match=r"at most 0\.9 of that of the best public constant, 2\.74") as refused:
+        create_campaign(settings, tmp_path / "new")
+
+    assert not (tmp_path / "new").exists()
+    assert re.search(r"privacy\.\w+ = [\d.]+ \(expected [\d.]+\)", refused.value.hint)
+    assert ("tasks.per_worker" in refused.value.hint) == epsilon.startswith("budget")
+    assert "--anyway" in refused.value.hint
+
+
+def former(epsilon):
+    """Return settings of five essays each with laplace noise, as keywords of `elsewhere`."""
+    tasks = f'{{ file = "{SETTINGS.parent}/essays.csv", per_worker = 5 }}'
+    return {"tasks": tasks, "privacy": f'{{ mechanism = "laplace", {epsilon} }}'}
+
+
+def test_a_named_alternative_is_worth_asking(tmp_path):
+    """The settings of every alternative become a campaign that is not refused."""
+    settings = tmp_path / "campaign.toml"
+    settings.write_text(elsewhere(**former("budget_per_worker = 2.0")), "utf-8")
+
+    found = nearest_alternatives(read_source(settings))
+
+    assert {"privacy.mechanism", "tasks.per_worker", "36 workers", "privacy.budget_per_worker"} == {
+        one.change.partition(" =")[0] for one in found
+    }
+    assert all(one.prediction.error <= 0.9 * planned_campaign(one.source).crowd.constant_error for one in found)
+
+
+def test_an_impossible_crowd_has_no_alternative(tmp_path):
+    """Where the answers themselves tell nothing, the hint says so and names no number."""
+    settings = tmp_path / "campaign.toml"
+    text = elsewhere(**former("budget_per_worker = 2.0")) + "expected = { sigmas = [10_000.0] }\n"
+    settings.write_text(text, "utf-8")
+
+    with pytest.raises(SettingsError, match="Even 10 times as many workers"):
+        create_campaign(settings, tmp_path / "new")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.campaign.document import compared
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.token import Link, token_hash
 from crowdveil.errors import CrowdveilError, SettingsError
@@ -47,18 +48,18 @@ def test_each_worker_has_a_link_and_only_hashes_are_kept(folder):
     ]
     texts = [link.token.text.encode() for link in found]
     holding = {path.name for path in folder.rglob("*") if path.is_file() and any(t in path.read_bytes() for t in texts)}
-    assert {"links.csv"} == holding
+    assert {"links.csv", "links.html"} == holding
     assert {0o600} == {stat.S_IMODE(path.stat().st_mode) for path in made.files}
     assert () == made.warnings
 
 
 def test_the_sheet_shows_what_people_compare(folder):
-    """A card has a QR code, the worker, the host and the first characters of the name; texts are escaped."""
+    """A card has a QR code, the worker, the host and the characters to compare; texts are escaped."""
     invite(folder)
     sheet = (folder / "links.html").read_text("utf-8")
 
     assert 3 == sheet.count("<section>") == sheet.count("<svg")
-    assert 3 == sheet.count(f"<code>{CampaignFolder(folder).campaign.name[:8]}</code>")
+    assert 3 == sheet.count(f"<code>{compared(CampaignFolder(folder).campaign.name)}</code>")
     assert 3 == sheet.count("<code>grades.example.org</code>")
     assert "&lt;b&gt;Bo&lt;/b&gt;" in sheet
     assert "<b>" not in sheet
@@ -68,14 +69,16 @@ def test_the_sheet_shows_what_people_compare(folder):
 
 
 def test_the_code_on_the_sheet_is_the_link():
-    """The QR code is version 7 or less at level M, as segno draws it for the text of the link."""
+    """The QR code is version 7 or less at level M, as segno draws it for the link, whose text is on the card too."""
     import segno
 
     built = build_campaign(url="https://grades.example.org")
     code = segno.make(built.link(0).text, error="m", micro=False)
 
     assert code.version <= 7
-    assert code.svg_inline(omitsize=True) in render_sheet(built.campaign, [built.link(0)])
+    sheet = render_sheet(built.campaign, [built.link(0)])
+    assert code.svg_inline(omitsize=True) in sheet
+    assert f">{built.link(0).text}</p>" in sheet
 
 
 def test_without_a_service_the_link_is_pasted():
@@ -122,6 +125,18 @@ def test_a_replaced_link_needs_a_slot(folder, slot):
     invite(folder)
     with pytest.raises(SettingsError, match="from 0 to 2"):
         replace_link(folder, slot)
+
+
+def test_a_worker_named_like_the_slot_of_another_is_told_apart(tmp_path):
+    """Where names are numbers, slot:2 is the slot; a number that is a slot and a name is refused with both slots."""
+    built = build_campaign(url="https://grades.example.org")
+    write_campaign(tmp_path / "survey", built.campaign, built.parts, names=("1", "2", "3"))
+    invite(tmp_path / "survey")
+
+    assert (2,) == replace_link(tmp_path / "survey", "slot:2").slots
+    assert (2,) == replace_link(tmp_path / "survey", "3").slots
+    with pytest.raises(SettingsError, match=r"write slot:1 or slot:2"):
+        replace_link(tmp_path / "survey", 2)
 
 
 def test_a_link_is_replaced_only_after_the_first_ones(folder):

@@ -1,23 +1,31 @@
 """Construction of a campaign from its settings: channel within the budget, drawn assignment, document and parts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.source.draw import draw_assignment
-from crowdveil.campaign.source.settings_file import CampaignSource, PrivacyRequest
+from crowdveil.campaign.source.privacy_request import PrivacyRequest
+from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import ChannelMechanism, Laplace, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.mechanisms.budget import mechanism_within_budget
 from crowdveil.randomness import Source, secure
 
+Build = Callable[[float], ChannelMechanism]
+"""Mechanism with an epsilon of a single answer, in nats."""
+
 
 def build_campaign(
-    source: CampaignSource, randomness: Source | None = None, *, relay: Relay | None = None
+    source: CampaignSource,
+    randomness: Source | None = None,
+    *,
+    relay: Relay | None = None,
+    build: Build | None = None,
 ) -> tuple[Campaign, tuple[AssignmentPart, ...], ChannelMechanism]:
     """Return the campaign, its assignment parts and the mechanism of its channel.
 
@@ -25,6 +33,7 @@ def build_campaign(
         source: checked settings.
         randomness: of the assignment; `secure()` by default.
         relay: the requested relay, with the curator's public key.
+        build: mechanism of an epsilon of a single answer; as `mechanism_within`.
 
     Raises:
         SettingsError: the exclusions leave a worker too few tasks, some tasks would have no worker, or the mechanism
@@ -43,7 +52,8 @@ def build_campaign(
         )
     assignment = draw_assignment(len(tasks), source.slots, per_worker, source.excluded, randomness or secure())
     _require_workers(assignment, [task.id for task in tasks])
-    mechanism = mechanism_within(source.privacy, source.alphabet, source.participation, cells=max(map(len, assignment)))
+    cells = max(map(len, assignment))
+    mechanism = mechanism_within(source.privacy, source.alphabet, source.participation, cells=cells, build=build)
     content = Content(
         title=source.title,
         question=source.question,
@@ -75,30 +85,30 @@ def _require_workers(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) 
 
 
 def mechanism_within(
-    privacy: PrivacyRequest, alphabet: Alphabet, participation: Participation, *, cells: int
+    privacy: PrivacyRequest,
+    alphabet: Alphabet,
+    participation: Participation,
+    *,
+    cells: int,
+    build: Build | None = None,
 ) -> ChannelMechanism:
     """Return the mechanism with the requested epsilon of a single answer, or with an equal share of the budget.
 
     The certified loss of one answer times `cells`, rounded up, is at most the budget.
 
+    Args:
+        privacy: as requested.
+        alphabet: possible answers.
+        participation: whether participation is protected.
+        cells: largest number of tasks of one worker.
+        build: mechanism of an epsilon; that of the request by default, which must not be a designed one.
+
     Raises:
         SettingsError: epsilon or alphabet are refused.
     """
+    build = build or partial(privacy.build, alphabet, participation)
     if privacy.epsilon_per_answer is not None:
-        return _mechanism(privacy, alphabet, participation, privacy.epsilon_per_answer)
+        return build(privacy.epsilon_per_answer)
     budget = privacy.budget_per_worker
     assert budget is not None
-    return mechanism_within_budget(partial(_mechanism, privacy, alphabet, participation), budget, cells)
-
-
-def _mechanism(
-    privacy: PrivacyRequest, alphabet: Alphabet, participation: Participation, epsilon: float
-) -> ChannelMechanism:
-    if privacy.mechanism == Laplace.name:
-        return Laplace(
-            alphabet=alphabet,
-            epsilon=epsilon,
-            participation=participation,
-            null_value=privacy.null_value,  # type: ignore[arg-type]
-        )
-    return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
+    return mechanism_within_budget(build, budget, cells)

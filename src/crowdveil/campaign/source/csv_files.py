@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import dropwhile
 from pathlib import Path
 
 from crowdveil.campaign.document import Picture, Task
@@ -16,6 +17,7 @@ from crowdveil.errors import ReportsError
 TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
 WORKER_COLUMNS = ("name",)
 MAX_FILE_BYTES = 50_000_000
+UTF16_MARKS, DELIMITERS = (b"\xff\xfe", b"\xfe\xff"), ",;\t"
 SEPARATOR = ";"
 """Separator of several workers in `not_for`."""
 SIGNATURES = (
@@ -62,7 +64,9 @@ def read_workers(path: Path) -> tuple[str, ...]:
 
 
 def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> list[Mapping[str, str]]:
-    """Return the rows of a CSV file in UTF-8 by column; missing columns are empty text.
+    """Return the rows of a text file by column; missing columns are empty text, and blank rows are skipped.
+
+    The text is UTF-8, or UTF-16 with a byte-order mark; the delimiter is the most frequent one in the header.
 
     Raises:
         ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
@@ -73,11 +77,17 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> li
             data = stream.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
-        lines = list(csv.reader(data.decode("utf-8-sig").splitlines(keepends=True), strict=True))
+        text = data.decode("utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig").splitlines(keepends=True)
+        first = next((line for line in text if line.strip(f"{DELIMITERS} \r\n")), "")
+        lines = [*dropwhile(_is_blank, csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
     except OSError as error:
         raise ReportsError("the file must be readable", source=source, hint=f"{error.strerror or error}.") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ReportsError("the file must be CSV in UTF-8", source=source, hint=f"{str(error)[:200]}.") from error
+        row = data[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0
+        hint = f"{str(error)[:200]}. From western Windows: iconv -f cp1252 -t utf-8."
+        raise ReportsError(
+            "the file must be CSV in UTF-8", source=source, rows=(row,) if row else (), hint=hint
+        ) from error
     header = [name.strip().lower() for name in lines[0]] if lines else []
     unknown = sorted(set(header) - set(columns))
     missing = [name for name in required if name not in header]
@@ -86,16 +96,18 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> li
             f"the first row must name the columns {', '.join(required)}",
             source=source,
             examples=", ".join(header)[:200],
-            hint="Separate columns by commas, not by semicolons or tabs."
-            if len(header) == 1 and re.search("[;\t]", header[0])
-            else f"Known columns: {', '.join(columns)}.",
+            hint=f"Known columns: {', '.join(columns)}.",
         )
-    rows = [(number, line) for number, line in enumerate(lines[1:], start=1) if line]
+    rows = [(number, line) for number, line in enumerate(lines[1:], start=1) if not _is_blank(line)]
     ragged = tuple(number for number, line in rows if len(line) != len(header))
     if ragged or not rows:
         rule = f"every row has {len(header)} columns" if ragged else "the file must have a row"
         raise ReportsError(rule, source=source, rows=ragged[:3], hint="Quote texts that hold a comma.")
     return [dict.fromkeys(columns, "") | dict(zip(header, line, strict=True)) for _, line in rows]
+
+
+def _is_blank(line: Sequence[str]) -> bool:
+    return not any(cell.strip() for cell in line)
 
 
 def _task_row(path: Path, number: int, row: Mapping[str, str]) -> TaskRow:

@@ -35,9 +35,7 @@ class Section:
         """Return a value and mark it as known; a missing one is refused."""
         if key in self:
             return self._values[key]
-        similar = get_close_matches(key, self._values.keys() - set(self._known), n=1)
-        if similar:
-            raise self._unknown(similar[0], f"Did you mean {key!r}?")
+        self._refuse_similar(key)
         raise SettingsError(f"{self.title(key)} is needed", value=None, hint=hint)
 
     def close(self) -> None:
@@ -47,6 +45,12 @@ class Section:
             near = get_close_matches(unknown[0], self._known, n=1)
             known = f"Known: {', '.join(dict.fromkeys(self._known))}."
             raise self._unknown(unknown[0], f"Did you mean {near[0]!r}?" if near else known)
+
+    def _refuse_similar(self, key: str) -> None:
+        """Refuse a key that may be a misspelling of a known one."""
+        similar = get_close_matches(key, self._values.keys() - set(self._known), n=1)
+        if similar:
+            raise self._unknown(similar[0], f"Did you mean {key!r}?")
 
     def _unknown(self, key: str, hint: str) -> SettingsError:
         rule = f"{self.name or 'the file'} has no setting {key!r}"
@@ -89,12 +93,17 @@ class Section:
         """Return one of several words."""
         value = self.take(key, f"Choose {' or '.join(choices)}.")
         if value not in choices:
-            raise SettingsError(f"{self.title(key)} must be one of {', '.join(choices)}", value=value)
+            near = get_close_matches(str(value), choices, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else ""
+            raise SettingsError(f"{self.title(key)} must be one of {', '.join(choices)}", value=value, hint=hint)
         return str(value)
 
     def one_of(self, first: str, second: str) -> str:
         """Return which of two keys is given; both or none is refused."""
         given = [key for key in (first, second) if key in self]
+        if not given:
+            for key in (first, second):
+                self._refuse_similar(key)
         if len(given) != 1:
             names = f"{self.title(first)} or {self.title(second)}"
             raise SettingsError(f"exactly one is needed: {names}", value=given)

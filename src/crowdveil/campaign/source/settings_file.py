@@ -20,38 +20,19 @@ from crowdveil.campaign.document_fields import (
     URL,
 )
 from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
+from crowdveil.campaign.source.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.source.section import Section, readable_text
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 
 MAX_BYTES = 1_000_000
-MECHANISMS = ("randomized-response", "laplace")
-"""Mechanisms of a campaign: one certified channel for every cell, without a public model of the answers."""
-MAX_BUDGET = 1_000.0
 DEFAULT_LANGUAGE = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivacyRequest:
-    """Requested privacy: exactly one of the two epsilons, in nats; laplace has a replacement of "no answer".
-
-    Attributes:
-        mechanism: one of `MECHANISMS`.
-        budget_per_worker: largest privacy loss of all answers of one worker, or None.
-        epsilon_per_answer: largest privacy loss of a single answer, or None.
-        null_value: laplace: public value that replaces "no answer", or "uniform".
-    """
-
-    mechanism: str
-    budget_per_worker: float | None = None
-    epsilon_per_answer: float | None = None
-    null_value: float | str = "uniform"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedCrowd:
-    """Public expectation of the workers, for the expected error only; None is the default of `crowdveil plan`.
+    """Public expectation of the workers, for the expected error and designed tables; None is the default of a plan.
 
     Attributes:
         answered: share of the assigned tasks that a worker answers.
@@ -144,6 +125,8 @@ def read_source(path: Path) -> CampaignSource:
     rows, per_worker = _tasks(root.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
     opens, closes = _days(root.section("open", "Give open = { from = 2027-01-10, until = 2027-01-17 }."))
     url, purge_after_days = _service(root)
+    alphabet = _answers(root.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }."))
+    privacy = root.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")
     source = CampaignSource(
         **texts,
         url=url,
@@ -152,13 +135,13 @@ def read_source(path: Path) -> CampaignSource:
         closes=closes,
         min_reports=root.integer("min_reports", 1, slots, "Below it nothing is released."),
         participation=_participation(root),
-        alphabet=_answers(root.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")),
+        alphabet=alphabet,
         rows=rows,
         per_worker=per_worker,
         slots=slots,
         names=names,
         excluded=_excluded(rows, slots, names),
-        privacy=_privacy(root.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")),
+        privacy=read_privacy(privacy, alphabet, path.parent),
         expected=_expected(root),
         relay=_relay(root, slots),
     )
@@ -273,19 +256,6 @@ def _excluded(rows: tuple[TaskRow, ...], slots: int, names: tuple[str, ...]) -> 
                 )
             excluded[slot_of[name]].add(task)
     return tuple(map(frozenset, excluded))
-
-
-def _privacy(section: Section) -> PrivacyRequest:
-    mechanism = section.choice("mechanism", MECHANISMS)
-    kind = section.one_of("budget_per_worker", "epsilon_per_answer")
-    epsilon = section.number(kind)
-    if not 0 < epsilon <= MAX_BUDGET:
-        raise SettingsError(f"{section.title(kind)} must be above 0 and at most {MAX_BUDGET:g}", value=epsilon)
-    null_value: float | str = "uniform"
-    if mechanism == "laplace" and "null_value" in section and section.take("null_value") != "uniform":
-        null_value = section.number("null_value")
-    section.close()
-    return PrivacyRequest(mechanism=mechanism, null_value=null_value, **{kind: epsilon})
 
 
 def _expected(root: Section) -> ExpectedCrowd:

@@ -20,7 +20,9 @@ import http.client
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
 import unicodedata
 import urllib.error
@@ -30,6 +32,7 @@ from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import accumulate
+from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -55,18 +58,30 @@ SENTENCES = {
     "hash": "The file is not the one that the link or the campaign names: it was changed.",
     "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
     "with the page of your link, or with crowdveil answer (pip install 'crowdveil[relay]'). Nothing was asked or sent.",
+    "answered-before": "This computer has drawn a report of this campaign before, with another link. A second one "
+    "would reveal as much again, so nothing was drawn now. Another person here gives a folder of their own: --home.",
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
 }
-BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
-"""Letters, marks and signs that cannot be seen (Unicode 16: Default_Ignorable_Code_Point, blank Braille pattern)."""
+REPLIES = {"closed", "early", "length", "link-revoked", "link-used", "media-type", "purged", "report-id"}
+REPLIES |= {"report-id-taken", "symbol", "token", "too-long", "unknown"}
+"""Names of refusals that a service may give; what else it says stands in no sentence of this device."""
+UNCONFIRMED = (
+    "The service did not confirm the report (its reason: {}). It may have arrived: its epsilon stays in the ledger. "
+    "Do not answer this campaign again, here or elsewhere, and ask the curator."
+)
+BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
+"""Letters and marks that cannot be seen (Unicode 16: Default_Ignorable_Code_Point)."""
+SPACES = "\u2800\ufffc\U00016fe4\U0001d159"
+"""Signs that look like a space."""
 
 
 class Refused(Exception):
     """Something that this device does not do; `name` is short, the message is a sentence for the worker."""
 
     def __init__(self, name: str, sentence: str = "") -> None:
-        usual = SENTENCES.get(name, f"This campaign or service was refused ({name}): it is not what it claims to be.")
-        self.name, self.sentence = name, sentence or usual
+        self.name = re.sub("[^ -~]", "?", name)  # parts of replies stay in one line
+        usual = f"This campaign or service was refused ({self.name}): it is not what it claims to be."
+        self.sentence = sentence or SENTENCES.get(name, usual)
         super().__init__(self.sentence)
 
 
@@ -123,7 +138,7 @@ def fits(value: Any, form: Any) -> bool:
     return value is None if form is None else type(value) is form
 
 
-NAME = "randomized-response|laplace|one-layer|quantized-response|designed|memoised"
+NAME = "randomized-response|laplace|one-layer|quantized-response|designed"
 CERTIFICATE = {
     "format": "crowdveil-channel/1",
     "mechanism": rf"(laplace, real-valued, binned \(simulation only\)|({NAME})(\+({NAME})){{0,15}})"
@@ -178,7 +193,7 @@ LEDGER = {
 
 # ---- Certificates: P(symbol | answer) = rows[answer][symbol] / 2^48, rows in the order of the labels, then NULL
 class Channel(NamedTuple):
-    """Checked table; `ratio` bounds the ratio of any two entries of a column, and epsilon is its logarithm."""
+    """Checked table; `ratio` is the largest ratio of two entries of a column, and epsilon is its logarithm."""
 
     labels: list[str]
     outputs: list[str]
@@ -201,9 +216,9 @@ def check_certificate(data: Any) -> Channel:
     require(all(entry >= 0 for row in rows for entry in row), "negative entry")
     require(all(sum(row) == DENOMINATOR for row in rows), "row sum")
     require(all(map(all, rows)), "zero entry")
-    for column in zip(*rows, strict=True):
-        require(max(column) * bottom <= top * min(column), "ratio", "A table reveals more than it promises.")
-    return Channel(labels, outputs, rows, protected, (top, bottom))
+    worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
+    require(worst * bottom <= top, "ratio", "A table reveals more than it promises.")
+    return Channel(labels, outputs, rows, protected, worst.as_integer_ratio())
 
 
 def _labels(alphabet: dict[str, Any]) -> list[str]:
@@ -217,25 +232,37 @@ def _labels(alphabet: dict[str, Any]) -> list[str]:
     low, high, step = (Fraction(repr(float(x))) for x in numbers)
     require(low < high and step > 0 and (high - low) % step == 0 and (high - low) / step < 1024, "alphabet")
     points = [low + k * step for k in range(int((high - low) / step) + 1)]
-    return [str(int(x)) if x.denominator == 1 else repr(float(x)) for x in points]
+    names = [str(int(x)) if x.denominator == 1 else repr(float(x)) for x in points]
+    require("e" not in "".join(names) and list(map(Fraction, names)) == points, "alphabet")  # all readers write these
+    return names
 
 
 def _check_names(names: list[str]) -> None:
     """Refuse names that a reader cannot see, or cannot tell apart."""
     require(len(set(names)) == len(names), "duplicate symbols")
     require(len(set(map(_visible, names))) == len(names), "text")
-    require(all(name and name == name.strip() and unicodedata.is_normalized("NFC", name) for name in names), "text")
-    require(not any(_blank(name[at]) and not _needed(name, at) for name in names for at in range(len(name))), "text")
+    require(all(map(_is_name, names)), "text")
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a text is visible, in one line and in normal form C."""
+    if name.isascii() and name.isprintable():
+        return name.strip() == name != ""
+    seen = all(not _blank(name[at]) or _needed(name, at) for at in range(len(name)))
+    seen = seen and any(unicodedata.category(sign)[0] in "LNPS" for sign in name)
+    return seen and name.strip() == name and unicodedata.is_normalized("NFC", name)
 
 
 def _visible(name: str) -> str:
     """Return the part of a name that a reader sees."""
-    return " ".join("".join(c for c in name if not _blank(c)).split())
+    seen = (" " if c.isspace() or c in SPACES else "" if _blank(c) else c for c in name)
+    return " ".join(unicodedata.normalize("NFC", "".join(seen)).split())
 
 
 def _blank(sign: str) -> bool:
     """Return whether a character cannot be seen."""
-    return bool(re.match(f"[{BLANKS}]", sign)) or unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    category = unicodedata.category(sign)
+    return category[0] == "C" or category in ("Zl", "Zp") or re.match(f"[{BLANKS}{SPACES}]", sign) is not None
 
 
 def _needed(name: str, at: int) -> bool:
@@ -254,6 +281,10 @@ def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
     require(fits(fields, {**CAMPAIGN, "relay": RELAY} if relayed else CAMPAIGN) and fields["tasks"], "form")
     tasks, slots, groups = fields["tasks"], fields["slots"], fields["groups"]
     require(len({_visible(task["id"]) for task in tasks}) == len(tasks), "task")
+    names = [fields["title"], *(task["id"] for task in tasks), *([fields["relay"]["operator"]] if relayed else [])]
+    texts = [fields["question"], fields["consent"], *(task["text"] for task in tasks)]
+    texts += [task["picture"]["alt"] for task in tasks if task["picture"]]
+    require(all(map(_is_name, [*names, *(text.replace("\n", " ") for text in texts)])), "text")
     try:
         opens, closes = (datetime.date.fromisoformat(fields[name]) for name in ("opens", "closes"))
     except ValueError as error:
@@ -268,7 +299,11 @@ def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
         require(used == set(range(len(channels))) and len(set(map(len, choice))) == 1, "groups")
         require(_are_codes(groups["task_group"], len(tasks), len(choice[0])), "groups")
         require(_are_codes(groups["slot_group"], slots, len(choice)), "groups")
-    require(all(one.labels == fields["labels"] for one in channels), "labels")
+    require(all(part["alphabet"] == fields["certificates"][0]["alphabet"] for part in fields["certificates"]), "labels")
+    require(fields["labels"] == channels[0].labels, "labels")
+    shown = {name for one in channels for name in (*one.labels, *one.outputs)}
+    letters = {"".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).lower())) for name in shown}
+    require(not letters & {"noanswer", "keineantwort"} and max(map(len, shown)) <= 200, "labels")
     require(len({one.protected for one in channels}) == 1, "participation")
     marked = (re.search("no privacy$|simulation only", part["mechanism"]) for part in fields["certificates"])
     require(not any(marked), "no privacy")
@@ -279,7 +314,26 @@ def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
         alike = groups is None and fields["cells"] == len(tasks) and channels[0].protected
         named = fields["url"] is not None and fields["purge_after_days"] is not None
         require(alike and named and fields["relay"]["least_batch"] <= slots, "misused relay")
+        sealed = fields["body_bytes"] + 81 * (fields["cells"] if fields["relay"]["unit"] == "cell" else 1)
+        require(sealed <= 900_000 and _on_curve(fields["relay"]["public_key"]), "misused relay")
+        require(all(map(eq, fields["assignment_parts"], _whole_parts(slots, len(tasks)))), "misused relay")
     return fields, channels
+
+
+def _whole_parts(slots: int, tasks: int) -> Iterator[str]:
+    """Yield the SHA-256 of each assignment part in which every slot has every task."""
+    everything = canonical(list(range(tasks)))
+    for first in range(0, slots, 100):
+        lists = b",".join([everything] * min(100, slots - first))
+        part = b'{"first":%d,"format":"crowdveil-assignment/1","tasks":[%s]}' % (first, lists)
+        yield hashlib.sha256(part).hexdigest()
+
+
+def _on_curve(key: str) -> bool:
+    """Return whether an uncompressed point is one of P-256 (NIST SP 800-186)."""
+    prime, x, y = 2**256 - 2**224 + 2**192 + 2**96 - 1, int(key[2:66], 16), int(key[66:], 16)
+    constant = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+    return max(x, y) < prime and (y * y - x**3 + 3 * x - constant) % prime == 0
 
 
 def _are_codes(values: list[int], count: int, bound: int) -> bool:
@@ -316,6 +370,11 @@ def parse_link(link: str) -> tuple[str | None, str, str, int]:
     url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], CAMPAIGN["url"]) else None
     require(good and (url or not place.startswith("http")), "link")
     return url, name, token, int.from_bytes(raw[:4], "big")
+
+
+def compared(name: str) -> str:
+    """Return the part of a campaign's name that people compare, in groups: 132 bits, which nobody forges."""
+    return re.sub("(.{4})", r"\1 ", name[:22])
 
 
 def draw(channels: list[Channel], answers: list[int | None], width: int, source: Source) -> bytes:
@@ -367,15 +426,22 @@ def read_ledger(home: Path) -> list[Line]:
     if not path.exists():
         return []
     data = parse(path.read_bytes(), MAX_LEDGER)
-    require(fits(data, LEDGER), "ledger", f"{path} is damaged. Move it away, and keep it: it holds your promises.")
+    good = fits(data, LEDGER) and all(line["numerator"] >= line["denominator"] for line in data["lines"])
+    require(good, "ledger", f"{path} is damaged. Move it away, and keep it: it holds your promises.")
     lines: list[Line] = data["lines"]
     return lines
 
 
+def require_first(ledger: list[Line], campaign: str, report: str) -> None:
+    """Refuse a second report of a campaign, by whatever link: its loss would be added to that of the first."""
+    require(all(line["campaign"] != campaign or line["report"] == report for line in ledger), "answered-before")
+
+
 def add_to_ledger(home: Path, lines: list[Line]) -> None:
-    """Add the lines of one report, unless the ledger has them already."""
+    """Add the lines of one report, the only one of its campaign, unless the ledger has them already."""
     with locked(home / "ledger.lock", wait=True):
         old = read_ledger(home)
+        require_first(old, lines[0]["campaign"], lines[0]["report"])
         if lines[0]["report"] not in {line["report"] for line in old}:
             write(home / "ledger.json", canonical({"format": "crowdveil-ledger/1", "lines": old + lines}))
 
@@ -384,6 +450,7 @@ def epsilon(lines: Iterable[Line]) -> Decimal:
     """Return the sum of cells * ln(numerator / denominator), rounded up in its 50th digit."""
     up, total = Context(prec=60, rounding=ROUND_CEILING), Decimal(0)
     for line in lines:
+        require(line["numerator"] >= line["denominator"], "ledger")
         logarithm = up.ln(up.divide(Decimal(line["numerator"]), Decimal(line["denominator"])))
         total = up.add(total, up.multiply(line["cells"], up.multiply(logarithm, up.add(1, Decimal("1e-50")))))
     return total
@@ -404,7 +471,7 @@ def sure(loss: Decimal) -> str:
 def print_ledger(lines: list[Line]) -> None:
     """Print the lines of the ledger and their sums, by host and over all."""
     for line in lines:
-        show(f"{line['day']}  epsilon {shown(epsilon([line]))}  {line['participation']}  {line['title']}")
+        show(f"{line['day']}  epsilon {shown(epsilon([line]))}  {line['participation']}\n{foreign(line['title'])}")
     for host in sorted({line["host"] for line in lines}):
         print(f"to {host}: epsilon {shown(epsilon(line for line in lines if line['host'] == host))}")
     print(f"to all curators: epsilon {shown(epsilon(lines))}")
@@ -430,9 +497,10 @@ def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> by
             return data
     except urllib.error.HTTPError as error:
         try:
-            name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1][:50]
+            name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1]
         except (ValueError, KeyError, TypeError, OSError):
-            name = f"reply {error.code}"
+            name = ""
+        name = name if name in REPLIES else f"reply {error.code}"
         raise Refused("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
     except (OSError, http.client.HTTPException) as error:
         raise Refused("busy") from error
@@ -499,16 +567,17 @@ class Device:
         return data
 
     def picture(self, cell: int) -> str:
-        """Return the description and the stored file of the picture of a cell's task; empty without one."""
+        """Return the stored file and the description of the picture of a cell's task; empty without one."""
         picture = self.fields["tasks"][self.tasks[cell]]["picture"]
         if picture is None:
             return ""
         name = f"pictures/{picture['sha256']}"
         self._document(name, f"/{name}", picture["sha256"])
-        return f"Picture: {picture['alt']} ({self.folder / name.replace('/', '-')})"
+        return f"\nPicture: {self.folder / name.replace('/', '-')}\n{foreign(picture['alt'])}"
 
     def require_open(self) -> None:
-        """Refuse a link that is used or revoked, and a campaign that is not open (by this computer's day in UTC)."""
+        """Refuse a used or revoked link, a second report, and a campaign that is not open today (in UTC)."""
+        require_first(read_ledger(self.home), self.name, self.record["report"])
         if self.url is not None:
             try:
                 reply = json.loads(call(f"{self.url}/v1/campaigns/{self.name}/link", 10_000, self.token))
@@ -544,21 +613,19 @@ class Device:
         self._keep(**{**self.record, "state": "answering", "answers": answers})
 
     def sample(self) -> None:
-        """Draw the report, once, and store it in place of the answers."""
+        """Draw the report, once, and store it in place of the answers, after its lines in the ledger."""
         require(self.record["state"] in ("verified", "answering"), "sampled")
         self.require_open()
         body = draw(self.channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
         body = body.ljust(self.fields["body_bytes"], b"\0")
         if self.seal and "relay" in self.fields:
             body = self.seal(body)
+        add_to_ledger(self.home, self.ledger_lines())
         self._keep(state="sampled", link=self.link, report=self.record["report"], body=body.hex(), tries=0)
 
     def send(self, tries: int = 8, pause: Callable[[float], None] = time.sleep) -> None:
-        """Send the stored report until the service confirms it: again after 1, 2, 4 ... 60 seconds, with jitter.
-
-        The ledger is written first: the loss happens when bytes leave, not when the receipt comes.
-        """
-        add_to_ledger(self.home, self.ledger_lines())
+        """Send the stored report until the service confirms it: again after 1, 2, 4 ... 60 seconds, with jitter."""
+        add_to_ledger(self.home, self.ledger_lines())  # of records of earlier versions
         report, body = self.record["report"], bytes.fromhex(self.record["body"])
         for attempt in range(tries):
             self._keep(**{**self.record, "state": "sent", "tries": self.record["tries"] + 1})
@@ -566,7 +633,9 @@ class Device:
                 receipt = call(f"{self.url}/v1/campaigns/{self.name}/reports/{report}", 1000, self.token, body)
                 break
             except Refused as error:
-                if error.name != "busy" or attempt + 1 == tries:
+                if error.name != "busy":
+                    raise Refused(error.name, UNCONFIRMED.format(error.name)) from error
+                if attempt + 1 == tries:
                     raise
                 pause(min(2**attempt, 60) * (1 + os.urandom(1)[0] / 512))
         form = {"campaign": self.name, "report": report, "stored_sha256": hashlib.sha256(body).hexdigest()}
@@ -596,6 +665,14 @@ def show(text: str, *, error: bool = False) -> None:
     """Print a text without characters that steer the terminal."""
     shown_text = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
     print(shown_text, file=sys.stderr if error else sys.stdout)
+
+
+def foreign(text: str) -> str:
+    """Return a text of others with a mark before each line of the terminal: none can pass for one of this program."""
+    wide = any(unicodedata.east_asian_width(sign) in "FW" for sign in text)
+    room = max(shutil.get_terminal_size().columns - 5, 20) // (1 + wide)
+    lines = (textwrap.wrap(line, room) or [""] for line in text.splitlines())
+    return "\n".join(f"  | {piece}" for pieces in lines for piece in pieces)
 
 
 def read_answers(path: Path, device: Device) -> dict[int, str]:
@@ -628,10 +705,10 @@ def ask(device: Device) -> None:
     """Ask every task in the terminal; each answer is kept at once."""
     labels = device.channels[0].labels
     pictures = [device.picture(cell) for cell in range(len(device.tasks))]  # all first: the service sees no pauses
-    show(f"Possible answers: {', '.join(labels)}. Enter alone keeps what stands in brackets.")
+    show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
     for cell, task in enumerate(device.tasks):
         before = device.record["answers"][cell]
-        show(f"\n{cell + 1} of {len(device.tasks)}: {device.fields['tasks'][task]['text']} {pictures[cell]}")
+        show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
         reply = input(f"Your answer [{'no answer' if before is None else labels[before]}]: ").strip()
         while reply and reply not in labels:
             reply = input(f"{reply!r} is none of the possible answers. Your answer: ").strip()
@@ -644,11 +721,16 @@ def promise(device: Device) -> str:
     lines, ledger = device.ledger_lines(), device.ledger()
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.channels[0].protected else "not hidden"
-    relay = device.fields.get("relay", {})
-    way = f"It is encrypted for the curator, and goes through the relay of {relay['operator']}.\n" if relay else ""
+    fields, way = device.fields, ""
+    words = foreign("\n".join(fields[name] for name in ("title", "question", "consent")))
+    if "relay" in fields:
+        way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
+        way += f"{foreign(fields['relay']['operator'])}\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
-        f"{device.fields['title']}\n{device.fields['question']}\n{device.fields['consent']}\n"
+        f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "
+        "announcement: a link alone proves nothing, because its maker could give each worker another campaign.\n"
+        f"In the words of the curator:\n{words}\n"
         f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n{way}"
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"

@@ -5,6 +5,7 @@ import click
 from crowdveil.cli.campaign.close import close
 from crowdveil.cli.campaign.demo import demo
 from crowdveil.cli.campaign.export import export
+from crowdveil.cli.campaign.init import init
 from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
 from crowdveil.cli.campaign.page import page
@@ -12,7 +13,7 @@ from crowdveil.cli.campaign.purge import purge
 from crowdveil.cli.campaign.receive import receive
 from crowdveil.cli.verb import VerbGroup
 
-SUBCOMMANDS: tuple[click.Command, ...] = (new, invite, page, receive, close, export, purge, demo)
+SUBCOMMANDS: tuple[click.Command, ...] = (init, new, invite, page, receive, close, export, purge, demo)
 """Subcommands, in the order of help."""
 
 
@@ -26,6 +27,7 @@ def campaign() -> None:
 
     \b
     Without a service:
+      crowdveil campaign init
       crowdveil campaign new campaign.toml --out essays
       crowdveil campaign invite essays
       crowdveil campaign page essays --out device.html

@@ -34,6 +34,7 @@ nothing is written."""
 def export(file: Path, database: str | None, out: Path, replace: bool, as_json: bool) -> None:
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
+        from crowdveil.data.report_tables import formula_notes
         from crowdveil.service.release import export as export_campaign
         from crowdveil.workflow.campaigns.export import EXPORT_FILES
         from crowdveil.workflow.export import collection_outputs
@@ -41,17 +42,20 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
         outputs = collection_outputs(out, EXPORT_FILES, replace=replace)
         replaced = list(map(str, outputs.check(inputs=[file])))
         sent = export_campaign(store, campaign.digest, out, replace=replace)
+        warnings = formula_notes(campaign.labels, (task.id for task in campaign.tasks))
     data = {
         "campaign": campaign.name,
         "workers": len(sent.workers),
         "rows": len(sent),
         "files": list(map(str, outputs.paths)),
         "replaced": replaced,
+        "warnings": list(warnings),
     }
     rows = [
         ("campaign", campaign.name),
         ("workers", f"{len(sent.workers):,} with a report"),
         ("rows", f"{len(sent):,} reports that are not NULL"),
+        *(("warning", text) for text in warnings),
         *replaced_rows(replaced),
         *(("written", str(path)) for path in outputs.paths),
     ]

@@ -32,17 +32,18 @@ NEXT_START = "reads the new link at its next start, and keeps the old one if tha
     short_help="Write single-use links for the workers.",
 )
 @click.argument("folder", type=CAMPAIGN_FOLDER)
-@click.option("--replace", type=click.IntRange(min=0), metavar="SLOT", help="New link for this worker; revoke the old.")
+@click.option("--replace", metavar="WORKER", help="New link for this worker (slot or name); revoke the old.")
 @click.option(
     "--accept-second-report",
     is_flag=True,
     help="With --replace, for a campaign without a service: the worker may report twice.",
 )
 @json_option
-def invite(folder: Path, replace: int | None, accept_second_report: bool, as_json: bool) -> None:
+def invite(folder: Path, replace: str | None, accept_second_report: bool, as_json: bool) -> None:
     """Write links; see `HELP`."""
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report is an option of --replace: give both.")
+    from crowdveil.campaign.document import compared
     from crowdveil.workflow.campaigns import invitations
 
     if replace is None:
@@ -52,13 +53,14 @@ def invite(folder: Path, replace: int | None, accept_second_report: bool, as_jso
     data = {
         "campaign": made.campaign.name,
         "links": len(made.slots),
-        "replaced_slot": replace,
+        "replaced_slot": None if replace is None else made.slots[0],
         "warnings": list(made.warnings),
         "files": list(map(str, made.files)),
     }
     rows = [
         *(("warning", text) for text in made.warnings),
-        ("campaign", f"{made.campaign.name} (to compare: {made.campaign.name[:8]})"),
+        ("campaign", made.campaign.name),
+        ("to compare", compared(made.campaign.name)),
         ("links", f"{len(made.slots):,}, each for one report"),
         *([] if replace is None else [("revoked", f"the old link of worker {replace}")]),
         *([] if replace is None or made.campaign.url is None else [("service", NEXT_START)]),

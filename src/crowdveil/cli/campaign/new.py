@@ -24,7 +24,13 @@ DETAILS = """The settings are described on the page "Campaign files". The folder
 users of this computer (mode 0700).
 
 The expected error is simulated under the assumptions that are printed, as `crowdveil plan` does. The real error may
-differ."""
+differ. A campaign above 0.9 of the error of the best public constant is refused, and the nearest ones that are not are
+named; --anyway asks it."""
+
+PURPOSES = (
+    "crowdveil infer finds truths, where a task has one right answer; crowdveil share finds proportions, where people "
+    "differ, as in opinions."
+)
 
 
 @click.command(
@@ -32,17 +38,20 @@ differ."""
 )
 @click.argument("settings", type=PATH, metavar="SETTINGS")
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="New folder of the campaign.")
+@click.option("--anyway", is_flag=True, help="Ask even if the expected error is hardly below the best constant's.")
 @json_option
-def new(settings: Path, out: Path, as_json: bool) -> None:
+def new(settings: Path, out: Path, anyway: bool, as_json: bool) -> None:
     """Make a campaign; see `HELP`."""
     from crowdveil.workflow.campaigns.creation import create_campaign
 
     with progress_bar("simulating") as bar:
-        created = create_campaign(settings, out, on_simulation=bar)
+        created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)
     print_result(_data(created), _rows(created), as_json=as_json)
 
 
 def _data(created: CreatedCampaign) -> dict[str, Any]:
+    from crowdveil.service.one_file_page import promise_sentences
+
     campaign = created.campaign
     return {
         "campaign": campaign.name,
@@ -51,12 +60,15 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
         "fewest": created.loads[0],
         "most": created.loads[1],
         "mechanism": created.mechanism.name,
+        "planned": created.planned,
+        "reports": list(campaign.channels[0].outputs),
         "participation": campaign.participation,
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
         "opens": campaign.opens.isoformat(),
         "closes": campaign.closes.isoformat(),
         "min_reports": campaign.min_reports,
+        "odds": promise_sentences(campaign, created.loads[1]),
         "expected": created.expected.to_json(),
         "warnings": list(created.warnings),
         "curator_key": None if created.key is None else str(created.key),
@@ -65,26 +77,40 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
 
 
 def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
+    from crowdveil.campaign.document import compared
     from crowdveil.planning.summary import error_with_interval
     from crowdveil.privacy.relayed import relay_sentences
+    from crowdveil.service.one_file_page import promise_sentences
 
     campaign, error, (fewest, most) = created.campaign, created.expected, created.loads
-    each = str(most) if fewest == most else f"{fewest} to {most}"
+    each = f"{most} task{'s' * (most > 1)}" if fewest == most else f"{fewest} to {most} tasks"
     scope = f"participation {campaign.participation}"
     cells = f"all {most} answers of one worker" if most > 1 else "the one answer of a worker"
     return [
         *(("warning", text) for text in created.warnings),
-        ("campaign", f"{campaign.name} (to compare: {campaign.name[:8]})"),
-        ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} tasks to a worker"),
+        ("campaign", campaign.name),
+        ("to compare", compared(campaign.name)),
+        ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} to a worker"),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
         ("promise", f"epsilon {format_promise(campaign.epsilon)} for a single answer ({scope})"),
         ("in all", f"epsilon {format_promise(campaign.worker_epsilon)} for {cells} ({scope})"),
+        *((f"odds ({language})", text) for language, text in promise_sentences(campaign, most).items()),
         *(("relay", sentence) for sentence in relay_sentences(campaign)),
-        ("mechanism", created.mechanism.name),
+        ("mechanism", f"{created.mechanism.name}{', recommended by the plan' if created.planned else ''}"),
+        *_blocks(created),
         ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the best public one"),
         ("unprotected", error_with_interval(error.unprotected)),
         ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}"),
+        ("results", PURPOSES),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
     ]
+
+
+def _blocks(created: CreatedCampaign) -> list[tuple[str, str]]:
+    """Return the report symbols, if they are not the answers."""
+    from crowdveil.channels.alphabet import NULL
+
+    outputs = [name for name in created.campaign.channels[0].outputs if name != NULL]
+    return [] if tuple(outputs) == created.campaign.labels else [("reports", f"name one of: {', '.join(outputs)}")]

@@ -18,7 +18,8 @@ it gives the report as a file and as a QR code, and the worker hands it in. Prin
 With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign."""
 EXAMPLE = "crowdveil campaign page essays --out device.html"
 DETAILS = """`crowdveil collect` joins the files that were handed in. Whoever opens the page needs a link of
-`crowdveil campaign invite`: after the name of the file, or pasted into the page."""
+`crowdveil campaign invite`: after the name of the file, or pasted into the page. The links name the campaign by its
+SHA-256: a campaign that was edited after they were made is refused."""
 
 
 @click.command(
@@ -46,19 +47,23 @@ def page(folder: Path | None, out: Path | None, program: Path | None, as_json: b
 def _write_page(folder: Path, out: Path, as_json: bool) -> None:
     from hashlib import sha256
 
-    from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.campaign.document import compared
+    from crowdveil.campaign.folder import TOKENS_FILE, CampaignFolder
     from crowdveil.files.atomic_write import write_outputs
     from crowdveil.service.one_file_page import one_file_page, page_outputs
 
     outputs = page_outputs(out)
     replaced = list(map(str, outputs.check()))
     campaign_folder = CampaignFolder(folder)
+    if (folder / TOKENS_FILE).exists():
+        _ = campaign_folder.tokens  # refuses a campaign that was edited after its links were made
     html = one_file_page(campaign_folder)
     write_outputs(outputs, {out.name: html})
     name, digest = campaign_folder.campaign.name, sha256(html).hexdigest()
     data = {"campaign": name, "sha256": digest, "bytes": len(html), "files": [str(out)], "replaced": replaced}
     rows = [
-        ("campaign", f"{name} (to compare: {name[:8]})"),
+        ("campaign", name),
+        ("to compare", compared(name)),
         ("sha256", digest),
         ("size", f"{len(html):,} bytes"),
         *replaced_rows(replaced),

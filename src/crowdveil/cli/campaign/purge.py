@@ -8,7 +8,7 @@ import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
 from crowdveil.cli.campaign.serve import database_option, require_service
-from crowdveil.cli.display import print_result
+from crowdveil.cli.display import print_result, print_warning
 from crowdveil.cli.options import json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
@@ -16,8 +16,9 @@ from crowdveil.errors import SettingsError
 HELP = """Delete reports, links, keys and documents of a closed campaign from the database.
 
 CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil serve purges it from that day on. The
-campaign's hash, its state and the number of reports stay, so that it cannot be served again. Exported files, the
-campaign folder and backups of the database are not touched: delete them yourself."""
+campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the database
+are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also after an
+interrupt. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""
 
 
 @click.command(
@@ -44,7 +45,13 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
 
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
-    warnings = undelivered_warnings(deleted, campaign)
+        warnings = undelivered_warnings(deleted, campaign)
+        try:
+            store.rewrite_files()
+        except SettingsError:
+            for text in warnings:  # the next purge no longer knows it
+                print_warning(text)
+            raise
     reports = deleted.reports if deleted.reports >= campaign.min_reports else None
     data = {
         "warnings": warnings,

@@ -78,9 +78,13 @@ def database_errors() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        reason = type(getattr(error, "orig", None) or error).__name__
+        from crowdveil.service.schema import FAILURES, failure
+
+        reason = failure(error)
         hint = "Is the server running, is the user allowed, and is the file a database of crowdveil?"
-        raise SettingsError("the database must answer", value=reason, hint=hint) from error
+        if reason in FAILURES:
+            hint = "End other connections, or make room on the disk, and run the command again."
+        raise SettingsError("the database must answer", value=FAILURES.get(reason, reason), hint=hint) from error
 
 
 def database_url(campaign: Path, given: str | None) -> str:

@@ -1,1 +1,1 @@
-"""Commands on files: import, export, encode, list data sets, and join rounds."""
+"""Commands on files: import, export, encode, and list data sets."""

@@ -1,13 +1,14 @@
-"""`crowdveil datasets`: available public data sets of real answers."""
+"""`crowdveil datasets`: available public data sets of real answers, and where they are published."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import print_result
-from crowdveil.cli.options import json_option
+from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.options import FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(short_help="List public data sets of real answers.")
 def datasets() -> None:
-    """List public data sets of real answers in the folder CROWDVEIL_DATA."""
+    """List public data sets of real answers in the folder CROWDVEIL_DATA, and who publishes them."""
 
 
 @datasets.command(name="list", cls=Verb, example="crowdveil datasets list", main_options=("as_json",))
@@ -28,8 +29,71 @@ def list_sets(as_json: bool) -> None:
     sets = [_summary(load(name)) for name in available()]
     directory = str(data_directory())
     lines = [(str(one["name"]), _line(one)) for one in sets]
-    rows = [("directory", directory), *(lines or [("none", "set CROWDVEIL_DATA to a folder of data sets")])]
+    none = ("none", "set CROWDVEIL_DATA to a folder of data sets, or see 'crowdveil datasets sources'")
+    rows = [("directory", directory), *(lines or [none])]
     print_result({"directory": directory, "datasets": sets}, rows, as_json=as_json)
+
+
+@datasets.command(cls=Verb, example="crowdveil datasets sources snow_wsd", main_options=("published", "out", "as_json"))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
+@click.option("--out", type=PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
+@json_option
+def sources(names: tuple[str, ...], published: Path | None, out: Path | None, as_json: bool) -> None:
+    """Show who publishes the data sets that the exhibits read, their licences and SHA-256, and convert them.
+
+    Nothing is downloaded. The SHA-256 are of the converted files on which the committed results were measured; those of
+    the published files are not known.
+    """
+    from crowdveil.data import published_sets
+    from crowdveil.data.datasets import data_directory
+    from crowdveil.files.atomic_write import write_outputs
+
+    chosen, directory = published_sets.chosen(names), out or data_directory()
+    files: list[Path] = []
+    replaced: list[Path] = []
+    for name in chosen:
+        if published is None:
+            break
+        outputs = published_sets.outputs_of(name, directory)
+        replaced += outputs.check()
+        write_outputs(outputs, published_sets.converted(name, published))
+        files += outputs.paths
+    found = [_source(name, directory) for name in chosen]
+    other = "the files are not those on which the committed results were measured"
+    data: dict[str, Any] = {
+        "directory": str(directory),
+        "sources": found,
+        "warnings": [f"{one['name']}: {other}" for one in found if one["state"] == "other contents"],
+        "files": list(map(str, files)),
+        "replaced": list(map(str, replaced)),
+    }
+    rows = [("directory", str(directory)), *[row for one in found for row in _source_rows(one)]]
+    rows += [("warning", text) for text in data["warnings"]]
+    rows += [*replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
+    print_result(data, rows, as_json=as_json)
+
+
+def _source(name: str, directory: Path) -> dict[str, Any]:
+    from crowdveil.data.published_sets import CONVERTED, PUBLISHED, state_of
+
+    one = PUBLISHED[name]
+    published: dict[str, Any] = {"publisher": one.publisher, "published": list(one.files), "published_sha256": None}
+    sha256 = dict(zip(CONVERTED, one.sha256, strict=True))
+    return {"name": name, "title": one.title, "licence": one.licence, **published} | {
+        "sha256": sha256,
+        "state": state_of(name, directory),
+    }
+
+
+def _source_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (one["name"], f"{one['title']}; {one['state']}"),
+        ("publisher", one["publisher"]),
+        ("licence", one["licence"]),
+        ("files", f"{', '.join(one['published'])}; SHA-256 not known"),
+        *[(file, f"SHA-256 {digest}") for file, digest in one["sha256"].items()],
+    ]
 
 
 def _summary(data: Dataset) -> dict[str, Any]:

@@ -59,8 +59,17 @@ def import_answers(
         imported = source.import_answers()
         with progress_bar("writing"):
             write_answers(out, imported, written_form)
-    data = _summary(imported) | {"files": [str(out)], "replaced": replaced}
-    print_result(data, [*_rows(data), *replaced_rows(replaced), ("written", str(out))], as_json=as_json)
+    warnings = (*imported.columns, *(_formulas(imported) if written_form == "csv" else ()))
+    data = _summary(imported) | {"files": [str(out)], "replaced": replaced, "warnings": list(warnings)}
+    rows = [*_rows(data), *(("warning", text) for text in warnings), *replaced_rows(replaced), ("written", str(out))]
+    print_result(data, rows, as_json=as_json)
+
+
+def _formulas(imported: ImportedAnswers) -> tuple[str, ...]:
+    """Return the warning of tasks, workers and labels that a spreadsheet reads as formulas."""
+    from crowdveil.data.report_tables import formula_notes
+
+    return formula_notes(*(imported.table[name].unique().to_pylist() for name in ("task", "worker", "label")))
 
 
 def _summary(imported: ImportedAnswers) -> dict[str, Any]:
@@ -69,6 +78,7 @@ def _summary(imported: ImportedAnswers) -> dict[str, Any]:
         "tool": imported.tool,
         "question": imported.question,
         "questions": list(imported.questions),
+        "data": list(imported.data),
         "choices": list(imported.choices),
         "answers": len(table) - imported.no_answer,
         "no_answer": imported.no_answer,
@@ -91,6 +101,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
             if data["choices"]
             else []
         ),
+        *([("data", f"no two answers to a task differ: {', '.join(data['data'])}")] if data["data"] else []),
         ("answers", f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
         ("no answer", f"{data['no_answer']:,}, with the label NULL"),
         *([("left out", left_out)] if left_out else []),

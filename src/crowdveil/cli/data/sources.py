@@ -34,17 +34,30 @@ def sources_argument(name: str) -> Callable[[Command], Command]:
     return click.argument(name, nargs=-1, required=True, type=SourceName())
 
 
-column_options = options(
+name_options = options(
     click.option("--task-column", metavar="NAME", help="Column of tasks, if its name does not say so."),
     click.option("--worker-column", metavar="NAME", help="Column of workers."),
     click.option("--label-column", metavar="NAME", help="Column of labels."),
     click.option("--value-column", metavar="NAME", help="Column of numbers, instead of labels."),
     click.option("--delimiter", metavar="C", help="Character between cells; '\\t' is a tab. [default: by the header]"),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of text: cp1250, cp1251, cp1252, utf-16-le, utf-16-be. [default: UTF-8 or marked UTF-16]",
+    ),
+    click.option("--decimal", metavar="C", default=".", show_default=True, help="Decimal mark of answers: . or ,"),
+    heading="Columns and exports",
+)
+column_options = options(
+    name_options,
     click.option("--question", metavar="NAME", help="Question of an export, or of a column question, with several."),
     heading="Columns and exports",
 )
 
-OF_SOURCES = ("task_column", "worker_column", "label_column", "value_column", "delimiter", "question")
+OF_SOURCES = (
+    *("task_column", "worker_column", "label_column", "value_column"),
+    *("delimiter", "encoding", "decimal", "question"),
+)
 """Parameters of `column_options`."""
 
 
@@ -52,7 +65,8 @@ OF_SOURCES = ("task_column", "worker_column", "label_column", "value_column", "d
 def open_given(sources: Sequence[str], given: Given, tool: str | None = None) -> Iterator[AnswerSource]:
     """Yield the source that argument and options name; remote files are copied under a progress bar."""
     from crowdveil.data.ingest.readers import ColumnNames
-    from crowdveil.data.sources.answer_source import Layout, open_source
+    from crowdveil.data.sources.answer_source import open_source
+    from crowdveil.data.sources.layout import Layout
 
     delimiter = given["delimiter"]
     layout = Layout(
@@ -63,7 +77,9 @@ def open_given(sources: Sequence[str], given: Given, tool: str | None = None) ->
             value=given["value_column"],
         ),
         delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
-        question=given["question"],
+        encoding=given["encoding"],
+        decimal=given["decimal"],
+        question=given.get("question"),
         tool=tool,
     )
     with ExitStack() as stack:

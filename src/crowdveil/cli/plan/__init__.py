@@ -26,7 +26,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
-    from crowdveil.channels.guarantee import Participation
+    from crowdveil.campaign.source.settings_file import CampaignSource
     from crowdveil.workflow.mechanism_settings import Expectation
 
 HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
@@ -35,7 +35,11 @@ The error is the share of wrong labels, or the mean absolute error on a scale. E
 one worker's answer to one task. With protected participation it also hides whether a worker answered."""
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
-DETAILS = """Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error
+DETAILS = """--campaign reads what `crowdveil campaign new` reads: answers, tasks, workers, participation, epsilon or
+budget, and what is expected, and says what it would expect. Options that are given replace its settings in the plan;
+without a target or budget the target is .9 of the error of the best public constant, which a campaign must meet.
+
+Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error
 has an interval for real crowds. The commands that carry out the plan are printed.
 
 --out writes plan.json, plan.svg and plan.png, and prior.csv if a long scale was merged."""
@@ -49,10 +53,30 @@ def _expectation(given: Given) -> Expectation:
     return Expectation(prior=given["prior"], participation_rate=rate, ability=given["ability"], sigmas=sigmas)
 
 
+def _with_settings(source: CampaignSource, given: Given) -> dict[str, Any]:
+    """Return the options with those that are not given from the settings of a campaign; its alphabet is `alphabet`."""
+    from crowdveil.workflow.campaigns.expected_error import expectation_of
+
+    assigned, expected = expectation_of(source)
+    stated: dict[str, Any] = {
+        "tasks": len(source.rows),
+        "workers": source.slots,
+        "participation": source.participation,
+        "participation_rate": expected.participation_rate,
+    }
+    if given["labels"] is None and given["scale"] is None:
+        stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": expected.prior}
+        stated["sigmas"] = ",".join(map(repr, expected.sigmas)) or None
+    if not (given["epsilon"] or given["budget"]):
+        budget, epsilon = source.privacy.budget_per_worker, source.privacy.epsilon_per_answer
+        stated["budget" if epsilon is None else "epsilon"] = (repr(budget if epsilon is None else epsilon),)
+    if not (given["budget"] or "budget" in stated):
+        stated["assigned_per_task"] = assigned
+    return {**given} | {name: value for name, value in stated.items() if given.get(name) in (None, ())}
+
+
 expectation_options = options(
-    click.option(
-        "--participation-rate", type=float, required=True, metavar="S", help="Share of all tasks a worker answers."
-    ),
+    click.option("--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers."),
     click.option(
         "--prior",
         type=PATH,
@@ -77,9 +101,12 @@ expectation_options = options(
     main_options=("labels", "scale", "epsilon", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
+@click.option(
+    "--campaign", "settings", type=PATH, metavar="FILE", help="Settings file of a campaign, instead of options."
+)
 @alphabet_options
-@click.option("--tasks", type=COUNT, required=True, metavar="N", help="Number of tasks.")
-@click.option("--workers", type=COUNT, required=True, metavar="M", help="Number of workers.")
+@click.option("--tasks", type=COUNT, metavar="N", help="Number of tasks.")
+@click.option("--workers", type=COUNT, metavar="M", help="Number of workers.")
 @click.option("--target-error", "target", type=float, metavar="E", help="Target error; not needed with --budget.")
 @click.option(
     "--budget",
@@ -106,58 +133,70 @@ expectation_options = options(
 @click.option("--out", type=PATH, metavar="DIR", help="Folder of the files.")
 @json_option
 def plan(
-    tasks: int,
-    workers: int,
+    settings: Path | None,
     target: float | None,
-    budget: tuple[str, ...],
     delta: float | None,
-    epsilon: tuple[str, ...],
-    participation: Participation,
-    assigned_per_task: int | None,
     method: str | None,
     out: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Plan a campaign; see `HELP`."""
-    _check_usage(target, budget, epsilon, assigned_per_task)
-    if delta is not None and not budget:
-        raise click.UsageError("--delta goes with --budget.")
-    alphabet, expected = required_alphabet(given), _expectation(given)
+    source = click.get_current_context().get_parameter_source("participation")
+    stated = settings is not None or source is not ParameterSource.DEFAULT
+    campaign = None if settings is None else _settings(settings)
+    if campaign is not None:
+        own = None if source is ParameterSource.DEFAULT else given["participation"]
+        given = _with_settings(campaign, given | {"participation": own})
+    _check_usage(target, delta, given, for_campaign=campaign is not None)
+    alphabet, expected = given.get("alphabet") or required_alphabet(given), _expectation(given)
     from crowdveil.channels.alphabet import Scale
     from crowdveil.workflow.planning import expected_campaign
 
     if isinstance(alphabet, Scale) and expected.ability is not None:
         raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
-    source = click.get_current_context().get_parameter_source("participation")
+    sizes = {name: given[name] for name in ("tasks", "workers", "assigned_per_task")}
+    if campaign is not None and method is None:
+        from crowdveil.workflow.methods import channel_method
+
+        method = channel_method(alphabet)
+    planned = expected_campaign(alphabet, expected, given["participation"], method=method, **sizes)
+    if target is None and not given["budget"]:
+        from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
+
+        target = WORTH_ASKING * planned.crowd.constant_error
     request = PlanRequest(
-        campaign=expected_campaign(
-            alphabet,
-            expected,
-            participation,
-            tasks=tasks,
-            workers=workers,
-            assigned_per_task=assigned_per_task,
-            method=method,
-        ),
+        campaign=planned,
         expected=expected,
         alphabet=alphabet,
         target=target,
-        values=tuple(value for text in budget or epsilon for value in numbers(text, "--budget or --epsilon")),
-        participation_given=source is not ParameterSource.DEFAULT,
+        values=tuple(
+            value for text in given["budget"] or given["epsilon"] for value in numbers(text, "--budget or --epsilon")
+        ),
+        participation_given=stated,
         out=out,
         delta=delta,
+        settings=campaign,
     )
-    carry_out(request, BudgetView(request) if budget else TargetView(request), as_json=as_json)
+    carry_out(request, BudgetView(request) if given["budget"] else TargetView(request), as_json=as_json)
 
 
-def _check_usage(
-    target: float | None, budget: tuple[str, ...], epsilon: tuple[str, ...], assigned_per_task: int | None
-) -> None:
-    """Refuse a plan without an aim, and options that a plan by budgets chooses itself."""
-    if target is None and not budget:
+def _settings(path: Path) -> CampaignSource:
+    from crowdveil.campaign.source.settings_file import read_source
+
+    return read_source(path)
+
+
+def _check_usage(target: float | None, delta: float | None, given: Given, *, for_campaign: bool) -> None:
+    """Refuse a plan without a size or an aim, and options that a plan by budgets chooses itself."""
+    for name in ("tasks", "workers", "participation_rate"):
+        if given[name] is None:
+            raise click.UsageError(f"Missing option '--{name.replace('_', '-')}' (or '--campaign', a settings file).")
+    if target is None and not given["budget"] and not for_campaign:
         raise click.UsageError("Missing option '--target-error' (or '--budget', the epsilon of a worker).")
-    if budget and (epsilon or assigned_per_task is not None):
+    if given["budget"] and (given["epsilon"] or given["assigned_per_task"] is not None):
         raise click.UsageError(
             "--budget chooses epsilon per answer and assignment: leave out --epsilon and --assigned-per-task."
         )
+    if delta is not None and not given["budget"]:
+        raise click.UsageError("--delta goes with --budget.")

@@ -62,7 +62,7 @@ class BudgetView(PlanView):
             *([] if data["merged_labels"] is None else [("scale", merged_scale(data))]),
             ("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"),
             ("constant", f"{made.constant_error:.3g}, the best public one"),
-            ("unprotected", error_with_interval(made.unprotected)),
+            ("unprotected", f"{error_with_interval(made.unprotected)}, all tasks open to all workers"),
             ("budget", "epsilon of a worker: of all assigned tasks together, answered or not"),
         ]
 

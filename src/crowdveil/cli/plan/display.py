@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 OPTIONAL_COLUMNS = {"per worker": 76, "bytes": 92}
 """Columns of the table that are shown from a terminal width on."""
-SHOWN_COMMANDS = 6
-"""Commands shown of a campaign in rounds, those of two rounds; later rounds repeat them."""
 
 
 def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -107,12 +105,7 @@ def merged_scale(data: dict[str, Any]) -> str:
 
 def _command_lines(recommended: CandidateResult, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of the recommended mechanism: its reports, and the commands to run."""
-    found, rounds, commands = data["recommended"], recommended.campaign.rounds, data["commands"]
+    found = data["recommended"]
     guarantee = f"epsilon {format_bound(found['epsilon_per_cell'])} per cell, participation {data['participation']}"
-    later = "; later rounds: two blocks, by task" if rounds > 1 else ""
-    most = SHOWN_COMMANDS if rounds > 1 else len(commands)
-    rows = [("reports", f"{', '.join(found['reports'])}{later}; {guarantee}")]
-    rows += [("next", line) for line in commands[:most]]
-    if len(commands) > most:
-        rows.append(("next", f"and so on, to round {rounds}: all commands are in plan.json and --json"))
-    return rows
+    rows = [("reports", f"{', '.join(found['reports'])}; {guarantee}")]
+    return [*rows, *(("next", line) for line in data["commands"])]

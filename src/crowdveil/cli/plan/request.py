@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
 
 if TYPE_CHECKING:
+    from crowdveil.campaign.source.settings_file import CampaignSource
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.cli.display import Bar
     from crowdveil.planning import Campaign
@@ -33,6 +34,7 @@ class PlanRequest:
         participation_given: whether participation was stated.
         out: folder of the files; None for none.
         delta: at which budgets hold; None for the sum of epsilons.
+        settings: settings of a campaign; None for none.
     """
 
     campaign: Campaign
@@ -43,6 +45,7 @@ class PlanRequest:
     participation_given: bool
     out: Path | None
     delta: float | None = None
+    settings: CampaignSource | None = None
 
     @property
     def merged(self) -> bool:
@@ -95,11 +98,13 @@ def carry_out(request: PlanRequest, view: PlanView, *, as_json: bool) -> None:
 
     drawn = PICTURES if has_matplotlib() else ()
     names = (FILE, *drawn, *((PRIOR,) if request.writes_prior else ()))
-    outputs = None if request.out is None else Outputs(folder=request.out, names=names, kind="plan")
+    outputs = None if request.out is None else Outputs(folder=request.out, names=names, kind="plan", remove_stale=True)
     replaced = [] if outputs is None else outputs.check(inputs=[request.expected.prior])
     with progress_bar("simulating") as bar:
         view.run(bar)
-    data = view.data()
+    data, stated = view.data(), list[tuple[str, str]]()
+    if request.settings is not None:
+        data["campaign"], stated = _as_stated(request.settings)
     data["merged_labels"] = request.alphabet.size if request.merged else None
     data["files"] = [] if outputs is None else list(map(str, outputs.paths))
     data["replaced"] = list(map(str, replaced))
@@ -110,6 +115,42 @@ def carry_out(request: PlanRequest, view: PlanView, *, as_json: bool) -> None:
         write_outputs(outputs, {FILE: as_text(json_document(data)) + "\n", PRIOR: prior, **pictures})
     warnings = [("warning", text) for text in data["warnings"]]
     written = [("written", path) for path in data["files"]]
-    print_result(data, [*warnings, *view.lines(data), *written, *replaced_rows(data["replaced"])], as_json=as_json)
+    rows = [*warnings, *stated, *view.lines(data), *written, *replaced_rows(data["replaced"])]
+    print_result(data, rows, as_json=as_json)
     if not as_json:
         view.print_table()
+
+
+def _as_stated(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
+    from crowdveil.channels.rounding import format_promise
+    from crowdveil.planning.summary import error_with_interval
+    from crowdveil.workflow.campaigns.alternatives import is_worth_asking
+    from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
+    from crowdveil.workflow.campaigns.expected_error import predict_error
+
+    chosen = choose_mechanism(source)
+    mechanism, tasks = chosen.mechanism, chosen.most_tasks
+    error = predict_error(chosen.source, mechanism, method=chosen.method)
+    cell, all_tasks = mechanism.guarantee, mechanism.guarantee.per_worker(tasks)
+    asked = is_worth_asking(error)
+    data = {
+        "mechanism": mechanism.name,
+        "planned": chosen.planned,
+        "tasks_per_worker": tasks,
+        "epsilon_per_answer": cell.epsilon,
+        "epsilon_per_worker": all_tasks.epsilon,
+        "worth_asking": asked,
+        "expected": error.to_json(),
+    }
+    loss = (
+        f"epsilon {format_promise(all_tasks.epsilon)} per worker, {format_promise(cell.epsilon)} per answer, "
+        f"participation {cell.participation}"
+    )
+    lines = [
+        ("campaign", f"{mechanism.name}, {tasks:,} task{'s' * (tasks > 1)} per worker, {loss}: as the settings are"),
+        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
+        ("unprotected", f"{error_with_interval(error.unprotected)}, for the same answers"),
+        *([] if asked else [("warning", "`crowdveil campaign new` refuses these settings without --anyway.")]),
+    ]
+    return data, lines

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import format_number, print_result, progress_bar
+from crowdveil.channels.rounding import format_bound, format_delta, format_lower
+from crowdveil.cli.display import print_result, progress_bar
 from crowdveil.cli.options import (
     COUNT,
     alphabet_options,
@@ -32,21 +32,22 @@ from crowdveil.registry import MECHANISM_NAMES
 if TYPE_CHECKING:
     from crowdveil.privacy.audit.black_box import Progress
     from crowdveil.privacy.audit.claims import Audit
-    from crowdveil.privacy.audit.memoised_losses import MemoisedLoss
 
 PROGRAM = "crowdveil"
 INTERRUPTED = 130
 """Exit code of a command after Ctrl-C."""
 OWN_OPTIONS = ("labels", "scale", "ordered", "null_value", "low", "high", "most_answers", "dimensions", "ridge", "cuts",
-    "report_epsilon", "prior", "participation_rate", "ability", "sigmas", "rounds")  # fmt: skip
+    "prior", "participation_rate", "ability", "sigmas", "rounds")  # fmt: skip
 """Options of mechanisms alone."""
 REFUTED = 1
 """Exit code of a refuted claim."""
-HELP = """Try to refute a privacy claim; exit code 1 if it is refuted.
+HELP = """Try to refute a privacy claim.
+
+Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
 
 TARGET is a mechanism, a certificate.json or campaign.json, or a Python function module:function. With --command whole
-commands are audited: exit codes, text, and bytes and modes of files. Finite channels are compared exactly. Of all else
-many outputs are drawn; the result is a lower bound on epsilon."""
+commands are audited: exit codes, text, and bytes, modes and links of files. Finite channels are compared exactly. Of
+all else many outputs are drawn; the result is a lower bound on epsilon of a cell or worker."""
 EXAMPLE = """crowdveil audit two-layer --epsilon 1 --labels no,yes --tasks 50
 crowdveil audit --command "crowdveil perturb {input} --out {out}
           --mechanism randomized-response --epsilon 1 ..."
@@ -66,7 +67,7 @@ of a command. Several commands, by repeating --command, run in turn on the same 
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
-    main_options=("epsilon", "labels", "tasks", "neighbours", "command_lines", "inputs", "others"),
+    main_options=("epsilon", "labels", "neighbours", "command_lines", "inputs", "others"),
     short_help="Try to refute a privacy claim.",
 )
 @click.argument("target", required=False)
@@ -141,15 +142,14 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
 
 
 def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
-    _refuse(given, "inputs", "others", "delta", "draws", *(name for name in OWN_OPTIONS if name != "report_epsilon"))
+    _refuse(given, "inputs", "others", "delta", "draws", *OWN_OPTIONS)
     file = claim_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")
     from crowdveil.privacy.audit.claims import audit_file
 
-    claims = {name: given[name] for name in ("epsilon", "report_epsilon")}
-    return audit_file(file, given["neighbours"], **claims, tasks=given["tasks"] or 1)
+    return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=given["tasks"] or 1)
 
 
 def _audit_function(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
@@ -167,6 +167,7 @@ def _audit_function(name: str, given: dict[str, Any], progress: Progress | None)
 def _audit_commands(
     context: click.Context, lines: tuple[str, ...], given: dict[str, Any], progress: Progress | None
 ) -> Audit:
+    from crowdveil.files.filesystem import temporary_folder
     from crowdveil.privacy.audit.claims import COMMAND_DRAWS, audit_pairs
     from crowdveil.privacy.audit.command import CommandBox, run_process
 
@@ -175,8 +176,10 @@ def _audit_commands(
     def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:
         return (own if words[:1] == [PROGRAM] else run_process)(words)
 
-    with tempfile.TemporaryDirectory(prefix="crowdveil-audit-") as folder:
-        box = CommandBox(tuple(tuple(shlex.split(line)) for line in lines), Path(folder), run)
+    with temporary_folder(Path(tempfile.gettempdir())) as temporary:
+        folder = temporary / "run"
+        folder.mkdir()
+        box = CommandBox(tuple(tuple(shlex.split(line)) for line in lines), folder, run)
         pairs = [box.pair(Path(one), Path(two)) for one, two in _input_pairs(given)]
         return audit_pairs(" && ".join(lines), pairs, **_black_box_settings(given, COMMAND_DRAWS), progress=progress)
 
@@ -249,36 +252,21 @@ def _data(result: Audit) -> dict[str, Any]:
         "claimed_delta": result.claimed_delta,
         "exact": result.exact,
         "because": result.worst,
-        "losses": [_loss_data(loss) for loss in result.losses],
         "drawn": drawn,
         "refuted": result.refuted,
         "verdict": result.verdict,
     }
 
 
-def _loss_data(loss: MemoisedLoss) -> dict[str, Any]:
-    return {
-        "reports": loss.reports,
-        "neighbours": loss.neighbours,
-        "unit": loss.unit,
-        "claimed_epsilon": loss.claimed,
-        "exact": loss.exact.epsilon,
-        "because": str(loss.exact),
-        "refuted": loss.refuted,
-    }
-
-
 def _rows(result: Audit) -> list[tuple[str, str]]:
     unit = "" if result.unit is None else f" per {result.unit}"
-    delta = f", delta {result.claimed_delta:g}" if result.claimed_delta else ""
-    reports = f", {result.reports}" if result.reports else ""
+    delta = f", delta {format_delta(result.claimed_delta)}" if result.claimed_delta else ""
     rows = [
         ("target", result.target),
         ("neighbours", result.neighbours),
-        ("claim", f"epsilon {format_number(result.claimed_epsilon)}{delta}{unit}{reports}"),
-        *((loss.reports, str(loss)) for loss in result.losses),
+        ("claim", f"epsilon {format_bound(result.claimed_epsilon)}{delta}{unit}"),
     ]
-    if result.exact is not None and (result.draws is not None or not result.losses):
+    if result.exact is not None:
         because = f" ({result.worst})" if result.worst else ""
         rows.append(("exact", f"epsilon {format_bound(result.exact)}{because}"))
     if result.draws is not None:
@@ -290,10 +278,10 @@ def _drawn_rows(result: Audit) -> list[tuple[str, str]]:
     drawn = result.draws
     assert drawn is not None
     found, counts = drawn.finding, drawn.finding.counts
-    bound = f"epsilon at least {found.epsilon:.4g} at delta {drawn.claimed_delta:g}"
+    bound = f"epsilon at least {format_lower(found.epsilon, 4)} at delta {format_lower(drawn.claimed_delta)}"
     if drawn.claimed_delta:
-        bound += f"; delta at least {found.delta:.4g} at epsilon {format_number(drawn.claimed_epsilon)}"
-    rows = [("bound", f"{bound} (confidence {1 - drawn.alpha:g})")]
+        bound += f"; delta at least {format_lower(found.delta, 4)} at epsilon {format_lower(drawn.claimed_epsilon)}"
+    rows = [("bound", f"{bound} (confidence {format_lower(1 - drawn.alpha)})")]
     if found.event:
         shares = f"{counts.first:,} of {counts.first_draws:,} against {counts.second:,} of {counts.second_draws:,}"
         rows += [("event", f"{found.event}: {shares}"), ("inputs", found.pair)]

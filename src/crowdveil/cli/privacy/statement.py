@@ -40,8 +40,9 @@ def statement(
     One paragraph names the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the
     whole collection, and the participation; a list names what is not covered. Epsilon stands in it only with a
     certificate that was checked; that of a folder is checked against its reports. With --shuffled a second paragraph
-    says what a curator learns if another party mixes the reports. Memoised reports have two epsilons each: for ever,
-    and of one report.
+    says what a curator learns if another party mixes the reports.
+
+    Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
     require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.privacy.statement import sentences, statement_text, with_shuffling
@@ -60,8 +61,6 @@ def statement(
         "epsilon_per_answer": None if answer is None else answer.epsilon,
         "answers_per_worker": found.cells or None,
         "epsilon_per_worker": None if worker is None else worker.epsilon,
-        "epsilon_per_report": None if found.per_report is None else found.per_report.epsilon,
-        "epsilon_per_worker_report": None if found.per_worker_report is None else found.per_worker_report.epsilon,
         "epsilon_of_collection": None if worker is None else worker.epsilon,
         "shuffled": shuffled_data(found.shuffled),
         "campaign": found.campaign,

@@ -17,24 +17,12 @@ from crowdveil.errors import ClaimError
 if TYPE_CHECKING:
     from crowdveil.privacy.verification import Verification
 
-MEMOISED = "memoised"
-"""Word in the kind of a certificate of memoised reports, and in the mechanism of that of one report alone."""
 CURATOR = "the curator, to every worker who gets a link with this campaign's name"
 MAKER = "whoever made the file, for the reports that devices draw from its tables"
 NOT_CHECKED = (
     "Who wrote the file: a SHA-256 finds accidents, not forgeries. Compare it with one that you got by another way.",
     "That devices draw their reports from these tables, once for each task, with secret randomness.",
     "Other reports of the same worker: their epsilons add.",
-)
-NOT_CHECKED_OF_MEMOISED = (
-    NOT_CHECKED[0],
-    "That devices draw one permanent answer for each task, keep it, and draw every report of it from these tables.",
-    "Reports of the same worker about other tasks, or of an answer that changed: their epsilons add.",
-)
-NOT_CHECKED_OF_ONE_REPORT = (
-    *NOT_CHECKED[:2],
-    "Other reports of the same worker: their epsilons add. Further reports of one permanent answer together can lose "
-    "more than that; only a certificate of memoised reports bounds them.",
 )
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
@@ -49,24 +37,22 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
 def verify(file: Path, as_json: bool) -> None:
     """Check what FILE, a certificate.json, a campaign.json or a folder with one, claims.
 
-    The check computes in exact integers and shares no code with the program that makes these files. It prints each
-    claim in plain words and whether it holds, then epsilon of a single answer (cell) and of a worker (of memoised
-    reports: of one report, and for ever), the participation, and what no file can show. The assignment in parts/ beside
-    a campaign is checked too.
+    The check computes in exact integers and shares no code with the program that makes these files. It prints epsilon
+    of a single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
+    what no file can show. Epsilon stands there only if all hold. The assignment in parts/ beside a campaign is checked
+    too.
 
-    The exit code is 1 if a claim is false.
+    Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
-    from crowdveil.privacy.memoised_verification import verify as check
-    from crowdveil.privacy.verification import read_bytes, read_parts
+    from crowdveil.privacy.verification import EVERY_TASK, read_bytes, read_parts
+    from crowdveil.privacy.verification import verify as check
 
     file = claim_file(file)
     parts = read_parts(file)
     checked = check(read_bytes(file), parts)
-    unchecked = [
-        *_not_checked(checked),
-        *([NO_PARTS] if checked.kind == "campaign" and not parts else []),
-    ]
     claims = [claim._asdict() for claim in checked.claims]
+    asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
+    unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {
         "kind": checked.kind,
@@ -76,7 +62,6 @@ def verify(file: Path, as_json: bool) -> None:
         "epsilon_per_answer": checked.answer_epsilon,
         "answers_per_worker": checked.answers,
         "epsilon_per_worker": checked.worker_epsilon,
-        "epsilon_per_report": checked.report_epsilon,
         "no_privacy": checked.marked,
         "digest": checked.digest,
         "not_checked": unchecked,
@@ -88,23 +73,21 @@ def verify(file: Path, as_json: bool) -> None:
         raise ClaimError(str(file), false, claims)
 
 
-def _not_checked(checked: Verification) -> tuple[str, ...]:
-    """Return what no file of this kind can show."""
-    if MEMOISED in checked.kind:
-        return NOT_CHECKED_OF_MEMOISED
-    return NOT_CHECKED_OF_ONE_REPORT if MEMOISED in checked.mechanism else NOT_CHECKED
-
-
 def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield the outcome as pairs of a short name and a sentence."""
+    from crowdveil.campaign.document import compared
+
+    if checked.holds:
+        yield from _guarantee(checked)
     yield "claimed by", CURATOR if checked.kind == "campaign" else MAKER
     for claim in checked.claims:
         found = f" Found: {claim.found}." if claim.found else ""
         yield "holds" if claim.holds else "FALSE", claim.claim + found
     if checked.holds:
         yield "mechanism", f"{checked.mechanism} (a name; the tables decide)"
-        yield from _guarantee(checked)
         yield "name" if checked.kind == "campaign" else "SHA-256", checked.digest
+        if checked.kind == "campaign":
+            yield "to compare", compared(checked.digest)
 
 
 def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
@@ -115,12 +98,7 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
         reason = "the file is marked as without privacy" if checked.marked else "some answers are sent unprotected"
         yield "epsilon", f"none: {reason}"
         return
-    if checked.report_epsilon is None:
-        once = ", for one report of it" if MEMOISED in checked.mechanism else ""
-        yield "epsilon", f"{shown(checked.answer_epsilon)} per answer{once}"
-    else:
-        yield "epsilon", f"{shown(checked.report_epsilon)} per report of an answer"
-        yield "epsilon", f"{shown(checked.answer_epsilon)} per answer for ever, whatever the number of its reports"
+    yield "epsilon", f"{shown(checked.answer_epsilon)} per answer"
     if checked.worker_epsilon is None:
         yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
     else:

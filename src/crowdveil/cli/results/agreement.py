@@ -114,5 +114,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
 def _text(found: dict[str, float]) -> str:
     """Return a value with its interval as text."""
     value, low, high = found["value"], found["low"], found["high"]
+    if value != value:
+        return "not estimable from these reports"
     known = "" if low != low else f" (90 % interval {format_number(low)} to {format_number(high)})"
     return f"{format_number(value)}{known}"

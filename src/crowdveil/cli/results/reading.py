@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.data.sources import column_options, name_options, open_given, sources_argument
 from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import (
     PATH,
@@ -26,15 +26,30 @@ if TYPE_CHECKING:
     from crowdveil.workflow.evidence import Evidence
 
 history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
-reports_options = options(
-    sources_argument("reports"),
-    click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."),
-    alphabet_options,
-    kind_option,
-    duplicates_option(None),
-    merge_labels_option,
-    column_options,
+certificate_option = click.option(
+    "--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."
 )
+answer_options = options(
+    certificate_option, alphabet_options, kind_option, duplicates_option(None), merge_labels_option
+)
+reports_options = options(sources_argument("reports"), answer_options, column_options)
+release_options = options(
+    answer_options,
+    click.option("--no-certificate", is_flag=True, help="Reports were read as answers: infer had the same option."),
+    name_options,
+)
+"""Options by which a release reads the reports as `infer` did; it finds the question by itself."""
+
+
+def reading_of(given: Given) -> dict[str, Any]:
+    """Return the keyword arguments of `read_evidence` from `answer_options`."""
+    return {
+        "certificate": given["certificate"],
+        "alphabet": alphabet_of(given),
+        "kind": given["kind"],
+        "duplicates": given["duplicates"],
+        "merge_labels": given["merge_labels"],
+    }
 
 
 @contextmanager
@@ -55,20 +70,12 @@ def read_given(
     from crowdveil.workflow.evidence import evidence_files, read_evidence
     from crowdveil.workflow.review.tables import table_outputs
 
-    alphabet = alphabet_of(given)
+    reading = reading_of(given)
     with open_given(reports, given) as source:
         replaced = list[str]()
         if out is not None:
             used = [*evidence_files(source), given["certificate"], *inputs]
             replaced = list(map(str, table_outputs(out, kind).check(inputs=used)))
         with progress_bar("reading", unit="bytes") as bar:
-            evidence = read_evidence(
-                source,
-                certificate=given["certificate"],
-                alphabet=alphabet,
-                kind=given["kind"],
-                duplicates=given["duplicates"],
-                merge_labels=given["merge_labels"],
-                progress=bar,
-            )
+            evidence = read_evidence(source, progress=bar, **reading)
         yield evidence, replaced

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.cli.data.sources import SourceName, open_given
 from crowdveil.cli.display import print_result, replaced_rows, shuffled_data
-from crowdveil.cli.options import CAMPAIGN_FILE, FOLDER, PATH, json_option, require_shuffling_usage, shuffling_options
+from crowdveil.cli.options import (
+    CAMPAIGN_FILE,
+    FOLDER,
+    PATH,
+    Given,
+    json_option,
+    require_shuffling_usage,
+    shuffling_options,
+)
+from crowdveil.cli.results.reading import reading_of, release_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
+    from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.privacy.statement import PrivacyStatement
+    from crowdveil.release.conclusion import Conclusion
 
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
 
@@ -28,9 +41,10 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option("--out", type=PATH, metavar="FILE", help="The page. [default: report.html in FOLDER]")
 @click.option(
     "--reports",
-    type=PATH,
+    multiple=True,
+    type=SourceName(),
     metavar="REPORTS",
-    help="Reports that infer read, with crowd.json and certificate.json in their folder. [default: those in FOLDER]",
+    help="Reports that infer read, as it names them; repeat it for several. [default: those in FOLDER]",
 )
 @click.option(
     "--campaign",
@@ -43,11 +57,12 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
 @click.option("--delta", type=float, metavar="D", help="With --shuffled: probability left out, such as 1e-6.")
 @shuffling_options
+@release_options
 @json_option
 def report(
     folder: Path,
     out: Path | None,
-    reports: Path | None,
+    reports: tuple[str, ...],
     campaign: Path | None,
     title: str | None,
     question: str | None,
@@ -56,13 +71,14 @@ def report(
     shuffled: int | None,
     linked: int | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
 
     The page has the truths with their confidence, the doubtful tasks, the expected error beside that of the best
     constant, the statement of privacy, and a conclusion in words. It states epsilon of a single answer (cell) and of a
     worker, and participation, only with a certificate that was checked against the reports. It has no report of any
-    worker, and no worker's name unless requested.
+    worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
     """
     require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.campaign.folder import find_campaign, read_campaign
@@ -80,33 +96,48 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    statement, conclusion = write_page(
-        folder,
-        path,
-        text=text,
-        reports=reports,
-        campaign=asked,
-        state=lambda found: with_shuffling(found, reports=shuffled, delta=delta, linked=linked),
-    )
+    with _opened(reports, given) as source:
+        statement, conclusion = write_page(
+            folder,
+            path,
+            text=text,
+            reports=source,
+            reading=reading_of(given) | {"use_certificate": not given["no_certificate"]},
+            campaign=asked,
+            state=lambda found: with_shuffling(found, reports=shuffled, delta=delta, linked=linked),
+        )
     data = _data(statement, conclusion) | {"files": [str(path)], "replaced": replaced}
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
-        *[("conclusion", sentence) for sentence in conclusion],
-        *([("hint", HINT)] if reports is None and statement.reason == NOTHING_STATED else []),
+        *[("conclusion", sentence) for sentence in conclusion.sentences],
+        *([("hint", HINT)] if not reports and statement.reason == NOTHING_STATED else []),
         *replaced_rows(replaced),
         ("written", str(path)),
     ]
     print_result(data, rows, as_json=as_json)
 
 
-def _data(statement: PrivacyStatement, conclusion: Sequence[str]) -> dict[str, Any]:
+@contextmanager
+def _opened(reports: Sequence[str], given: Given) -> Iterator[AnswerSource | Path | None]:
+    """Yield the source of reports, or the file of sums; None without any."""
+    from crowdveil.workflow.export import is_sums
+
+    if not reports or (len(reports) == 1 and is_sums(Path(reports[0]))):
+        yield Path(reports[0]) if reports else None
+        return
+    with open_given(reports, given) as source:
+        yield source
+
+
+def _data(statement: PrivacyStatement, conclusion: Conclusion) -> dict[str, Any]:
     """Return the members of the JSON document but the files."""
     from crowdveil.privacy.statement import sentences
 
     return {
         "privacy": statement.status,
         "statement": list(sentences(statement)),
-        "conclusion": list(conclusion),
+        "verdict": conclusion.verdict,
+        "conclusion": list(conclusion.sentences),
         "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
         "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
         "shuffled": shuffled_data(statement.shuffled),

@@ -1,7 +1,8 @@
 """Answers to one question of an export: its submissions as columns task, worker and label."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +11,15 @@ import pyarrow as pa
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_data import WorkerNames, personal_names
+from crowdveil.data.importers.personal_data import WorkerNames, is_personal, personal_names
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 
 MIN_QUESTIONS = 2
 MANY_TEXTS = 10
 """Number of different texts from which answers can be free text."""
+FEW_TEXTS = 5
+"""The same, where no text occurs twice."""
 YES, NO = "yes", "no"
 CHOICE_MARK = "|"
 """Separator of task and choice."""
@@ -37,7 +40,9 @@ class ImportedAnswers:
         renamed: number of workers who were named by an address, and now by a number.
         choices: choices of a question with answers of several: the table has one yes/no task for each choice of each
             task, see `choice_task`; empty for answers of one label.
-        not_read: other questions of the export that hold no labels or numbers, where all questions are read.
+        not_read: other questions of the export without labels or numbers, where all questions are read.
+        columns: sentences on how columns are read.
+        data: columns that differ between no two answers to a task, and so are data of the tasks or unanimous questions.
     """
 
     tool: str
@@ -50,6 +55,8 @@ class ImportedAnswers:
     renamed: int
     choices: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 def collect_answers(
@@ -68,9 +75,10 @@ def collect_answers(
             submission with several answers to the question that are no choices.
     """
     source = _source(exports)
-    found = _with_column(_all_submissions(importer, exports, names), question)
-    chosen = _chosen(question, _questions(found), importer, source)
-    return _answers_to(chosen, importer, exports, found)
+    found = _told_submissions(importer, exports, names, question)
+    chosen = _chosen(question, found, importer, source)
+    columns = tuple(note for export in exports for note in importer.notes(export, names))
+    return replace(_answers_to(chosen, importer, exports, found), columns=columns)
 
 
 def collect_all_questions(
@@ -81,27 +89,98 @@ def collect_all_questions(
     Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
     `collect_answers`.
     """
-    found = _all_submissions(importer, exports, names)
+    found = _told_submissions(importer, exports, names, None)
     questions = _questions(found)
     if len(questions) < MIN_QUESTIONS:
         return {}
     read, left = dict[str, ImportedAnswers](), list[str]()
     for question in questions:
         kept = [one.answers.get(question) for one in found if not one.left_out]
-        if _is_free_text(kept) or not all(map(_is_readable, kept)):
+        if not any(map(_is_given, kept)) or _is_free_text(kept) or not all(map(_is_readable, kept)):
             left.append(question)
         else:
             read[question] = _answers_to(question, importer, exports, found)
     if not read:
-        _chosen(None, questions, importer, _source(exports))
+        _chosen(None, found, importer, _source(exports))
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
 
 
-def _with_column(found: list[Submission], question: str | None) -> list[Submission]:
-    """Return the submissions with the chosen column as a question, where the export does not tell it from data."""
-    if question is None or question in _questions(found) or not any(question in one.unsure for one in found):
-        return found
-    return [replace(one, answers={**one.answers, question: one.unsure.get(question)}) for one in found]
+def collect_listed(
+    importer: Importer,
+    exports: Sequence[ExportFile],
+    question: str,
+    tasks: Iterable[Any],
+    names: ColumnNames = NO_NAMES,
+) -> pa.Table:
+    """Return the answers to one question as columns task, worker and label, where the list of tasks is public.
+
+    A submission is read by itself: others decide neither whether a column is such a question, nor whether an answer is
+    one of several choices (the list has TASK|CHOICE in place of TASK), nor the name of a worker. Errors as
+    `collect_answers`.
+    """
+    source, choices = _source(exports), _listed_choices([str(task) for task in tasks])
+    rows = list[tuple[str, str, str]]()
+    found = _all_submissions(importer, exports, names)
+    for number, one in enumerate((one for one in found if not one.left_out), 1):
+        task = _identifier(one.task, "task", source, number)
+        worker = _identifier(_worker_or_address(one), "worker", source, number)
+        content = {**one.answers, **one.unsure, **one.by_itself}.get(question)
+        if task in choices:
+            chosen = _chosen_of(choices[task], content, source, number)
+            rows += _yes_or_no([task], [worker], [chosen], choices[task])
+        else:
+            rows.append((task, worker, _label(content, source, number)))
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    return pa.table([pa.array(column, pa.string()) for column in columns], ["task", "worker", "label"])
+
+
+def _listed_choices(tasks: Sequence[str]) -> dict[str, list[str]]:
+    """Return the choices of each task that a list has as TASK|CHOICE, and not as TASK."""
+    listed, found = set(tasks), dict[str, list[str]]()
+    for task in tasks:
+        for place in (place for place, letter in enumerate(task) if letter == CHOICE_MARK):
+            found.setdefault(task[:place], []).append(task[place + 1 :])
+    return {task: choices for task, choices in found.items() if task not in listed}
+
+
+def _chosen_of(choices: Sequence[str], content: Any, source: str, number: int) -> list[Any]:
+    """Return the choices in an answer, which may be one text with marks between them."""
+    chosen = _as_list(content)
+    if any(str(choice) not in choices for choice in chosen):
+        chosen = [part for choice in chosen for part in str(choice).split(CHOICE_MARK)]
+    unknown = next((choice for choice in chosen if choice not in choices), None)
+    if unknown is not None:
+        raise ReportsError(
+            f"every choice of a task must be in the list of tasks, as TASK{CHOICE_MARK}CHOICE",
+            source=source,
+            rows=(number,),
+            examples=repr(unknown)[:80],
+        )
+    return chosen
+
+
+def _with_questions(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
+    """Return the submissions with the unsure columns that are questions among their answers, whatever their order.
+
+    These are the chosen one and those in which two answers to a task differ; without any of these, and without data
+    among the columns, all.
+    """
+    unsure, first = _data(found), dict[tuple[str, str], str]()
+    differing = {
+        name
+        for one in found
+        for name, text in ((name, json.dumps(one.unsure.get(name), sort_keys=True, default=str)) for name in unsure)
+        if not one.left_out and first.setdefault((name, str(one.task)), text) != text
+    }
+    chosen = [name for name in unsure if name in {*differing, question} or not (differing or mixes_data)]
+    return [
+        replace(
+            one,
+            answers={**one.answers, **{name: one.unsure.get(name) for name in chosen}},
+            unsure={name: content for name, content in one.unsure.items() if name not in chosen},
+        )
+        for one in found
+    ]
 
 
 def _answers_to(
@@ -129,6 +208,7 @@ def _answers_to(
         dropped=_dropped(exports, _questions(found)),
         renamed=renamed,
         choices=choices,
+        data=_data(found),
     )
 
 
@@ -140,8 +220,21 @@ def _questions(found: Sequence[Submission]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in found if not one.left_out for name in one.answers))
 
 
+def _data(found: Sequence[Submission]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for one in found for name in one.unsure))
+
+
+def _told_submissions(
+    importer: Importer, exports: Sequence[ExportFile], names: ColumnNames, question: str | None
+) -> list[Submission]:
+    """Return the submissions of all files, with the questions told from data; refuse doubtful files."""
+    for export in exports:
+        importer.refuse_doubtful(export, names)
+    return _with_questions(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
+
+
 def _all_submissions(importer: Importer, exports: Sequence[ExportFile], names: ColumnNames) -> list[Submission]:
-    """Return the submissions of all files; refuse a file that is given twice."""
+    """Return the submissions of all files as the importer yields them; refuse a file that is given twice."""
     paths = Counter(export.path.resolve() for export in exports)
     twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
     if twice is not None:
@@ -197,10 +290,15 @@ def choice_task(task: str, choice: str) -> str:
 
 
 def _is_free_text(contents: Sequence[Any]) -> bool:
-    """Return whether answers are texts of which most occur once, which are no labels."""
-    given = [content for content in map(_single, contents) if content not in (None, "", [])]
+    """Return whether answers are texts of which most occur once, or few of which none occurs twice: no labels."""
+    given = [content for content in map(_single, contents) if _is_given(content)]
     texts = {content for content in given if isinstance(content, str) and not is_number(content)}
-    return len(texts) > max(MANY_TEXTS, len(given) / 2)
+    return len(texts) > max(MANY_TEXTS, len(given) / 2) or FEW_TEXTS <= len(texts) == len(given)
+
+
+def _is_given(content: Any) -> bool:
+    """Return whether a content is not empty."""
+    return content not in (None, "", [])
 
 
 def is_number(text: str) -> bool:
@@ -247,12 +345,23 @@ def _dropped(exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple
     return tuple(name for name in found if not name.endswith(questions))
 
 
-def _chosen(question: str | None, questions: tuple[str, ...], importer: Importer, source: str) -> str:
-    listed = ", ".join(map(repr, questions[:20])) or "none"
+def _chosen(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:
+    questions, data = _questions(found), _data(found)
+    listed = ", ".join(map(repr, (questions + data)[:20])) or "none"
     if question is not None and question not in questions:
         raise ReportsError(
             f"the export has no question {question!r}", source=source, examples=listed, hint="State one of these."
         )
+    if question is None and data and not questions:
+        raise ReportsError(
+            "a column is a question if two answers to a task differ in it",
+            source=source,
+            examples=f"no such column among {listed}",
+            hint=f"Choose one with --question, such as --question {data[-1]!r}, or state the columns of a table with "
+            "--task-column, --worker-column and --label-column.",
+        )
+    if question is None and data and len(questions) == 1:
+        _refuse_doubtful_question(questions[0], data, found, source)
     if question is None and len(questions) != 1:
         rule = "one question is read at a time" if questions else "there must be a question with one answer per worker"
         hint = f"Choose it with --question, such as --question {questions[0]!r}." if questions else importer.expected
@@ -260,15 +369,28 @@ def _chosen(question: str | None, questions: tuple[str, ...], importer: Importer
     return question or questions[0]
 
 
+def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequence[Submission], source: str) -> None:
+    """Refuse texts, times and addresses as the only column that differs: the question may be one on which all agree."""
+    contents = [one.answers.get(question) for one in found if not one.left_out]
+    if is_personal(question) or _is_free_text(contents):
+        raise ReportsError(
+            "the only column in which two answers to a task differ must hold answers",
+            source=source,
+            examples=f"{question!r}, of times, addresses, ratings or texts; others: {', '.join(map(repr, data[:20]))}",
+            hint=f"Choose one with --question, such as --question {data[0]!r}.",
+        )
+
+
 def _workers(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:
     """Return the workers' names without addresses, and the number of names that were replaced."""
-    given = [
-        _identifier(one.address if one.worker in (None, "") else one.worker, "worker", source, number)
-        for number, one in enumerate(kept, 1)
-    ]
+    given = [_identifier(_worker_or_address(one), "worker", source, number) for number, one in enumerate(kept, 1)]
     names = WorkerNames(dict.fromkeys(given))
     public = [names.public(name, is_address=one.worker in (None, "")) for name, one in zip(given, kept, strict=True)]
     return public, names.replaced
+
+
+def _worker_or_address(one: Submission) -> Any:
+    return one.address if one.worker in (None, "") else one.worker
 
 
 def _identifier(name: Any, role: str, source: str, number: int) -> str:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from crowdveil.data.ingest.csv_files import (
     COMMA,
     UTF8_MARK,
-    open_plain_or_gzip,
+    open_text,
     read_csv_batches,
     read_header,
 )
@@ -37,7 +37,7 @@ def form_of(path: Path) -> Form:
     Raises:
         ReportsError: the file cannot be read, or is a zip archive or spreadsheet.
     """
-    with open_plain_or_gzip(path) as stream:
+    with open_text(path) as stream:
         start = stream.read(PEEKED)
     if start.startswith(ZIP):
         raise ReportsError(
@@ -59,11 +59,13 @@ class ExportFile:
         path: the file.
         name: name for messages; that of the file before it was copied.
         delimiter: character between the cells of a text file.
+        encoding: encoding of a text without byte-order mark; None for UTF-8.
     """
 
     path: Path
     name: str
     delimiter: str = COMMA
+    encoding: str | None = None
 
     @cached_property
     def form(self) -> Form:
@@ -71,10 +73,16 @@ class ExportFile:
         return form_of(self.path)
 
     @cached_property
+    def is_blank(self) -> bool:
+        """Whether the file may be JSON without a record: it is blank, or an empty list."""
+        with open_text(self.path) as stream:
+            return b"".join(stream.read(PEEKED).removeprefix(UTF8_MARK).split()) in (b"", b"[]")
+
+    @cached_property
     def columns(self) -> list[str]:
         """Names of the columns of a table, or keys of the records."""
         if self.form == "text":
-            return read_header(self.path, self.delimiter)
+            return read_header(self.path, self.delimiter, self.encoding)
         if self.form == "json":
             return list(dict.fromkeys(key for record in self.records for key in record))
         return list(self._arrow_schema().names)
@@ -111,7 +119,9 @@ class ExportFile:
                 examples=", ".join(map(repr, repeated[:5])),
                 hint="Rename the columns.",
             )
-        columns = read_csv_batches(self.path, wanted, dictionary_encode_batches, self.delimiter)
+        columns, _ = read_csv_batches(
+            self.path, wanted, dictionary_encode_batches, self.delimiter, encoding=self.encoding
+        )
         cells = [columns[name].to_pylist() for name in wanted]
         yield from (dict(zip(wanted, row, strict=True)) for row in zip(*cells, strict=True))
 
@@ -140,17 +150,18 @@ class ExportFile:
 
     def _json_records(self) -> list[dict[str, Any]]:
         """Return the records of a JSON list, or of JSON lines."""
-        with open_plain_or_gzip(self.path) as stream:
+        with open_text(self.path, self.encoding) as stream:
             data = stream.read().removeprefix(UTF8_MARK)
         try:
             text = data.decode("utf-8")
             found = json.loads(text) if text.lstrip().startswith("[") else _lines(text)
         except (ValueError, RecursionError) as error:
+            encoded = ", or state its encoding: --encoding cp1252" if isinstance(error, UnicodeDecodeError) else ""
             raise ReportsError(
                 "the file must be JSON in UTF-8: a list of records, or one record in each line",
                 source=self.name,
                 examples=str(error)[:200],
-                hint="Export it again.",
+                hint=f"Export it again{encoded}.",
             ) from error
         if not found or not all(isinstance(record, dict) for record in found):
             raise ReportsError(

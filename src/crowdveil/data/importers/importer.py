@@ -1,7 +1,7 @@
 """Interface of importers: what a worker sent in for a task, in the layout of one tool."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,7 +17,10 @@ class Submission:
         task, worker: identifiers; None if the export lacks them, which is refused.
         answers: content by question; a question without an entry, or with None, is "no answer".
         left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
-        unsure: contents of columns that are data or questions; each is read only if it is chosen by name.
+        unsure: contents of columns that are data of the task or questions. Those that differ between answers to a task
+            are questions; another is read only if it is chosen by name.
+        by_itself: content by question for readers who know no other submission, where `answers` or `unsure` follow from
+            others, too.
         address: address of a worker without an identifier. It only tells workers apart and is not kept.
     """
 
@@ -26,6 +29,7 @@ class Submission:
     answers: Mapping[str, Any] = field(default_factory=dict)
     left_out: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
+    by_itself: Mapping[str, Any] = field(default_factory=dict)
     address: Any = None
 
 
@@ -36,11 +40,15 @@ class Importer(ABC):
         tool: name on the command line.
         title: the tool's own name.
         expected: columns or keys by which the layout is recognised, for error messages.
+        question: the only question of every export; None where the content names the questions.
+        mixes_data: whether data of the tasks always stand among the unsure columns, so that none may be a question.
     """
 
     tool: ClassVar[str]
     title: ClassVar[str]
     expected: ClassVar[str]
+    question: ClassVar[str | None] = None
+    mixes_data: ClassVar[bool] = False
 
     @abstractmethod
     def recognises(self, columns: Sequence[str]) -> bool:
@@ -49,6 +57,22 @@ class Importer(ABC):
     def confirms(self, export: ExportFile) -> bool:
         """Return whether the content of a file, too, is that of this layout, where its columns alone do not tell."""
         return True
+
+    def fits_workers(self, columns: Sequence[str], workers: Collection[str]) -> bool:
+        """Return whether columns fit a public list of workers: asked where `confirms` would read private answers."""
+        return True
+
+    def refuse_doubtful(self, export: ExportFile, names: ColumnNames) -> None:
+        """Refuse a file whose answers, taken together, are hardly those of this layout.
+
+        Raises:
+            ReportsError: so it is.
+        """
+        return
+
+    def notes(self, export: ExportFile, names: ColumnNames) -> tuple[str, ...]:
+        """Return sentences on how the columns of a file are read, where its user may have meant others."""
+        return ()
 
     @abstractmethod
     def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:

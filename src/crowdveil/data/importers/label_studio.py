@@ -1,6 +1,7 @@
 """Label Studio: JSON, and the flat CSV, TSV and JSON_MIN.
 
-Only the JSON has cancelled annotations. The flat forms mix the columns of the data with those of the questions.
+Only the JSON has cancelled annotations. The flat forms mix the columns of the data with those of the questions, in any
+order.
 """
 
 import json
@@ -23,6 +24,7 @@ SINGLE_VALUES = {
     "datetime": "datetime",
 }
 """Key of the content by type of a result; regions, spans and relations are not answers to a question."""
+FREE_TEXT = "text"
 FLAT_COLUMNS = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
 )
@@ -35,6 +37,7 @@ class LabelStudio(Importer):
     tool = "label-studio"
     title = "Label Studio"
     expected = "Label Studio's JSON has tasks with 'annotations', its CSV 'annotator' and 'annotation_id'."
+    mixes_data = True
 
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return whether there are annotations of tasks, or an annotator and an annotation in each row."""
@@ -73,42 +76,17 @@ def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         key = SINGLE_VALUES.get(str(part.get("type")))
         value = part.get("value")
         if key is not None and isinstance(value, Mapping) and key in value:
-            # Only choices can be several: several texts, or the steps of a path, stay a list in a list.
-            content = value[key]
+            # Only choices can be several: the steps of a path stay a list in a list. Free text is no label.
+            content = {key: value[key]} if key == FREE_TEXT else value[key]
             found[str(part.get("from_name"))].append(content if key == "choices" else [content])
     return {name: contents[0] if len(contents) == 1 else contents for name, contents in found.items()}
 
 
 def _flat(export: ExportFile) -> Iterator[Submission]:
-    rows = export.records
     columns = [name for name in export.columns if name not in FLAT_COLUMNS]
-    written = _written_questions(rows) if export.form == "json" else []
-    questions = written or _question_columns(rows, columns)
-    unsure = [] if written else [name for name in columns if name not in questions]
-    for row in rows:
-        answers, others = ({name: _content(row.get(name)) for name in names} for names in (questions, unsure))
-        yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), answers, unsure=others)
-
-
-def _written_questions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys between `id` and `annotator`, where JSON_MIN has its questions; the data stand before them."""
-    found: dict[str, None] = {}
-    for row in rows:
-        keys = list(row)
-        if {"id", "annotator"} <= row.keys():
-            found |= dict.fromkeys(keys[keys.index("id") + 1 : keys.index("annotator")])
-    return [name for name in found if name not in FLAT_COLUMNS]
-
-
-def _question_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    """Return the columns that differ between the rows of a task, which are no data; all columns if there are none."""
-    first: dict[tuple[str, str], str] = {}
-    differing = [
-        name
-        for name in names
-        if any(first.setdefault((name, str(row.get("id"))), str(row.get(name))) != str(row.get(name)) for row in rows)
-    ]
-    return differing or list(names)
+    for row in export.records:
+        contents = {name: _content(row.get(name)) for name in columns}
+        yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), unsure=contents)
 
 
 def _content(cell: Any) -> Any:

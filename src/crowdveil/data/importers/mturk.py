@@ -39,12 +39,20 @@ class MechanicalTurk(Importer):
         meta = [name for name in (TASK, WORKER, STATUS) if name in export.columns]
         given = [name for name in export.columns if name.startswith(ANSWER)]
         rows = list(export.rows([*meta, *given]))
-        contents = [_contents(row, given, export.name) for row in rows]
+        columns = [_contents(row, given, export.name) for row in rows]
+        contents = [dict(column) for column in columns]
         _split_checkboxes(contents)
         options = _options(contents)
-        for row, content in zip(rows, contents, strict=True):
+        for row, content, column in zip(rows, contents, columns, strict=True):
             rejected = str(row.get(STATUS) or "").lower() == "rejected"
-            yield Submission(row[TASK], row[WORKER], _answers(content, options), "rejected" if rejected else "")
+            yield Submission(
+                row[TASK],
+                row[WORKER],
+                left_out="rejected" if rejected else "",
+                # Hidden inputs of a form repeat data of the task among the answers.
+                unsure=_answers(content, options),
+                by_itself=_answers(column, _options([column])) | column,
+            )
 
 
 def _contents(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict[str, Any]:

@@ -29,12 +29,17 @@ class PyBossa(Importer):
     def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
         """Yield the task runs; workers without an account are told apart by their address, which is not kept."""
         prefix = _prefix(export.columns) or ""
-        inner = [name for name in export.columns if name.startswith(f"{prefix}{INFO}__")]
+        inner = {
+            name: name.removeprefix(f"{prefix}{INFO}").lstrip("_")
+            for name in export.columns
+            if name.startswith(f"{prefix}{INFO}_")
+        }
         for row in export.records:
             yield Submission(
                 row.get(f"{prefix}task_id"),
                 _given(row.get(f"{prefix}user_id")),
-                {name.removeprefix(f"{prefix}{INFO}__"): _given(row.get(name)) for name in inner}
+                # Presenters of tasks write data of the task beside the answers.
+                unsure={key: _given(row.get(name)) for name, key in inner.items()}
                 or _answers(row.get(f"{prefix}{INFO}")),
                 address=_given(row.get(f"{prefix}external_uid")) or _given(row.get(f"{prefix}user_ip")),
             )

@@ -35,9 +35,7 @@ class Toloka(Importer):
         outputs = [name for name in columns if name.startswith(OUTPUT)]
         meta = [name for name in (TASK, WORKER, STATUS) if name in columns]
         for row in export.rows([*meta, *inputs, *outputs]):
-            if not any(row.values()):
-                continue  # an empty row separates the suites of a pool
             status = str(row.get(STATUS) or "").upper()
             answers = {} if status in NOT_DONE else {name.removeprefix(OUTPUT): row[name] for name in outputs}
-            task = row.get(TASK) or " | ".join(str(row[name]) for name in inputs)
+            task = row.get(TASK) or " | ".join(str(row[name]) for name in sorted(inputs))
             yield Submission(task, row[WORKER], answers, "rejected" if status == REJECTED else "")

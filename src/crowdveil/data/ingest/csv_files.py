@@ -1,134 +1,43 @@
 """CSV files: streaming reader with located defects, content digest, and quoting of rows.
 
-Accepted: UTF-8 with or without byte-order mark, plain or gzipped (detected by content), any line end, quoted commas
-(or another delimiter), quotes and line ends. Memory is bounded by row codes and distinct values, not by the text.
+Accepted: UTF-8, UTF-16 with byte-order mark or a stated encoding, plain or gzipped (detected by content), any line end,
+quoted commas (or another delimiter), quotes and line ends. Blank rows are skipped. Memory is bounded by row codes and
+distinct values, not by the text.
 Quotes are checked while the file is read, because the parser accepts text after a closing quote.
 """
 
+import codecs
 import csv
 import gzip
 import hashlib
 import io
 import re
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import reduce
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
-from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import is_utf8_encodable
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches, encode_batches
+from crowdveil.data.ingest.quotes import QuoteValidator
 from crowdveil.data.ingest.validation import CodedColumn
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, all_at_once
 
-QUOTE, UTF8_MARK = ord('"'), b"\xef\xbb\xbf"
+UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")
+"""Encodings of text that can be stated, the default first."""
 COMMA = ","
 DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 """Delimiters of cells with their names, the default first."""
-OUTSIDE, INSIDE, DOUBLED = "outside", "inside", "doubled"
-"""State at the next quote: outside a quoted cell, inside one, or second half of a doubled quote."""
-
-
-class QuoteValidator(io.RawIOBase):
-    """Binary stream that validates the quotes in the bytes read from it.
-
-    Args:
-        raw: the bytes.
-        delimiter: the character between cells.
-        progress: called with the position in the file after each read.
-
-    Arrow reads ahead in its own thread. `close` waits for a running read and blocks later ones: a thread that reads
-    while the interpreter exits would abort the process.
-
-    Attributes:
-        sound: False after text behind a closing quote; after `finish`, also if a quote was never closed.
-    """
-
-    def __init__(self, raw: BinaryIO, delimiter: str = COMMA, progress: Callable[[], None] | None = None) -> None:
-        self.raw, self.sound, self._reading, self._progress = raw, True, Lock(), progress
-        separators = delimiter.encode("latin-1") + b"\r\n"
-        self._separates = np.isin(np.arange(256), np.frombuffer(separators, dtype=np.uint8))
-        # A quote may stand beside a separator, or beside the other half of a doubled quote.
-        self._beside_quote = self._separates | (np.arange(256) == QUOTE)
-        self._state, self._before, self._rest, self._begun = OUTSIDE, ord("\n"), b"", False
-
-    def readable(self) -> bool:
-        """Return True, as Arrow requires."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; none after `close`."""
-        with self._reading:
-            data = b"" if self.closed else self.raw.read(size)
-            if self._progress is not None and not self.closed:
-                self._progress()
-            if self.sound and data:
-                self._check_bytes(data if self._begun else data.removeprefix(UTF8_MARK))
-                self._begun = True
-            return data
-
-    def close(self) -> None:
-        """Close after a running read."""
-        with self._reading:
-            super().close()
-
-    def finish(self) -> None:
-        """Check the last byte, as if a line end followed."""
-        self._check_bytes(b"\n")
-        self.sound &= self._state == OUTSIDE
-
-    def _check_bytes(self, data: bytes) -> None:
-        """Check all bytes except a trailing quote, whose next byte is not known yet."""
-        text = self._rest + data
-        self._rest = b'"' if text.endswith(b'"') else b""
-        # Most files have no quotes; this test is much faster than a search for all positions.
-        if b'"' in text:
-            letters = np.frombuffer(text, dtype=np.uint8)
-            positions = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
-            if positions.size:
-                self._advance(letters, positions)
-        self._before = text[-1 - len(self._rest)] if len(text) > len(self._rest) else self._before
-
-    def _advance(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> None:
-        """Advance the state over quotes at these positions, each followed by a byte."""
-        if self._alternate(letters, positions):
-            return
-        before = letters[positions - 1]
-        before[0] = before[0] if positions[0] else self._before
-        for opening, following in zip(self._separates[before].tolist(), letters[positions + 1].tolist(), strict=True):
-            if self._state == DOUBLED:
-                self._state = INSIDE
-            elif self._state == OUTSIDE:
-                self._state = INSIDE if opening else OUTSIDE
-            elif following == QUOTE:
-                self._state = DOUBLED
-            else:
-                self._state = OUTSIDE
-                self.sound &= bool(self._separates[following])
-
-    def _alternate(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> bool:
-        """Return whether all quotes are valid as alternating opening and closing ones; if so, advance the state.
-
-        A doubled quote counts as closing and reopening the cell.
-        """
-        first = int(self._state == INSIDE)
-        begins = self._beside_quote[letters[positions[first::2] - 1]]
-        if not first:
-            before = letters[positions[0] - 1] if positions[0] else self._before
-            begins[0] = self._state == DOUBLED or self._separates[before]
-        if not (begins.all() and self._beside_quote[letters[positions[1 - first :: 2] + 1]].all()):
-            return False
-        inside = (len(positions) + first) % 2 == 1
-        self._state = INSIDE if inside else DOUBLED if letters[positions[-1] + 1] == QUOTE else OUTSIDE
-        return True
-
 
 Result = TypeVar("Result")
 Consumer = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Result]
@@ -137,6 +46,8 @@ Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
+HEAD_BYTES = 16 << 20
+"""Bytes of the first part of a file, which is checked before the rest is read."""
 GROUP_BYTES = 256 << 20
 """Bytes of text per group that is encoded at a time."""
 GZIP_MAGIC = b"\x1f\x8b"
@@ -145,39 +56,96 @@ CELL_LIMIT = Lock()
 """Lock for changes of the process-wide field size limit of the csv module."""
 
 
-def read_header(path: Path, delimiter: str = COMMA) -> list[str]:
+class Header(NamedTuple):
+    """First row of a text file that is not blank.
+
+    Attributes:
+        names: its cells; read as cp1252 if they are not UTF-8.
+        skipped: number of blank rows above it.
+        defects: that of its first byte that is not UTF-8, if there is one.
+        start: first `BLOCK_BYTES` of the file as text.
+        is_last: whether no row follows.
+    """
+
+    names: list[str]
+    skipped: int
+    defects: list[ReportsError]
+    start: str
+    is_last: bool
+
+
+def find_header(path: Path, delimiter: str = COMMA, encoding: str | None = None) -> Header:
+    """Return the header of a text file.
+
+    Raises:
+        ReportsError: the file is absent, empty, or holds NUL bytes.
+    """
+    with open_text(path, encoding) as raw:
+        start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
+    # The first bytes may end within a character: only the first row is used.
+    text = start.decode("utf-8", errors="surrogateescape")
+    with _long_cells():
+        rows = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        skipped, names = next(((number, row) for number, row in rows if not _is_blank(row, 0)), (0, []))
+        is_last = len(start) < BLOCK_BYTES - len(UTF8_MARK) and next(rows, None) is None
+    if not names:
+        raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
+    if any("\0" in name for name in names):
+        raise _zero_byte(path, 0)
+    written = [name.encode(errors="surrogateescape") for name in names]
+    defects = _strange_bytes(path, 0, (name.decode("latin-1") for name in written))
+    shown = [name.decode("cp1252", "replace") for name in written] if defects else names
+    return Header(shown, skipped, defects, text, is_last)
+
+
+def read_header(path: Path, delimiter: str = COMMA, encoding: str | None = None) -> list[str]:
     """Return the column names.
 
     Raises:
         ReportsError: the file is absent, empty, or not UTF-8 text.
     """
-    with open_plain_or_gzip(path) as raw:
-        start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
-    # The first bytes may end within a character: only the first row is used.
-    text = start.decode("utf-8", errors="surrogateescape")
-    with _long_cells():
-        names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
-    if names is None:
-        raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
-    if any("\0" in name or (not name.isascii() and not is_utf8_encodable(name)) for name in names):
-        raise _not_utf8(path, 0)
-    return names
+    header = find_header(path, delimiter, encoding)
+    if header.defects:
+        raise all_at_once(find_defects(path, delimiter, encoding))
+    return header.names
 
 
-def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
+def read_csv(path: Path, names: Sequence[str], delimiter: str = COMMA) -> pa.Table:
     """Return the named columns as dictionary-encoded text, rows in file order.
 
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
-    return read_csv_batches(path, names, dictionary_encode_batches)
+    return read_csv_batches(path, names, dictionary_encode_batches, delimiter)[0]
 
 
 def read_csv_coded(
-    path: Path, names: Sequence[str], delimiter: str = COMMA, progress: Progress | None = None
+    path: Path,
+    names: Sequence[str],
+    delimiter: str = COMMA,
+    progress: Progress | None = None,
+    encoding: str | None = None,
+) -> tuple[dict[str, CodedColumn], int]:
+    """Return the named columns as coded columns of text, and the number of blank rows; errors as `read_csv`."""
+    return read_csv_batches(path, names, encode_batches, delimiter, progress, encoding)
+
+
+def read_csv_head(
+    path: Path, names: Sequence[str], delimiter: str = COMMA, encoding: str | None = None
 ) -> dict[str, CodedColumn]:
-    """Return the named columns as coded columns of text; errors as `read_csv`."""
-    return read_csv_batches(path, names, encode_batches, delimiter, progress)
+    """Return the named columns in the first `HEAD_BYTES` of a file; empty for a smaller file or a damaged part."""
+    with open_text(path, encoding) as raw:
+        head = raw.read(HEAD_BYTES)
+    if len(head) < HEAD_BYTES:
+        return {}
+    rows, header = io.BytesIO(head[: head.rfind(b"\n") + 1]), find_header(path, delimiter, encoding)
+    with (
+        suppress(pa.ArrowInvalid, pa.ArrowCapacityError),
+        QuoteValidator(rows, delimiter) as stream,
+        closing(_batches(stream, names, delimiter, header, [])) as batches,
+    ):
+        return encode_batches(batches, names, GROUP_BYTES)
+    return {}
 
 
 def read_csv_batches(
@@ -186,62 +154,79 @@ def read_csv_batches(
     consume: Consumer[Result],
     delimiter: str = COMMA,
     progress: Progress | None = None,
-) -> Result:
-    """Return the result of `consume` on the batches of the named text columns; errors as `read_csv`.
+    encoding: str | None = None,
+) -> tuple[Result, int]:
+    """Return the result of `consume` on the batches of the named text columns, and the number of blank rows.
 
-    `progress` is called with the bytes read so far and the size of the file.
+    `progress` is called with the bytes read so far and the size of the file. Errors as `read_csv`.
     """
-    found = ""
-    with open_plain_or_gzip(path) as raw, QuoteValidator(raw, delimiter, _position(raw, path, progress)) as checked:
+    found, header = "", find_header(path, delimiter, encoding)
+    blank = [header.skipped]
+    with open_text(path, encoding) as raw, QuoteValidator(raw, delimiter, _position(raw, path, progress)) as checked:
         try:
-            columns = consume(_batches(checked, names, delimiter), names, GROUP_BYTES)
+            with _silent_handler(), closing(_batches(checked, names, delimiter, header, blank)) as batches:
+                columns = consume(batches, names, GROUP_BYTES)
             checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
-    if found:
-        raise find_defect(path, delimiter) or ReportsError(
+    # The parser accepts unclosed quotes and text after a closing quote without an error.
+    if found or not checked.sound:
+        unknown = ReportsError(
             "the file must be a readable table",
             source=str(path),
             examples=found,
             hint=f"Write it again as text in UTF-8, with a {_named(delimiter)} between cells.",
         )
-    # The parser accepts unclosed quotes and text after a closing quote without an error.
-    if not checked.sound:
-        raise find_defect(path, delimiter) or _bad_quotes(path, 0, "", delimiter)
-    return columns
+        raise all_at_once(
+            find_defects(path, delimiter, encoding) or [unknown if found else _bad_quotes(path, 0, "", delimiter)]
+        )
+    return columns, sum(blank)
 
 
-def _position(raw: BinaryIO, path: Path, progress: Progress | None) -> Callable[[], None] | None:
+def _position(raw: Any, path: Path, progress: Progress | None) -> Callable[[], None] | None:
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
     size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
-    return lambda: progress(file.tell(), size)
+    return lambda: progress(min(file.tell(), size), size)
 
 
-def find_defect(path: Path, delimiter: str = COMMA) -> ReportsError | None:
-    """Return the first defect of a damaged file, found row by row; None if there is none."""
+def find_defects(
+    path: Path, delimiter: str = COMMA, encoding: str | None = None, most: int | None = None
+) -> list[ReportsError]:
+    """Return the defects of a damaged file, each with its first rows, found in at most `most` rows."""
+    defects: list[ReportsError] = []
+    zeros: list[ReportsError] = []
+    broken: list[ReportsError] = []
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with open_plain_or_gzip(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+    with open_text(path, encoding) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
         lines = _RowLines(text, BLOCK_BYTES)
         try:
-            for row in csv.reader(lines, strict=True, delimiter=delimiter):
+            for row in islice(csv.reader(lines, strict=True, delimiter=delimiter), most):
                 lines.length = 0
-                number += bool(row)
-                width = width or len(row)
-                if any(not cell.isascii() and not _is_utf8(cell) for cell in row):
-                    return _not_utf8(path, number)
-                ragged += [(number, len(row))] if row and len(row) != width else []
-                if len(ragged) == EXAMPLES_SHOWN:
-                    break
+                if _is_blank(row, width):
+                    continue
+                number, width = number + 1, width or len(row)
+                defects += [] if defects else _strange_bytes(path, number, row)
+                zeros += [_zero_byte(path, number)] if not zeros and any("\0" in cell for cell in row) else []
+                ragged += [(number, len(row))] if len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
         except csv.Error as error:
-            return _ragged_error(path, width, ragged) or _bad_quotes(path, number + 1, str(error), delimiter)
+            broken.append(_bad_quotes(path, number + 1, str(error), delimiter))
         except _TooLongError:
-            return _ragged_error(path, width, ragged) or _too_long(path, number + 1)
-    if number <= 0:
-        return ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")
-    return _ragged_error(path, width, ragged)
+            broken.append(_too_long(path, number + 1))
+    defects += [*zeros, *_ragged_errors(path, width, ragged), *broken]
+    if number <= 0 and not defects:
+        return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
+    return defects
+
+
+def _is_blank(row: list[str], width: int) -> bool:
+    """Return whether a row has no cells; among rows of another width than 1, also whether all are empty.
+
+    Of another width than the header's, cells of spaces are empty, too.
+    """
+    return not row or (width != 1 and not (any(row) if len(row) == width else "".join(row).strip(" \t")))
 
 
 class _TooLongError(Exception):
@@ -309,31 +294,134 @@ def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
         ) from error
 
 
-def _batches(stream: Any, names: Sequence[str], delimiter: str) -> Iterable[pa.RecordBatch]:
-    return pa.csv.open_csv(
+@contextmanager
+def open_text(path: Path, encoding: str | None = None) -> Iterator[Any]:
+    """Open a plain or gzipped text for reading as UTF-8: decoded by its byte-order mark, else from `encoding`.
+
+    Raises:
+        ReportsError: the file cannot be read, or is not in that encoding.
+    """
+    with open_plain_or_gzip(path) as raw:
+        start = cast(Any, raw).peek(len(UTF8_MARK))[: len(UTF8_MARK)]
+        source = "utf-16" if start.startswith(UTF16_MARKS) else encoding or ENCODINGS[0]
+        if start == UTF8_MARK or source == ENCODINGS[0]:
+            yield raw
+            return
+        try:
+            yield pa.transcoding_input_stream(pa.PythonFile(raw, "r"), source, ENCODINGS[0])
+        except UnicodeDecodeError as error:
+            raise ReportsError(
+                f"the file must be text in {source}",
+                source=str(path),
+                examples=f"byte 0x{error.object[error.start]:02x}",
+                hint="Copy it again, or state another encoding.",
+            ) from error
+
+
+def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
+    """Refuse to read a text as `encoding` whose start has letters beyond ASCII in UTF-8: others would replace them.
+
+    Raises:
+        ReportsError: so it is.
+    """
+    if encoding in (None, ENCODINGS[0]):
+        return
+    with open_plain_or_gzip(path) as raw:
+        start = raw.read(BLOCK_BYTES)
+    if start.isascii() or b"\0" in start or start.startswith((UTF8_MARK, *UTF16_MARKS)):
+        return
+    with suppress(UnicodeDecodeError):
+        codecs.getincrementaldecoder(ENCODINGS[0])().decode(start)
+        raise ReportsError(
+            f"a text in UTF-8 must not be read as {encoding}", source=str(path), hint="Leave --encoding out."
+        )
+
+
+@contextmanager
+def _silent_handler() -> Iterator[None]:
+    """Print nothing where Arrow cannot show a row to `skip_blank`, since it is not UTF-8: the row is refused anyway."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        of_handler = getattr(unraisable.object, "__name__", "") == "skip_blank"
+        if not (of_handler and isinstance(unraisable.exc_value, UnicodeDecodeError)):
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _batches(
+    stream: Any, names: Sequence[str], delimiter: str, header: Header, blank: list[int]
+) -> Generator[pa.RecordBatch]:
+    """Yield the named columns without blank rows; the number of these in each batch is appended to `blank`."""
+    several = len(header.names) > 1
+    if header.is_last:
+        stream.read(BLOCK_BYTES)  # for its quotes: the parser refuses a header without a line end
+        return
+
+    def skip_blank(row: Any) -> str:
+        is_blank = not row.text.strip(f'{delimiter}" \t')
+        blank.append(int(is_blank))
+        return "skip" if is_blank else "error"
+
+    reader = pa.csv.open_csv(
         stream,
-        read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True, delimiter=delimiter),
+        read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES, skip_rows=header.skipped),
+        parse_options=pa.csv.ParseOptions(
+            newlines_in_values=True,
+            delimiter=delimiter,
+            ignore_empty_lines=not several,
+            invalid_row_handler=skip_blank,
+        ),
         convert_options=pa.csv.ConvertOptions(
-            column_types={name: pa.string() for name in names}, include_columns=list(names), strings_can_be_null=False
+            # A row is blank if all its cells are: cells of columns that are not read may have any bytes.
+            column_types={name: pa.string() if name in names else pa.binary() for name in header.names},
+            strings_can_be_null=False,
         ),
     )
-
-
-def _is_utf8(cell: str) -> bool:
     try:
-        cell.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+        for batch in reader:
+            empty = reduce(pc.and_, (pc.equal(pc.binary_length(column), 0) for column in batch.columns))
+            count = pc.sum(empty).as_py() if several else 0
+            blank.append(count or 0)
+            if count != batch.num_rows:
+                yield (batch.filter(pc.invert(empty)) if count else batch).select(list(names))
+    finally:
+        del reader  # its end stops the thread that reads ahead
 
 
-def _not_utf8(path: Path, row: int) -> ReportsError:
+def _strange_bytes(path: Path, row: int, cells: Iterable[str]) -> list[ReportsError]:
+    """Return the defect of the first byte that is not UTF-8, if there is one; cells are read as latin-1."""
+    for cell in cells:
+        try:
+            cell.isascii() or cell.encode("latin-1").decode("utf-8")
+        except UnicodeDecodeError as error:
+            return [_not_utf8(path, row, error.object[error.start])]
+    return []
+
+
+def _not_utf8(path: Path, row: int, byte: int) -> ReportsError:
     return ReportsError(
         "the file must be text in UTF-8" + ("" if row else " (its header is not)"),
         source=str(path),
         rows=(row,) if row else (),
-        hint="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
+        examples=f"byte 0x{byte:02x}",
+        hint="Answers: state the encoding, --encoding cp1252 (western Windows), cp1250 (central European) or cp1251 "
+        "(Cyrillic); in Python, encoding= of Reports.from_source. Other files: iconv -f cp1252 -t utf-8.",
+    )
+
+
+def _zero_byte(path: Path, row: int) -> ReportsError:
+    return ReportsError(
+        "the file must be text without NUL bytes" + ("" if row else " (its header has one)"),
+        source=str(path),
+        rows=(row,) if row else (),
+        examples="byte 0x00",
+        hint="Remove it; for UTF-16 without a byte-order mark (answers), state --encoding utf-16-le or utf-16-be.",
     )
 
 
@@ -360,16 +448,18 @@ def _too_long(path: Path, row: int) -> ReportsError:
     )
 
 
-def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> ReportsError | None:
+def _ragged_errors(path: Path, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:
     if not ragged:
-        return None
-    return ReportsError(
-        f"every row must have as many cells as the header, {width}",
-        source=str(path),
-        rows=tuple(row for row, _ in ragged),
-        examples=", ".join(f"{cells} cells" for _, cells in ragged),
-        hint="Quote cells that hold the delimiter; remove cells that are too many.",
-    )
+        return []
+    return [
+        ReportsError(
+            f"every row must have as many cells as the header, {width}",
+            source=str(path),
+            rows=tuple(row for row, _ in ragged),
+            examples=", ".join(f"{cells} cells" for _, cells in ragged),
+            hint="Quote cells that hold the delimiter; remove cells that are too many.",
+        )
+    ]
 
 
 PART_BYTES = 1 << 20

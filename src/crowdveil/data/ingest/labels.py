@@ -132,19 +132,27 @@ def encode_labels(
 
 
 def require_stated_kind(column: CodedColumn, source: str) -> None:
-    """Refuse a label column of unstated kind with many distinct numbers, which may be counts or measurements.
+    """Refuse a label column of unstated kind with many distinct numbers, or some with a decimal comma.
+
+    These may be counts or measurements.
 
     Raises:
-        ReportsError: more than `MAX_NUMBER_LABELS` distinct values, all of them numbers.
+        ReportsError: more than `MAX_NUMBER_LABELS` distinct values, or one with a comma; all of them are numbers.
     """
     names = with_distinct_names(column).names
-    numbers = parse_numbers(names) if len(names) > MAX_NUMBER_LABELS else np.array([np.nan])
+    texts = names.tolist() if names.dtype.kind in "OU" else []
+    commas = any("," in name for name in texts)
+    if len(names) <= MAX_NUMBER_LABELS and not commas:
+        return
+    numbers = parse_numbers(np.array([name.replace(",", ".") for name in texts]) if commas else names)
     if np.isfinite(numbers).all():
+        many = "a decimal comma" if commas else f"more than {MAX_NUMBER_LABELS} different numbers"
         raise ReportsError(
-            f"the kind of a label column with more than {MAX_NUMBER_LABELS} different numbers must be stated",
+            f"the kind of a label column with {many} must be stated",
             source=source,
             examples=f"{len(names):,} different numbers from {numbers.min():g} to {numbers.max():g}",
-            hint="State kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
+            hint=("Write decimals with a point, or state --decimal ,; s" if commas else "S")
+            + "tate kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
         )
 
 
@@ -154,8 +162,8 @@ def _require_alphabet_size(size: int, source: str) -> None:
             f"there must be 2 to {MAX_LABELS} different labels",
             source=source,
             examples=f"{size} different labels",
-            hint="Give the whole alphabet (alphabet=, --labels), or state that these are numbers (kind='numeric', "
-            "--kind numeric).",
+            hint="Give the whole alphabet (alphabet=, --labels), state that these are numbers (kind='numeric', "
+            "--kind numeric), or choose another question, if there are several (--question).",
         )
 
 

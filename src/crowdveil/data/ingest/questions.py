@@ -35,28 +35,28 @@ def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> N
         )
 
 
-def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
+def answers_to(columns: ReportColumns, question: str, *, listed: bool = False) -> ReportColumns:
     """Return the answers to one question, with the tasks, workers and labels that it has.
 
     Raises:
-        ReportsError: there is no such question.
+        ReportsError: there is no such column or, unless `listed`, no such question.
     """
     rule = f"there is no question {question!r}"
     if columns.question is None:
         hint = "A question is chosen in an export, or in a column 'question'."
         raise ReportsError(rule, source=columns.source, examples="no column 'question'", hint=hint)
     names, codes = _coded(columns.question)
-    if question == "" or question not in names:
+    if not listed and (question == "" or question not in names):
         found = f"the questions {_shown(names)}"
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
-    rows = np.flatnonzero(codes == np.flatnonzero(names == question)[0])
+    rows = np.flatnonzero(names[codes] == question)
     task, worker, value = (_restricted(column, rows) for column in (columns.task, columns.worker, columns.value))
     source = f"{columns.source}, question {question!r}"
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
 
 
-def answers_by_question(columns: ReportColumns) -> dict[str, ReportColumns]:
-    """Return the answers to each question, if a task has answers to several; empty otherwise.
+def answers_by_question(columns: ReportColumns, *, every: bool = False) -> dict[str, ReportColumns]:
+    """Return the answers to each question, if a task has answers to several or with `every`; empty otherwise.
 
     Raises:
         ReportsError: a row without a question, or an invalid task.
@@ -64,7 +64,7 @@ def answers_by_question(columns: ReportColumns) -> dict[str, ReportColumns]:
     if columns.question is None:
         return {}
     names, codes = _coded(columns.question)
-    if not _mixed(encode_ids(columns.task, None, "task", columns.source)[1], codes):
+    if not every and not _mixed(encode_ids(columns.task, None, "task", columns.source)[1], codes):
         return {}
     if "" in names:
         rows = tuple((np.flatnonzero(codes == 0)[:ROWS_SHOWN] + 1).tolist())

@@ -4,7 +4,7 @@ Columns are identified by name. Other columns, which no guarantee covers (times,
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,10 +19,27 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
-from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, GROUP_BYTES, Progress, read_csv_coded, read_header
+from crowdveil.data.ingest.csv_files import (
+    COMMA,
+    DELIMITERS,
+    GROUP_BYTES,
+    Header,
+    Progress,
+    find_defects,
+    find_header,
+    read_csv_coded,
+    read_csv_head,
+)
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
-from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.data.ingest.validation import (
+    MISSING,
+    CodedColumn,
+    encode_ids,
+    parse_number_column,
+    reject_rows,
+    resolve_duplicates,
+)
+from crowdveil.errors import ReportsError, SettingsError, all_at_once
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {
@@ -52,6 +69,11 @@ ROWS_AT_ONCE = 1 << 16
 """Rows per batch of a Parquet file."""
 ROWS_SHOWN = 5
 """Rows per error message."""
+ROWS_CHECKED = 100_000
+"""Rows of a file with unknown columns in which other defects are looked for."""
+LINES_ABOVE = 20
+"""Lines of a file with unknown columns in which its header is looked for."""
+Match = Callable[[Sequence[str], str], dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +85,7 @@ class ReportColumns:
         value_name: header of the value column.
         source: origin of the rows, for error messages.
         question: the question that each row answers; None without such a column.
+        blank_rows: number of blank rows that were skipped.
     """
 
     task: CodedColumn
@@ -71,6 +94,7 @@ class ReportColumns:
     value_name: str
     source: str
     question: CodedColumn | None = None
+    blank_rows: int = 0
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -147,6 +171,13 @@ class ColumnNames:
         matched = match_answer_columns(rest, open_roles, source)
         roles = {role: stated[role] or matched[role] for role in ANSWERS}
         questions = [name for name in rest if normal_name(name) == QUESTION and name not in roles.values()]
+        if len(questions) > 1:
+            raise ReportsError(
+                "at most one column of questions is read",
+                source=source,
+                examples=_shown_names(questions),
+                hint="Rename the others.",
+            )
         return roles | ({QUESTION: questions[0]} if questions else {})
 
     @property
@@ -168,6 +199,7 @@ def read_columns(
     names: ColumnNames = NO_NAMES,
     delimiter: str | None = None,
     progress: Progress | None = None,
+    encoding: str | None = None,
 ) -> ReportColumns:
     """Return the columns of a CSV file of answers or reports; all cells are text.
 
@@ -176,25 +208,98 @@ def read_columns(
         names: columns that do not follow from the header.
         delimiter: character between cells; by default the one that separates the columns in the header.
         progress: called with the bytes read so far and the size of the file.
+        encoding: encoding of a text without byte-order mark; by default UTF-8.
 
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
     source = str(path)
-    delimiter = delimiter or find_delimiter(Path(path), names)
-    roles = names.roles(read_header(Path(path), delimiter), source)
-    coded = read_csv_coded(Path(path), list(roles.values()), delimiter, progress)
-    return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
+    delimiter, roles = text_roles(Path(path), names.roles, delimiter, encoding)
+    coded, blank = read_csv_coded(Path(path), list(roles.values()), delimiter, progress, encoding)
+    columns = _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
+    return replace(columns, blank_rows=blank)
 
 
-def find_delimiter(path: Path, names: ColumnNames = NO_NAMES) -> str:
-    """Return the delimiter by which the header has all columns of answers; a comma if none has."""
-    for delimiter in DELIMITERS:
-        header = read_header(path, delimiter)
-        with suppress(ReportsError):
-            names.roles(header, str(path))
-            return delimiter
-    return COMMA
+def refuse_early_repeats(
+    path: Path, names: ColumnNames, delimiter: str | None, source: str, encoding: str | None = None
+) -> None:
+    """Refuse repeated (task, worker) pairs in the first part of a large CSV file, before all of it is read.
+
+    Rows with NULL, tables with a column of questions and defects are left to the reader of the whole file.
+
+    Raises:
+        ReportsError: a pair is repeated.
+    """
+    delimiter, roles = text_roles(path, names.roles, delimiter, encoding)
+    coded = {} if QUESTION in roles else read_csv_head(path, list(roles.values()), delimiter, encoding)
+    if not coded:
+        return
+    columns, rows = _columns_of({role: coded[name] for role, name in roles.items()}, roles, source).without_null()
+    try:
+        task, worker = (
+            CodedColumn(*encode_ids(column, None, what, source))
+            for column, what in ((columns.task, "task"), (columns.worker, "worker"))
+        )
+    except ReportsError:
+        return
+    resolve_duplicates(task, worker, "error", source, rows)
+
+
+def text_roles(
+    path: Path, match: Match, delimiter: str | None = None, encoding: str | None = None, *, by_header: bool = False
+) -> tuple[str, dict[str, str]]:
+    """Return the delimiter of a text file and the column of each role.
+
+    Args:
+        path: a file with a header.
+        match: returns the column of each role from the names of columns and the name of the file, or refuses them.
+        delimiter: character between cells; by default the first one by which the columns match.
+        encoding: as in `read_columns`.
+        by_header: whether a refusal must not depend on the rows, which are private.
+
+    Raises:
+        ReportsError: no columns match by any delimiter: all defects of the file (`by_header`: of its header) are named,
+            and the columns are those of the delimiter that gives the most.
+    """
+    refused: dict[str, tuple[Header, ReportsError]] = {}
+    for one in [delimiter] if delimiter else DELIMITERS:
+        header = find_header(path, one, encoding)
+        try:
+            roles = match(header.names, str(path))
+        except ReportsError as error:
+            refused[one] = header, error
+        else:
+            if not header.defects:
+                return one, roles
+            raise all_at_once(header.defects if by_header else find_defects(path, one, encoding, ROWS_CHECKED))
+    widest = max(refused, key=lambda one: len(refused[one][0].names))
+    header, refusal = refused[widest]
+    defects = header.defects if by_header else find_defects(path, widest, encoding, ROWS_CHECKED)
+    refusal = _in_text(refusal, widest, header.names, _hints_by_rows("" if by_header else header.start, widest, match))
+    raise all_at_once([*defects, refusal] if header.defects else [refusal, *defects])
+
+
+def _in_text(refusal: ReportsError, delimiter: str, names: Sequence[str], hints: str) -> ReportsError:
+    """Return the refusal of the columns of a text file with its delimiter and more hints."""
+    found = str(refusal.value or "") if delimiter == COMMA else f"{refusal.value}, with the delimiter {delimiter!r}"
+    if len(names) == 1:
+        hints += " Answers: if cells are separated by another character, state it, --delimiter."
+    return ReportsError(refusal.rule, source=refusal.source, examples=found, hint=refusal.hint + hints)
+
+
+def _hints_by_rows(start: str, delimiter: str, match: Match) -> str:
+    """Return hints on lines above the header, none of it, and decimal commas, in the start of a text."""
+    for number, line in enumerate(start.splitlines()[1:LINES_ABOVE], 2):
+        for one in DELIMITERS:
+            with suppress(ReportsError):
+                match([cell.strip('"') for cell in line.split(one)], "")
+                return f" Line {number} has such names: remove the lines above it."
+    first, *rows = [line.split(delimiter) for line in start.splitlines()[:LINES_ABOVE]] or [[]]
+    if any(cell and cell == row[place] for row in rows if len(row) == len(first) for place, cell in enumerate(first)):
+        return " The first row looks like an answer: add a row with the names of the columns above it."
+    mark = re.escape(delimiter)
+    decimal = delimiter != COMMA and re.search(rf'(?m)(^|{mark})"?[+-]?\d+,\d+"?({mark}|\r?$)', start)
+    return " Write numbers with a decimal point: some have a comma." if decimal else ""
 
 
 def read_parquet_columns(path: str | PathLike[str], names: ColumnNames = NO_NAMES) -> ReportColumns:
@@ -217,16 +322,6 @@ def read_parquet_columns(path: str | PathLike[str], names: ColumnNames = NO_NAME
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise not_parquet(source, error) from error
-
-
-def read_column_names(path: Path) -> list[str]:
-    """Return the names of all columns of a CSV or Parquet file; errors as `read_columns`."""
-    if path.suffix != ".parquet":
-        return read_header(path)
-    try:
-        return list(pq.read_schema(path).names)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise not_parquet(str(path), error) from error
 
 
 def not_parquet(source: str, error: Exception) -> ReportsError:
@@ -252,7 +347,7 @@ def load_gold(
             conflicts="first" the first is used).
     """
     source = str(path)
-    roles, columns = _read_csv_roles(Path(path), GOLD)
+    roles, columns = read_csv_roles(Path(path), GOLD)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
     reject_rows(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
@@ -281,7 +376,7 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
             that sum to 1.
     """
     source = str(path)
-    _, columns = _read_csv_roles(Path(path), PRIOR)
+    _, columns = read_csv_roles(Path(path), PRIOR)
     label, probability = columns["label"], columns["probability"]
     names, codes = encode_ids(label, None, "label", source)
     numbers = parse_number_column(probability, source)
@@ -333,14 +428,16 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
         plain = [name for name in found if name in names]
         spelt = plain or [name for name in found if normal_name(name) in names]
         chosen[role] = tuple(spelt or [name for name in found if normal_name(name) in OTHER_NAMES[role]])
-    for role, names in chosen.items():
-        if len(names) != 1:
-            raise ReportsError(
-                f"exactly one column for the {role} is needed, {len(names)} were found",
-                source=source,
-                examples=_shown_names(found),
-                hint=f"Name it {' or '.join(ANSWERS[role])}, or state it: {STATE_COLUMN[role]}.",
-            )
+    wrong = [role for role, names in chosen.items() if len(names) != 1]
+    if wrong:
+        more = "".join(f"; for the {role}, {len(chosen[role])}" for role in wrong[1:])
+        raise ReportsError(
+            f"exactly one column for the {wrong[0]} is needed, {len(chosen[wrong[0]])} were found{more}",
+            source=source,
+            examples=_shown_names(found),
+            hint=f"Name {'them' if more else 'it'} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}, or state "
+            f"{'them' if more else 'it'}: {'; '.join(STATE_COLUMN[role] for role in wrong)}.",
+        )
     return {role: names[0] for role, names in chosen.items()}
 
 
@@ -418,13 +515,25 @@ def encode_columns(
 def _columns_of(
     coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str, value_name: str | None = None
 ) -> ReportColumns:
-    """Return coded columns by role as columns of reports; a column named `value`, in any case, holds numbers."""
+    """Return coded columns by role as columns of reports; a column named `value`, in any case, holds numbers.
+
+    Where a space stands before the name of a column, as after each comma, spaces around its cells are not part of them.
+    """
+    coded = {role: _trimmed(column) if roles[role] != roles[role].strip() else column for role, column in coded.items()}
     name = value_name or normal_name(roles["value"])
     return ReportColumns(coded["task"], coded["worker"], coded["value"], name, source, coded.get(QUESTION))
 
 
-def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, CodedColumn]]:
-    """Return the column name and the coded column of each role."""
-    roles = match_columns(read_header(path), accepted, str(path))
-    coded = read_csv_coded(path, list(roles.values()))
+def _trimmed(column: CodedColumn) -> CodedColumn:
+    """Return a column of text without spaces around its names."""
+    if column.names.dtype.kind not in "OU":
+        return column
+    names, place = np.unique(np.array([str(name).strip() for name in column.names], dtype=object), return_inverse=True)
+    return CodedColumn(names, np.append(place, MISSING).astype(np.int32)[column.codes])
+
+
+def read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, CodedColumn]]:
+    """Return the column name and the coded column of each role of a file that is no answers; errors as `text_roles`."""
+    delimiter, roles = text_roles(path, lambda found, source: match_columns(found, accepted, source))
+    coded, _ = read_csv_coded(path, list(roles.values()), delimiter)
     return roles, {role: coded[name] for role, name in roles.items()}

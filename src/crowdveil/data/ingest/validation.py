@@ -3,6 +3,7 @@
 Rules are checked on the distinct values; rows are looked up only for error messages.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,6 +22,8 @@ SORT_KEY_LIMIT = 2**63
 """Exclusive upper bound of pair keys, so that they fit into a signed 64-bit integer."""
 SURROGATES = 0xD800 >> 11
 """First bits of U+D800 to U+DFFF."""
+COMMA_NUMBER, POINT_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*"), re.compile(r"\s*[+-]?\d*\.[\d.,]*\s*")
+"""Numbers with a decimal comma, and numbers with a point."""
 TEXT_RULE = "names must be text that can be written in UTF-8"
 
 
@@ -39,6 +42,11 @@ class CodedColumn:
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.codes)
+
+    @property
+    def cells(self) -> NDArray[Any]:
+        """The content of each row of a column without empty cells, shape (rows,)."""
+        return self.names[self.codes]
 
     def rows_with(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the positions of rows that are empty or hold a marked value."""
@@ -121,7 +129,8 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        hint="Write decimals with a point, leave absent answers out; for labels, say kind='categorical'.",
+        hint="Write decimals with a point (answers: or state --decimal ,), leave absent answers out; for labels, say "
+        "kind='categorical'.",
     )
     reject_rows(
         column,
@@ -131,6 +140,29 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         hint=MAGNITUDE_HINT,
     )
     return numbers[column.codes]
+
+
+def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
+    """Return a column of text whose numbers have a decimal comma with points in their place; other names stay.
+
+    Raises:
+        ReportsError: a number has a point, which could be a decimal one or separate thousands.
+    """
+    names = column.names
+    if names.dtype.kind not in "OU":
+        return column
+    # An empty cell is not refused here: it has the last place, as a name without defects.
+    doubtful = [POINT_NUMBER.fullmatch(name) is not None for name in names]
+    reject_rows(
+        CodedColumn(np.append(names, ""), np.where(column.codes == MISSING, len(names), column.codes)),
+        np.array([*doubtful, False]),
+        "numbers with a decimal comma must have no point",
+        source=source,
+        hint="Remove separators of thousands; leave --decimal out if the point is the decimal one.",
+    )
+    points = [name.replace(",", ".") if COMMA_NUMBER.fullmatch(name) else name for name in names.tolist()]
+    sorted_names, place = np.unique(np.array(points, dtype=object), return_inverse=True)
+    return CodedColumn(sorted_names, np.append(place, MISSING).astype(np.int32)[column.codes])
 
 
 def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
@@ -143,7 +175,7 @@ def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
             return names.astype(float)
         except ValueError:
             pass
-    return np.array([_number_or_nan(name) for name in names])
+    return np.array([number_or_nan(name) for name in names])
 
 
 def encode_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source: str) -> NDArray[np.int16]:
@@ -176,8 +208,12 @@ def require_duplicates_policy(policy: str) -> None:
         raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
 
 
-def resolve_duplicates(task: CodedColumn, worker: CodedColumn, policy: Duplicates, source: str) -> NDArray[np.int64]:
+def resolve_duplicates(
+    task: CodedColumn, worker: CodedColumn, policy: Duplicates, source: str, rows: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Return the rows to keep, sorted by (task, worker) pair; under "all", every row in row order.
+
+    `rows` are the rows of the source, counted from 0, that the columns hold; None for all of them.
 
     Raises:
         ReportsError: a pair is repeated and the policy is "error".
@@ -188,14 +224,14 @@ def resolve_duplicates(task: CodedColumn, worker: CodedColumn, policy: Duplicate
     ordered, order = _sorted_pairs(task, worker)
     repeats = ordered[1:] == ordered[:-1]
     if policy == "error" and repeats.any():
-        rows = np.sort(order[1:][repeats])
-        shown = rows[:EXAMPLES_SHOWN]
+        repeated = np.sort(order[1:][repeats])
+        shown = repeated[:EXAMPLES_SHOWN]
         raise ReportsError(
-            f"a worker answers a task once, but {len(rows)} rows repeat a (task, worker) pair",
+            f"a worker answers a task once, but {len(repeated)} rows repeat a (task, worker) pair",
             source=source,
-            rows=tuple(int(row) + 1 for row in shown),
+            rows=tuple(int(row) + 1 for row in (shown if rows is None else rows[shown])),
             examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),
-            hint="Choose duplicates='first', 'last' or 'all' (--duplicates on the command line).",
+            hint="Choose duplicates='first' or 'last' (--duplicates on a command line); infer and next keep 'all'.",
         )
     keep = np.ones(len(order), dtype=bool)
     if policy == "last":
@@ -267,7 +303,8 @@ def with_distinct_names(column: CodedColumn) -> CodedColumn:
     return CodedColumn(found.astype(np.int64) if whole.all() else found, codes)
 
 
-def _number_or_nan(name: Any) -> float:
+def number_or_nan(name: Any) -> float:
+    """Return the number of a text, NaN for a text that is no number."""
     try:
         return float("nan") if "_" in str(name) else float(name)
     except (TypeError, ValueError):

@@ -7,27 +7,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import gettempdir
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from crowdveil.data.importers.collecting import ImportedAnswers, collect_all_questions, collect_answers
+from crowdveil.channels.alphabet import NULL
+from crowdveil.data.importers.collecting import (
+    ImportedAnswers,
+    collect_all_questions,
+    collect_answers,
+    collect_listed,
+)
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
-from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, Progress, read_csv_batches
-from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
+from crowdveil.data.importers.registry import TOOLS, importer_of
+from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8
+from crowdveil.data.ingest.labels import require_stated_kind
 from crowdveil.data.ingest.questions import answers_by_question, answers_to
 from crowdveil.data.ingest.readers import (
-    NO_NAMES,
     QUESTION,
-    ColumnNames,
     ReportColumns,
     encode_columns,
     normal_name,
     read_columns,
     read_parquet_columns,
+    refuse_early_repeats,
+)
+from crowdveil.data.ingest.validation import with_decimal_points
+from crowdveil.data.sources.layout import (
+    Layout,
+    delimited,
+    file_table,
+    joined,
+    possible_delimiters,
+    recognised_layout,
+    roles_of,
+    with_delimiter,
 )
 from crowdveil.data.sources.location import (
     COMPANIONS,
@@ -40,43 +58,24 @@ from crowdveil.data.sources.location import (
     scheme_of,
     sql_parts,
 )
-from crowdveil.data.sources.saved_dataset import with_label_names
 from crowdveil.data.sources.sql_table import SqlTable
 from crowdveil.data.sources.staging import copy_remote, copy_stdin
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError
+from crowdveil.files.filesystem import temporary_folder
 
 MAX_CHOICES_SHOWN = 10
 NUMBERED = "workers were named by an address or a time, and now have numbers."
 """End of the note on workers whose names hold within one import."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """What a user states about a source.
+class Listed(NamedTuple):
+    """Public lists of tasks and workers, with which single answers decide neither what is read nor what is refused.
 
-    Attributes:
-        names: columns of task, worker and answer.
-        delimiter: character between the cells of text files.
-        question: question of an export or table with several.
-        tool: tool whose export it is; None to recognise it.
+    Where it is public who answered what, they may be empty.
     """
 
-    names: ColumnNames = NO_NAMES
-    delimiter: str | None = None
-    question: str | None = None
-    tool: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.delimiter is not None and (
-            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or self.delimiter > "\x7f"
-        ):
-            raise SettingsError(
-                "the delimiter must be one ASCII character, and no quote or line end",
-                value=self.delimiter,
-                hint="For a tab, write '\\t'.",
-            )
-        if self.tool is not None and self.tool not in TOOLS:
-            raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)
+    tasks: Sequence[Any] | NDArray[Any]
+    workers: Sequence[Any] | NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,7 @@ class AnswerSource:
         copied: name that the user gave, if `path` is a temporary copy.
         columns: the answers to one question of several, already read; None for all that is still to be read.
         notes: on how `columns` were read.
+        listed: public lists; None without both.
     """
 
     path: Path
@@ -100,6 +100,7 @@ class AnswerSource:
     copied: str | None = None
     columns: ReportColumns | None = None
     notes: tuple[str, ...] = ()
+    listed: Listed | None = None
 
     @property
     def name(self) -> str:
@@ -135,21 +136,29 @@ class AnswerSource:
         """Names of the columns of a table, of one plain file; empty for other sources."""
         if self.table is not None:
             return self.table.column_names
-        plain = self.is_single_file and self.files[0].form in ("text", "parquet")
-        return self.files[0].columns if plain and self.importer is None else []
+        file = self.files[0] if self.is_single_file else None
+        if file is None or file.form not in ("text", "parquet") or file.is_blank or self.importer is not None:
+            return []
+        return delimited(file, roles_of(file, self.layout)[0]).columns
 
     @cached_property
     def importer(self) -> Importer | None:
         """Importer of the files; None for plain columns of answers.
 
         Raises:
-            ReportsError: the files have different layouts, or none that is known.
+            ReportsError: standard input is empty; the files have different layouts, or none that is known.
         """
+        if self.copied == STDIN and self.files[0].is_blank:
+            hint = "Did the command before the pipe write anything?"
+            raise ReportsError("the input must not be empty", source=STANDARD_INPUT, hint=hint)
+        for file in self.files if self.listed is None else ():
+            refuse_encoding_of_utf8(file.path, self.layout.encoding)
         if self.layout.tool is not None:
             return importer_of(self.layout.tool)
         if not self.files or self._stated_names:
+            self._refuse_headers()
             return None
-        found = [recognised_layout(file, self.layout) for file in self.files]
+        found = [recognised_layout(file, self.layout, self._listed_workers) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
         if len(tools) > 1:
             raise ReportsError(
@@ -159,6 +168,12 @@ class AnswerSource:
                 hint="Import them one by one with crowdveil import.",
             )
         return found[0]
+
+    def _refuse_headers(self) -> None:
+        """Refuse headers without the stated columns before any row is read, if the rows are private."""
+        for file in self.files if self.listed is not None else ():
+            if file.form == "text" and not file.is_blank:
+                roles_of(file, self.layout, by_header=True)
 
     @property
     def _stated_names(self) -> bool:
@@ -177,7 +192,7 @@ class AnswerSource:
         return collect_answers(importer, self._exports(importer), self.layout.question, self.layout.names)
 
     def _exports(self, importer: Importer) -> list[ExportFile]:
-        return [_with_delimiter(file, importer, self.layout) for file in self.files]
+        return [with_delimiter(file, importer, self.layout) for file in self.files]
 
     def read(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
@@ -185,166 +200,193 @@ class AnswerSource:
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
+        columns, notes = self._as_written(progress)
+        if self.layout.decimal == ",":
+            columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
+        return columns, notes
+
+    def _as_written(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
+        """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
-            return self.columns, self.notes or _null_notes(self.columns)
+            return self.columns, self.notes or _row_notes(self.columns)
         if not self.files and self.table is None:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
                 source=self.name,
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
+        if self.listed is not None:
+            return self._read_listed(self.listed, progress), ()
         if self.table is None and self.importer is not None:
-            return self._imported(self.import_answers(), self.importer)
+            return self._imported(self.import_answers(), self.importer, self.name)
         columns = self._plain_columns(progress)
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
-        return columns, _null_notes(columns)
+        return columns, _row_notes(columns)
 
-    def _imported(self, imported: ImportedAnswers, importer: Importer) -> tuple[ReportColumns, tuple[str, ...]]:
-        roles = {"task": "task", "worker": "worker", "value": "label"}
-        columns = encode_columns(roles, imported.table, self.name, value_name="label")
-        return columns, import_notes(imported, importer.title)
+    def refuse_early_repeats(self) -> None:
+        """Refuse repeated (task, worker) pairs in the first part of one large file of plain text.
 
-    def by_question(self, progress: Progress | None = None) -> dict[str, AnswerSource]:
+        Raises:
+            ReportsError: a pair is repeated, or the layout is unknown.
+        """
+        one = self.is_single_file and self.columns is None and self.layout.question is None
+        if one and self.files[0].form == "text" and self.importer is None:
+            layout = self.layout
+            refuse_early_repeats(self.files[0].path, layout.names, layout.delimiter, self.name, layout.encoding)
+
+    def _imported(
+        self, imported: ImportedAnswers, importer: Importer, name: str
+    ) -> tuple[ReportColumns, tuple[str, ...]]:
+        return _encoded(imported.table, name), import_notes(imported, importer.title)
+
+    @property
+    def doubt(self) -> str:
+        """Why the answers to one question of several are hardly labels: all are one, or numbers; else empty."""
+        if self.columns is None or self.columns.value_name == "value":
+            return ""
+        names = np.delete(self.columns.value.names, np.flatnonzero(self.columns.value.names == NULL))
+        if len(names) == 1:
+            return f"all answers to it are {str(names[0])!r}"
+        try:
+            require_stated_kind(self.columns.value, self.columns.source)
+        except ReportsError as error:
+            return f"its answers are {error.value}"
+        return ""
+
+    def _read_listed(self, listed: Listed, progress: Progress | None) -> ReportColumns:
+        """Return the columns where tasks and workers are public; layout and question follow from no answer.
+
+        Raises:
+            ReportsError: JSON, or an export, or a column of questions, of which not enough is stated; errors as `read`.
+        """
+        question = self.layout.question
+        if not self._stated_names and question is None and any(map(has_no_header, self.files)):
+            raise ReportsError(
+                "the layout of JSON with private answers must be stated: without an answer JSON does not show it",
+                source=self.name,
+                hint="State the columns (--task-column, --worker-column, --label-column), or the --question of an "
+                "export.",
+            )
+        source = replace(self, files=tuple(file for file in self.files if not self._has_no_answer(file)))
+        if self.table is None and not source.files:
+            return _encoded(NO_ANSWERS, self.name)
+        importer = None if self.table is not None else source.importer
+        if importer is not None:
+            asked = importer.question or question
+            if asked is None:
+                raise _unstated(self.name, "an export")
+            exports = source._exports(importer)
+            return _encoded(collect_listed(importer, exports, asked, listed.tasks, self.layout.names), self.name)
+        columns = source._plain_columns(progress)
+        if columns.question is not None and question is None:
+            raise _unstated(self.name, "a table with a column 'question'")
+        return columns if question is None else answers_to(columns, question, listed=True)
+
+    @property
+    def _listed_workers(self) -> frozenset[str] | None:
+        return None if self.listed is None else frozenset(map(str, self.listed.workers))
+
+    def _has_no_answer(self, file: ExportFile) -> bool:
+        """Return whether a file has no answer to the stated question, or is blank.
+
+        Some tools leave out keys without answers, so that records without any have no layout.
+        """
+        if file.is_blank or file.form != "json" or self._stated_names or self.layout.question is None:
+            return file.is_blank
+        file.columns  # noqa: B018, damaged JSON is refused
+        try:
+            recognised_layout(file, self.layout, self._listed_workers)
+        except ReportsError:
+            return True
+        return False
+
+    def by_question(self, *, every: bool = False) -> dict[str, AnswerSource]:
         """Return a source for each question of an export, or of a table if a task has answers to several.
 
-        Empty if there is one question or one is chosen; sources without questions are not read. Errors as `read`.
+        Empty if there is one question or one is chosen; sources without questions are not read. Errors as `read`. With
+        `every`, each question of a table has a source, whether or not a task has answers to several.
         """
         if self.layout.question is not None or (self.table is None and not self.files):
             return {}
         importer = None if self.table is not None else self.importer
         if importer is not None:
-            every = collect_all_questions(importer, self._exports(importer), self.layout.names)
-            read = {question: self._imported(one, importer) for question, one in every.items()}
+            found = collect_all_questions(importer, self._exports(importer), self.layout.names)
+            read = {
+                question: self._imported(one, importer, f"{self.name}, question {question!r}")
+                for question, one in found.items()
+            }
             return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
         if not self._has_questions:
             return {}
-        found = answers_by_question(self._plain_columns(progress))
-        return {question: replace(self, columns=columns) for question, columns in found.items()}
+        tables = answers_by_question(self._plain_columns(None), every=every)
+        return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     @property
     def _has_questions(self) -> bool:
-        delimited = (_delimited(file, one) for file in self.files for one in _delimiters(file, self.layout))
-        names = (name for file in delimited for name in file.columns) if self.table is None else self.table.column_names
+        files = (delimited(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
+        names = (name for file in files for name in file.columns) if self.table is None else self.table.column_names
         return any(normal_name(name) == QUESTION for name in names)
 
     def _plain_columns(self, progress: Progress | None) -> ReportColumns:
-        names, delimiter = self.layout.names, self.layout.delimiter
+        names = self.layout.names
         if self.table is not None:
             return self.table.read(names)
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
-                return replace(read_columns(file.path, names, delimiter, progress), source=self.name)
+                columns = read_columns(file.path, names, self.layout.delimiter, progress, self.layout.encoding)
+                return replace(columns, source=self.name)
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names), source=self.name)
-        tables, value_names = [], set()
+        tables, value_names, blank_rows = [], set(), 0
         for file in self.files:
-            roles, table = _file_table(file, self.layout, progress)
+            roles, table, blank = file_table(file, self.layout, progress)
             value_names.add(roles["value"])
             tables.append(table)
+            blank_rows += blank
         if len({len(table.column_names) for table in tables}) > 1:
             raise ReportsError(
                 "all files must have a column 'question', or none",
                 source=self.name,
                 hint="Read the files one by one, or add the column.",
             )
-        return encode_columns(
+        columns = encode_columns(
             {role: role for role in tables[0].column_names},
-            _joined(tables),
+            joined(tables),
             self.name,
             value_name=names.answer_name(value_names),
         )
+        return replace(columns, blank_rows=blank_rows)
 
 
-def recognised_layout(file: ExportFile, layout: Layout) -> Importer | None:
-    """Return the importer of a file; None if it has plain columns of answers.
+NO_ANSWERS = pa.table({name: pa.array([], pa.string()) for name in ("task", "worker", "label")})
 
-    Raises:
-        ReportsError: neither; the message has the columns found and what can be stated.
-    """
-    refusal: ReportsError | None = None
-    for delimiter in _delimiters(file, layout):
-        one = _delimited(file, delimiter)
-        try:
-            layout.names.roles(one.columns, file.name)
-            return None
-        except ReportsError as error:
-            refusal = refusal or error
-        importer = recognised(one)
-        if importer is not None:
-            return importer
-    if refusal is None:
-        raise ValueError("a file has at least one delimiter")
-    raise ReportsError(
-        refusal.rule,
-        source=file.name,
-        examples=str(refusal.value or ""),
-        hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])}, and no wide table, was recognised either.",
+
+def _encoded(table: pa.Table, name: str) -> ReportColumns:
+    """Return the columns task, worker and label of a table; `name` is for messages."""
+    return encode_columns({"task": "task", "worker": "worker", "value": "label"}, table, name, value_name="label")
+
+
+def has_no_header(file: ExportFile) -> bool:
+    """Return whether a file is JSON, or so blank that it may be."""
+    return file.is_blank or file.form == "json"
+
+
+def _unstated(source: str, what: str) -> ReportsError:
+    """Return the error of a question that is not stated, where lists are public."""
+    return ReportsError(
+        f"the question of {what} with private answers must be stated: else answers decide which there are",
+        source=source,
+        hint="State it with --question.",
     )
-
-
-def _delimited(file: ExportFile, delimiter: str) -> ExportFile:
-    """Return the file with a delimiter; the same file, with what was read of it, if it has that one."""
-    return file if file.delimiter == delimiter else replace(file, delimiter=delimiter)
-
-
-def _delimiters(file: ExportFile, layout: Layout) -> tuple[str, ...]:
-    """Return the delimiters that a file may have."""
-    if file.form != "text":
-        return (COMMA,)
-    return tuple(DELIMITERS) if layout.delimiter is None else (layout.delimiter,)
-
-
-def _with_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
-    """Return a file with the delimiter by which its columns are those of the importer; else with the most columns."""
-    choices = [_delimited(file, delimiter) for delimiter in _delimiters(file, layout)]
-    return next(
-        (one for one in choices if importer.recognises(one.columns)), max(choices, key=lambda one: len(one.columns))
-    )
-
-
-def _file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
-    """Return the column of each role, and the table of these columns, named by role."""
-    delimiters = _delimiters(file, layout)
-    for delimiter in delimiters:
-        one = _delimited(file, delimiter)
-        try:
-            roles = layout.names.roles(one.columns, file.name)
-            break
-        except ReportsError:
-            if delimiter == delimiters[-1]:
-                raise
-    wanted = list(roles.values())
-    if file.form == "text":
-        table: Any = read_csv_batches(file.path, wanted, dictionary_encode_batches, one.delimiter, progress)
-    elif file.form == "json":
-        table = pa.table({name: [_text(record.get(name)) for record in file.records] for name in wanted})
-    else:
-        table = with_label_names(file.arrow_table())
-    return roles, table.select(wanted).rename_columns(list(roles))
-
-
-def _text(cell: Any) -> str | None:
-    """Return a cell of JSON as text; None stays missing."""
-    return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
-
-
-def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return tables of the same columns as one; a column of several types becomes text."""
-    columns = {}
-    for role in tables[0].column_names:
-        parts = [table[role] for table in tables]
-        if len({part.type for part in parts}) > 1:
-            parts = [part.cast(pa.string()) for part in parts]
-        columns[role] = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
-    return pa.table(columns).unify_dictionaries()
 
 
 def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     """Return sentences on an import: what was read, left out, not kept and renamed."""
     rows = len(imported.table)
     notes = [f"Read as an export of {title}, question {imported.question!r}: {rows:,} records."]
+    notes += imported.columns
     if imported.choices:
         listed = ", ".join(imported.choices[:MAX_CHOICES_SHOWN])
         notes.append(
@@ -352,6 +394,9 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
         )
     if imported.not_read:
         notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
+    if imported.data:
+        listed = ", ".join(imported.data)
+        notes.append(f"Not read, since no two answers to a task differ in them: {listed} (read one with --question).")
     if imported.no_answer:
         notes.append(_no_answer(imported.no_answer))
     for reason, count in imported.left_out.items():
@@ -363,9 +408,10 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _null_notes(columns: ReportColumns) -> tuple[str, ...]:
-    count = len(columns.null_rows)
-    return (_no_answer(count),) if count else ()
+def _row_notes(columns: ReportColumns) -> tuple[str, ...]:
+    blank, null = columns.blank_rows, len(columns.null_rows)
+    skipped = (f"Skipped: {blank:,} blank row{'' if blank == 1 else 's'}.",) if blank else ()
+    return (*skipped, _no_answer(null)) if null else skipped
 
 
 def _no_answer(count: int) -> str:
@@ -388,14 +434,14 @@ def open_source(
         ReportsError: no such source, or sources that do not go together.
     """
     layout = layout or Layout()
-    with TemporaryDirectory(prefix="crowdveil-") as temporary:
+    with temporary_folder(Path(gettempdir())) as temporary:
         if len(sources) == 1:
-            yield _single(sources[0], layout, Path(temporary), progress)
+            yield _single(sources[0], layout, temporary / "0", progress)
             return
         files = [
             file
             for number, source in enumerate(sources)
-            for file in _single(source, layout, Path(temporary) / str(number), progress).files or _refused(source)
+            for file in _single(source, layout, temporary / str(number), progress).files or _refused(source)
         ]
         refuse_collections([file.path for file in files], COMPANIONS)
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
@@ -454,7 +500,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _copied_name(file, path, copied) for file in found]
-    files = tuple(ExportFile(file, name) for file, name in zip(found, names, strict=True))
+    files = tuple(ExportFile(file, name, encoding=layout.encoding) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
         refuse_collections(found, COMPANIONS)
     return AnswerSource(found[0], files, layout=layout, copied=copied)

@@ -118,5 +118,5 @@ def refuse_collections(paths: Sequence[Path], names: Iterable[str]) -> None:
                 raise ReportsError(
                     f"files of reports with a {name} are read one by one",
                     source=str(path),
-                    hint="Join the rounds of a campaign with crowdveil join; move answers to a folder of their own.",
+                    hint="Infer each collection by itself; move answers to a folder of their own.",
                 )

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyarrow import fs
 
-from crowdveil.data.importers.export_file import STANDARD_INPUT
 from crowdveil.data.ingest.csv_files import Progress
 from crowdveil.data.sources.location import scheme_of
 from crowdveil.errors import ReportsError
@@ -27,17 +26,10 @@ STDIN_FILE, MATCHED = "stdin", "matched"
 
 
 def copy_stdin(folder: Path, stream: BinaryIO | None = None, progress: Progress | None = None) -> Path:
-    """Copy standard input to a file in a folder; return its path.
-
-    Raises:
-        ReportsError: it is empty.
-    """
+    """Copy standard input to a file in a folder; return its path."""
     path = folder / STDIN_FILE
     with open(path, "wb") as copy:
         _copy(stream or sys.stdin.buffer, copy, 0, progress)
-    if not path.stat().st_size:
-        hint = "Did the command before the pipe write anything?"
-        raise ReportsError("the input must not be empty", source=STANDARD_INPUT, hint=hint)
     return path
 
 

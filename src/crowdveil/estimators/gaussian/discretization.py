@@ -37,6 +37,8 @@ MIN_SIGMA_STEPS = 2.0**-1.5
 """Smallest sigma, in steps of the answers; with less, nearly all answers round to the truth."""
 PARTICIPATION_FACTORS = (1 / 8, 1 / 4, 1 / 2, 2**-0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
 """Participation rates of classes, relative to the crowd's."""
+PARTICIPATION_CANDIDATES = 2.0 ** -np.arange(0, 8.25, 0.25)
+"""Rates of the crowd, from 1 to 1/256, that a fit averages over if the pooled reports do not determine the rate."""
 NEIGHBOUR_SHARE = 0.02
 """Share of a sigma's weight that each smoothing step moves to each neighbour."""
 MAX_PARTICIPATION = 1 - 1e-6

@@ -17,7 +17,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.deconvolution import frequencies_of_reports
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import Estimate, FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator, to_estimate, validate
 from crowdveil.em.kernels import softmax, use_compiled
@@ -46,6 +46,15 @@ M_STEPS = 400
 """Upper bound of mixture updates in an M-step; belief propagation costs far more."""
 MIXTURE_TOLERANCE = 1e-6
 """Largest change of a share of sigma at convergence of the mixtures."""
+PARTICIPATION_FACTOR = 2.0
+"""Width, as a factor, of the 90 % interval of participation from which on it is averaged over, or truths are refused.
+
+The distance of the learned prior from the replacement of NULL is inversely proportional to the participation.
+"""
+MAX_PARTICIPATION_DEVIATION = np.log(PARTICIPATION_FACTOR) / (2 * 1.645)
+"""Standard deviation of the logarithm of the participation with that interval."""
+EVIDENCE_POWER = 0.5
+"""Power of the marginal likelihood that weights participations: it counts a worker's reports as independent."""
 LEVELS = (0.05, 0.5, 0.95)
 """Quantile levels: interval ends and median."""
 
@@ -60,7 +69,11 @@ class GaussianParameters:
         classes: error classes of workers.
         q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
         sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
-        anonymous_models: candidate priors of truths, with mixtures of sigmas for each; one prior if it is public.
+        anonymous_models: candidate priors of truths, with mixtures of sigmas for each; one prior if it is public. One
+            set for each candidate of the crowd's participation, only one if it is determined or the prior is public.
+        average: posterior weights of all candidates, indexed [participation, mixture, prior], if participation is
+            averaged over and the first step is done; else None.
+        constant: the truth of every task if the reports do not identify the truths; else None.
         weights: posterior weight of each prior, shape (priors,), sums to 1.
         anonymous: True in the first step, which ignores worker identities and weights priors and mixtures by their
             marginal likelihood.
@@ -74,11 +87,13 @@ class GaussianParameters:
     q: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     participation_shares: NDArray[np.float64]
-    anonymous_models: AnonymousWorkerModels
+    anonymous_models: tuple[AnonymousWorkerModels, ...]
     weights: NDArray[np.float64]
     anonymous: bool
     learned: bool
     public_prior: bool
+    average: NDArray[np.float64] | None = None
+    constant: float | None = None
 
     @property
     def log_mixture(self) -> NDArray[np.float64]:
@@ -104,8 +119,8 @@ class GaussianParameters:
 class GaussianStatistics(NamedTuple):
     """Sums over tasks.
 
-    `worker_scores`, indexed [worker, class]: log-likelihood of a worker's cells. `evidence`, indexed [mixture, prior]:
-    marginal log-likelihood of the tasks' report counts, in the first step only.
+    `worker_scores`, indexed [worker, class]: log-likelihood of a worker's cells. `evidence`, indexed [participation,
+    mixture, prior]: marginal log-likelihood of the tasks' report counts, in the first step only.
     """
 
     worker_scores: NDArray[np.float64]
@@ -179,19 +194,13 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         rates = participation_grid(pool, self.participations)
         points, family = self._priors(summary)
         classes = error_classes(points, alphabet, pool.model, sigmas, rates)
-        typical = error_classes(
-            points, alphabet, pool.model, sigmas, np.minimum([pool.participation], MAX_PARTICIPATION)
-        )
-        tables = np.concatenate((typical.mixing @ typical.components, typical.implicit_null))
-        anonymous_models = fit_anonymous_models(
-            family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas
-        )
+        anonymous_models = self._anonymous_models(summary, pool, points, family, sigmas)
         parameters = GaussianParameters(
             summary=summary,
             points=points,
             classes=classes,
             q=np.empty((summary.workers, 0)),
-            sigma_shares=anonymous_models.sigma_shares[0, -1],
+            sigma_shares=anonymous_models[0].sigma_shares[0, -1],
             participation_shares=initial_participation_shares(rates, pool.participation),
             anonymous_models=anonymous_models,
             weights=grid.prior_weights(np.exp(family), points, alphabet),
@@ -200,6 +209,23 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             public_prior=self._has_public_prior(summary),
         )
         return parameters.with_prior_workers()
+
+    def _anonymous_models(
+        self,
+        summary: Summary,
+        pool: AnswerFrequencies,
+        points: NDArray[np.float64],
+        family: NDArray[np.float64],
+        sigmas: NDArray[np.float64],
+    ) -> tuple[AnonymousWorkerModels, ...]:
+        """Return the candidate models for each candidate of the crowd's participation, see `GaussianParameters`."""
+        determined = pool.participation_deviation < MAX_PARTICIPATION_DEVIATION
+        fixed = determined or self.participations is not None or self._has_public_prior(summary)
+        rates = np.minimum([pool.participation] if fixed else grid.PARTICIPATION_CANDIDATES, MAX_PARTICIPATION)
+        counts = pool.model.totals(summary.symbol_counts.sum(axis=0))
+        typical = (error_classes(points, _alphabet(summary), pool.model, sigmas, rate) for rate in rates[:, None])
+        tables = (np.concatenate((found.mixing @ found.components, found.implicit_null)) for found in typical)
+        return tuple(fit_anonymous_models(family, table, counts, sigmas, len(rates)) for table in tables)
 
     def memory(self, summary: Summary, parameters: GaussianParameters) -> MemoryUse:
         """Return the memory of responsibilities, and of posteriors on the grid of truths of `CHUNK_TASKS` tasks."""
@@ -242,15 +268,10 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 
     def m_step(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
         """Return new weights of priors and mixtures in the first step, then new responsibilities and class shares."""
+        if parameters.average is not None:
+            return parameters
         if parameters.anonymous:
-            mixture_weights = parameters.anonymous_models.mixture_weights[:, None]
-            scores = statistics.evidence + np.log(mixture_weights * parameters.weights)
-            joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
-            reweighted = replace(parameters, weights=joint.sum(axis=0), anonymous=False)
-            if parameters.learned:
-                return reweighted
-            shares = np.einsum("mh,mhs->s", joint, parameters.anonymous_models.sigma_shares)
-            return replace(reweighted, sigma_shares=shares).with_prior_workers()
+            return reweighted(statistics.evidence, parameters)
         scores = statistics.worker_scores + parameters.history_scores()
         kept_share = DAMPING * parameters.learned
         by_sigma, by_rate = self._mixture(scores, parameters)
@@ -372,15 +393,63 @@ def _alphabet(summary: Summary) -> Alphabet:
     return summary.alphabet
 
 
+def reweighted(evidence: NDArray[np.float64], parameters: GaussianParameters) -> GaussianParameters:
+    """Return the parameters with candidates weighted by their marginal likelihood, [participation, mixture, prior].
+
+    If several participations are possible, all later steps average over the candidates. If their 90 % interval is wider
+    than a factor `PARTICIPATION_FACTOR`, every task has the same truth, the median of the prior.
+    """
+    models = parameters.anonymous_models
+    several = len(models) > 1
+    hyperprior = np.log(models[0].mixture_weights[:, None] * parameters.weights)
+    scores = (EVIDENCE_POWER if several else 1) * evidence + hyperprior
+    joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
+    weights = joint.sum(axis=(0, 1)) if several else joint[0].sum(axis=0)
+    weighted = replace(parameters, weights=weights, anonymous=False)
+    if several:
+        return _averaged(weighted, joint)
+    if parameters.learned:
+        return weighted
+    return replace(weighted, sigma_shares=_mean_shares(joint, models)).with_prior_workers()
+
+
+def _mean_shares(joint: NDArray[np.float64], models: tuple[AnonymousWorkerModels, ...]) -> NDArray[np.float64]:
+    """Return the shares of sigmas averaged over candidates with weights [participation, mixture, prior]."""
+    return np.asarray(
+        sum(np.einsum("mh,mhs->s", part, one.sigma_shares) for part, one in zip(joint, models, strict=True))
+    )
+
+
+def _averaged(parameters: GaussianParameters, joint: NDArray[np.float64]) -> GaussianParameters:
+    """Return the parameters that average over the candidates, with one class of participation, the mean."""
+    rates, by_rate = np.minimum(grid.PARTICIPATION_CANDIDATES, MAX_PARTICIPATION), joint.sum(axis=(1, 2))
+    near = (rates[:, None] <= rates) & (rates <= PARTICIPATION_FACTOR * rates[:, None] * (1 + 1e-5))
+    unknown = (near @ by_rate).max() < LEVELS[2] - LEVELS[0]
+    prior = parameters.weights @ np.exp(parameters.anonymous_models[0].family)
+    constant = float(grid.quantiles(prior[None], parameters.points, LEVELS)[0, 1])
+    alphabet, old = _alphabet(parameters.summary), parameters.classes
+    return replace(
+        parameters,
+        average=joint,
+        classes=error_classes(old.points, alphabet, old.model, old.sigmas, np.array([by_rate @ rates])),
+        sigma_shares=_mean_shares(joint, parameters.anonymous_models),
+        participation_shares=np.ones(1),
+        learned=False,
+        constant=float(np.clip(constant, *alphabet.values[[0, -1]])) if unknown else None,
+    ).with_prior_workers()
+
+
 def _infer_tasks(
     block: GoldBlock, parameters: GaussianParameters, tasks: slice
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     part, gold = block.block.slice_tasks(tasks), block.gold[tasks]
+    if parameters.average is not None:
+        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), average_quantiles(part, gold, parameters)
     if parameters.anonymous:
         statistics, posterior = _anonymous_step(part, gold, parameters)
     else:
-        priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
+        priors = Priors(np.exp(parameters.anonymous_models[0].family), parameters.weights)
         reports = int(parameters.summary.per_worker.sum())
         compiled = use_compiled(reports, reports * len(parameters.points))
         beliefs = propagate(
@@ -393,14 +462,38 @@ def _infer_tasks(
 def _anonymous_step(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
-    """Return the marginal likelihood of every prior from report counts, and posteriors under the widest prior."""
-    anonymous_models, model = parameters.anonymous_models, parameters.summary.model
+    """Return the marginal likelihood of every candidate from report counts, and posteriors under the widest prior."""
+    counts, widest = report_counts(part, parameters.summary), parameters.anonymous_models[-1]
+    posterior, _ = softmax(counts @ widest.widest + widest.family[-1])
+    fixed = ~np.isnan(gold)
+    posterior[fixed] = grid.point_masses(parameters.points, gold[fixed])
+    return GaussianStatistics(np.zeros_like(parameters.q), evidence_of(counts, gold, parameters)), posterior
+
+
+def report_counts(part: Block, summary: Summary) -> NDArray[np.float64]:
+    """Return the number of reports by symbol, then of implicit NULLs, indexed [task, report]."""
+    model = summary.model
     cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
     listed = cells.reshape(part.tasks, model.symbols).astype(float)
-    counts = np.concatenate((listed, model.implicit_counts(listed, model.task_group[part.first : part.stop])), axis=1)
-    fixed = ~np.isnan(gold)
-    masses = grid.point_masses(parameters.points, gold[fixed])
-    evidence = anonymous_models.evidence(counts[~fixed]) + masses.sum(axis=0) @ anonymous_models.family.T
-    posterior, _ = softmax(counts @ anonymous_models.widest + anonymous_models.family[-1])
-    posterior[fixed] = masses
-    return GaussianStatistics(np.zeros_like(parameters.q), evidence), posterior
+    return np.concatenate((listed, model.implicit_counts(listed, model.task_group[part.first : part.stop])), axis=1)
+
+
+def evidence_of(
+    counts: NDArray[np.float64], gold: NDArray[np.float64], parameters: GaussianParameters
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of all counts, [task, report], for every candidate: [participation, mixture, prior]."""
+    models, fixed = parameters.anonymous_models, ~np.isnan(gold)
+    known = grid.point_masses(parameters.points, gold[fixed]).sum(axis=0) @ models[0].family.T
+    return np.stack([one.evidence(counts[~fixed]) + known for one in models])
+
+
+def average_quantiles(part: Block, gold: NDArray[np.float64], parameters: GaussianParameters) -> NDArray[np.float64]:
+    """Return quantiles of some tasks, [task, level], averaged over the candidates; the whole scale for a constant."""
+    assert parameters.average is not None
+    if parameters.constant is not None:
+        ends = _alphabet(parameters.summary).values[[0, -1]]
+        return np.tile([ends[0], parameters.constant, ends[1]], (part.tasks, 1))
+    counts = report_counts(part, parameters.summary)
+    candidates = zip(parameters.anonymous_models, parameters.average, strict=True)
+    posterior = np.sum([one.posterior(counts, weights) for one, weights in candidates], axis=0)
+    return grid.quantiles(posterior / posterior.sum(axis=1, keepdims=True), parameters.points, LEVELS)

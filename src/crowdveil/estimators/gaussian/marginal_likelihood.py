@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from crowdveil.em.deconvolution import estimate_frequencies
+from crowdveil.estimators.gaussian.belief_propagation import Priors
 
 TINY = 1e-300
 MIN_INFORMATIVE_RANGE = 1e-13
@@ -23,6 +24,8 @@ PSEUDO_REPORTS = 100.0
 """Pseudo-reports per sigma in the pooled mixture, since pooled counts hardly separate errors from spread-out truths."""
 MAX_TABLE_NUMBERS = 1 << 25
 """Numbers of all log tables up to which they are stored: 256 MB."""
+NEGLIGIBLE_WEIGHT = 1e-6
+"""Posterior weight of a candidate model up to which it is left out of the average."""
 SIGMA_POWERS = np.linspace(-2.0, 2.0, 9)
 """Exponents of the mixtures with weights proportional to a power of sigma."""
 PAIR_SHARES = (0.25, 0.5, 0.75)
@@ -64,6 +67,15 @@ class AnonymousWorkerModels:
         fitted = [_evidence(matrix @ next(tables), prior) for prior in priors[:, None]]
         return np.stack((np.concatenate(fitted), *(_evidence(matrix @ table, priors) for table in tables)))
 
+    def posterior(self, counts: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the models' posteriors, times their weights [mixture, prior], indexed [task, truth]."""
+        priors, sums = np.exp(self.family), np.zeros((len(counts), self.family.shape[1]))
+        by_table = np.concatenate((np.diag(weights[0]), weights[1:]))
+        for share, table in zip(by_table, self._tables(0), strict=True):
+            if (chosen := share > NEGLIGIBLE_WEIGHT).any():
+                sums += share[chosen].sum() * Priors(priors[chosen], share[chosen]).beliefs(counts @ table)
+        return sums
+
     def _tables(self, first: int) -> Iterator[NDArray[np.float64]]:
         """Yield the tables of `logs` from model `first` on, each indexed [report, truth]."""
         if self.logs is not None:
@@ -88,6 +100,7 @@ def fit_anonymous_models(
     reports: NDArray[np.float64],
     counts: NDArray[np.float64],
     sigmas: NDArray[np.float64],
+    candidates: int = 1,
 ) -> AnonymousWorkerModels:
     """Return the candidate models, mixture 0 of each prior fitted to pooled counts by `estimate_frequencies`.
 
@@ -96,6 +109,7 @@ def fit_anonymous_models(
         reports: P(report | truth, sigma), indexed [report, sigma, truth].
         counts: pooled reports, shape (reports,).
         sigmas: ascending, shape (sigmas,).
+        candidates: number of such sets, which share the memory.
     """
     # Uninformative reports, as most NULL reports are, would only add rounding errors.
     counts = np.where(np.ptp(reports, axis=(1, 2)) > MIN_INFORMATIVE_RANGE, counts, 0.0)
@@ -104,7 +118,7 @@ def fit_anonymous_models(
     shared = _shared_mixtures(sigmas, with_pairs=len(family) == 1)
     sigma_shares = np.concatenate((fitted[None], np.repeat(shared[:, None], len(family), axis=1)))
     mixtures = np.concatenate((fitted, shared))
-    fits_memory = len(mixtures) * len(reports) * reports.shape[2] <= MAX_TABLE_NUMBERS
+    fits_memory = len(mixtures) * len(reports) * reports.shape[2] <= MAX_TABLE_NUMBERS // candidates
     logs = _mixed_logs(mixtures, reports) if fits_memory else None
     return AnonymousWorkerModels(family, sigma_shares, _mixture_weights(len(sigma_shares)), reports, logs)
 

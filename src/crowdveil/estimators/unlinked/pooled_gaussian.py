@@ -21,7 +21,16 @@ from crowdveil.em.kernels import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.discretization import MAX_PARTICIPATION, TINY
-from crowdveil.estimators.gaussian.estimator import CHUNK_TASKS, LEVELS, Gaussian, GaussianParameters
+from crowdveil.estimators.gaussian.estimator import (
+    CHUNK_TASKS,
+    LEVELS,
+    Gaussian,
+    GaussianParameters,
+    average_quantiles,
+    evidence_of,
+    report_counts,
+    reweighted,
+)
 from crowdveil.registry import Capabilities, capabilities_of
 
 M_STEPS = 20
@@ -62,7 +71,7 @@ class PooledParameters:
     def log_prior(self) -> NDArray[np.float64]:
         """Log-probabilities of the truths: the weighted candidates."""
         models = self.anonymous.anonymous_models
-        return np.asarray(np.log(self.anonymous.weights @ np.exp(models.family)))
+        return np.asarray(np.log(self.anonymous.weights @ np.exp(models[0].family)))
 
 
 class PooledStatistics(NamedTuple):
@@ -154,14 +163,13 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
     def m_step(self, statistics: PooledStatistics, parameters: PooledParameters) -> PooledParameters:
         """Return the weights of priors in the first step, then the mixture of sigmas and the participation."""
         if parameters.first:
-            models = parameters.anonymous.anonymous_models
-            scores = statistics.evidence + np.log(models.mixture_weights[:, None] * parameters.anonymous.weights)
-            joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
-            weighted = replace(parameters.anonymous, weights=joint.sum(axis=0))
-            if parameters.learned:
-                return replace(parameters, anonymous=weighted, first=False)
-            shares = np.einsum("mh,mhs->s", joint, models.sigma_shares)
-            return replace(parameters, anonymous=weighted, sigma_shares=shares, first=False)
+            weighted = reweighted(statistics.evidence, replace(parameters.anonymous, learned=parameters.learned))
+            parameters = replace(parameters, anonymous=replace(weighted, q=np.empty((0, 0))), first=False)
+            if weighted.average is not None:
+                parameters = replace(parameters, participation=float(weighted.classes.participations[0]))
+            return parameters if weighted.learned else replace(parameters, sigma_shares=weighted.sigma_shares)
+        if parameters.anonymous.average is not None:
+            return parameters
         smoothing = grid.neighbour_smoothing_matrix(len(parameters.sigma_shares))
         for _ in range(M_STEPS):
             ratio = statistics.by_report / np.maximum(parameters.reports, TINY)
@@ -198,20 +206,10 @@ def _infer(
 ) -> tuple[PooledStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     anonymous, fixed = parameters.anonymous, ~np.isnan(gold)
-    counts = _report_counts(part, anonymous.summary)
+    if anonymous.average is not None:
+        return PooledStatistics(np.zeros(1), np.zeros(1)), average_quantiles(part, gold, anonymous)
+    counts = report_counts(part, anonymous.summary)
     posterior, _ = softmax(counts @ np.log(np.maximum(parameters.reports, TINY)) + parameters.log_prior)
-    masses = grid.point_masses(anonymous.points, gold[fixed])
-    posterior[fixed] = masses
-    evidence = np.zeros(1)
-    if parameters.first:
-        models = anonymous.anonymous_models
-        evidence = models.evidence(counts[~fixed]) + masses.sum(axis=0) @ models.family.T
+    posterior[fixed] = grid.point_masses(anonymous.points, gold[fixed])
+    evidence = evidence_of(counts, gold, anonymous) if parameters.first else np.zeros(1)
     return PooledStatistics(counts.T @ posterior, evidence), grid.quantiles(posterior, anonymous.points, LEVELS)
-
-
-def _report_counts(part: Block, summary: Summary) -> NDArray[np.float64]:
-    """Return the number of reports by symbol, then of implicit NULLs, indexed [task, report]."""
-    model = summary.model
-    listed = np.zeros((part.tasks, model.symbols))
-    np.add.at(listed, (part.task, part.value), 1.0)
-    return np.concatenate((listed, model.implicit_counts(listed, model.task_group[part.first : part.stop])), axis=1)

@@ -15,19 +15,19 @@ from crowdveil.channels.certificate import require_json_file
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_bound, log_rounded_up, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, format_delta, format_lower, log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import ChannelMechanism, Mechanism, Memoised
-from crowdveil.mechanisms.memoised import MemoisedTables, is_memoised
+from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.finite import Neighbours, worst_loss
-from crowdveil.privacy.audit.memoised_losses import TOLERANCE, MemoisedLoss, memoised_losses
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
 
 CELL_DRAWS, DRAWS, COMMAND_DRAWS = 100_000, 10_000, 200
 """Default draws of each input: of a single cell, of a longer report or a function, of a command."""
 ALPHA = 0.001
+TOLERANCE = 1e-12
+"""Relative excess of an exact loss, which is rounded up, over a claim that it meets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,6 @@ class Audit:
         exact: exact loss or proved bound in nats, infinite if there is none; None if unknown.
         worst: inputs and report of the exact worst ratio; empty if unknown.
         draws: audit by draws; None if only integers were compared.
-        losses: of memoised reports: exact losses for ever and in one report, with their claims.
-        reports: of memoised reports: those that `claimed_epsilon` is about; else empty.
     """
 
     target: str
@@ -54,8 +52,6 @@ class Audit:
     exact: float | None = None
     worst: str = ""
     draws: BlackBoxAudit | None = None
-    losses: tuple[MemoisedLoss, ...] = ()
-    reports: str = ""
 
     @property
     def bound(self) -> float | None:
@@ -65,27 +61,22 @@ class Audit:
     @property
     def refuted(self) -> bool:
         """Whether the claim, or a smaller exact loss, is refuted."""
-        return self._refuted_exactly or self._refuted_by_draws or any(loss.refuted for loss in self.losses)
+        return self._refuted_exactly or self._refuted_by_draws
 
     @property
     def verdict(self) -> str:
         """One sentence."""
-        claim = format_bound(self.claimed_epsilon) + (f", delta {self.claimed_delta:g}" if self.claimed_delta else "")
+        delta = f", delta {format_delta(self.claimed_delta)}" if self.claimed_delta else ""
+        claim = format_bound(self.claimed_epsilon) + delta
         if self._refuted_by_draws and self.draws is not None:
             found = self.draws.finding
-            shown = (
-                f"delta is at least {found.delta:.3g}" if self.claimed_delta else f"it is at least {found.epsilon:.4g}"
-            )
-            return f"refuted: epsilon {claim} is claimed, and with confidence {1 - self.draws.alpha:g} {shown}"
-        refuted = next((loss for loss in self.losses if loss.refuted), None)
-        if refuted is not None:
-            about = f" ({refuted.reports})"
-            return f"refuted: {_reason(format_bound(refuted.claimed), refuted.exact.epsilon, about)}"
+            shown = f"it is at least {format_lower(found.epsilon, 4)}"
+            if self.claimed_delta:
+                shown = f"delta is at least {format_lower(found.delta, 4)}"
+            confidence = format_lower(1 - self.draws.alpha)
+            return f"refuted: epsilon {claim} is claimed, and with confidence {confidence} {shown}"
         if self._refuted_exactly:
             return f"refuted: {_reason(claim, self.exact or 0.0)}"
-        if self.losses:
-            claims = {loss.reports: format_bound(loss.claimed) for loss in self.losses}
-            return f"holds: the exact loss is at most {' and '.join(f'{e} ({when})' for when, e in claims.items())}"
         if self.exact is not None:
             return f"holds: the exact loss is at most {claim}"
         return f"not refuted: no event shows more than epsilon {claim}; draws cannot prove a claim"
@@ -137,12 +128,6 @@ def audit_mechanism(
     ]
     claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
     exact = _exact(mechanism, neighbours, guarantee, rounds)
-    losses: tuple[MemoisedLoss, ...] = ()
-    if isinstance(mechanism, Memoised):
-        cells = tasks if neighbours == "worker" else 1
-        own = (mechanism.epsilon, mechanism.report_epsilon)
-        claims = tuple(sum_rounded_up([(epsilon, cells)]) for epsilon in own)
-        losses = memoised_losses(mechanism.tables, (claims[0], claims[1]), kinds, cells)
     usual = CELL_DRAWS if has_independent_cells(mechanism, kinds[0], rounds) else DRAWS
     return Audit(
         target=mechanism.name,
@@ -155,47 +140,28 @@ def audit_mechanism(
         draws=audit_black_box(
             pairs, epsilon=claim, delta=guarantee.delta, draws=draws or usual, alpha=alpha, progress=progress
         ),
-        losses=losses,
-        reports="" if not losses else "one report" if rounds == 1 else f"{rounds:,} reports",
     )
 
 
 def audit_file(
-    path: Path,
-    neighbours: Neighbours | None = None,
-    *,
-    epsilon: float | None = None,
-    report_epsilon: float | None = None,
-    tasks: int = 1,
+    path: Path, neighbours: Neighbours | None = None, *, epsilon: float | None = None, tasks: int = 1
 ) -> Audit:
     """Audit a certificate or a campaign document exactly.
 
     Args:
         path: file.
         neighbours: as `audit_mechanism`.
-        epsilon: claim; by default that of the file, for a worker times the number of cells. Of memoised reports: for
-            ever.
-        report_epsilon: claim of one memoised report; by default that of the file.
+        epsilon: claim; by default that of the file, for a worker times the number of cells.
         tasks: cells of one worker of a certificate; a campaign has its own number.
 
     Raises:
-        SettingsError: a claim that is negative or no number, `report_epsilon` for another file, or neighbours in
-            participation where it is public.
+        SettingsError: a claim that is negative or no number, or neighbours in participation where it is public.
         CertificateError, CampaignError: the file is invalid; a ratio above that of a table is refused here.
     """
-    for claim in (epsilon, report_epsilon):
-        if claim is not None:
-            require_claim(claim)
+    if epsilon is not None:
+        require_claim(epsilon)
     data = path.read_bytes()
     require_json_file(data, str(path))
-    if is_memoised(data):
-        return _audit_memoised(str(path), data, neighbours, (epsilon, report_epsilon), tasks)
-    if report_epsilon is not None:
-        raise SettingsError(
-            "one report has its own claim in a certificate of memoised reports only",
-            value=report_epsilon,
-            hint="Leave out --report-epsilon.",
-        )
     channels, cells, own = _read_channels(data, tasks)
     kind: Neighbours = neighbours or "value"
     losses = [worst_loss(channels, kind, cells)]
@@ -210,33 +176,6 @@ def audit_file(
         claimed_epsilon=stated if epsilon is None else epsilon,
         exact=worst.epsilon,
         worst=str(worst),
-    )
-
-
-def _audit_memoised(
-    target: str,
-    data: bytes,
-    neighbours: Neighbours | None,
-    given: tuple[float | None, float | None],
-    tasks: int,
-) -> Audit:
-    """Audit a certificate of memoised reports; the claims are given, or else those of the file."""
-    tables, stated = MemoisedTables.with_claims(data)
-    claims = tuple(own if claim is None else claim for claim, own in zip(given, stated, strict=True))
-    kinds: tuple[Neighbours, ...] = (neighbours,) if neighbours else ("value",)
-    if neighbours is None and tables.permanent.protects_participation:
-        kinds = ("value", "participation")
-    losses = memoised_losses(tables, (claims[0], claims[1]), kinds, tasks)
-    worst = max(losses[: len(kinds)], key=lambda loss: loss.exact.epsilon)
-    return Audit(
-        target=target,
-        neighbours=" and ".join(kinds),
-        unit=worst.unit,
-        claimed_epsilon=worst.claimed,
-        exact=worst.exact.epsilon,
-        worst=str(worst.exact),
-        losses=losses,
-        reports=worst.reports,
     )
 
 
@@ -287,11 +226,11 @@ def read_value(text: str) -> Any:
         return text
 
 
-def _reason(claim: str, exact: float, about: str = "") -> str:
+def _reason(claim: str, exact: float) -> str:
     """Return claim and exact loss of a refuted claim as text; both are rounded up."""
     found = format_bound(exact)
     more = ": its ratio of integers is above the claimed one" if found == claim else ""
-    return f"epsilon {claim} is claimed{about}, and the exact loss is {found}{more}"
+    return f"epsilon {claim} is claimed, and the exact loss is {found}{more}"
 
 
 def _exact(mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guarantee, rounds: int) -> float | None:
@@ -299,8 +238,7 @@ def _exact(mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guara
     if neighbours not in ("value", "participation") or mechanism.participation == "public":
         return guarantee.epsilon
     if isinstance(mechanism, ChannelMechanism):
-        channel, uses = mechanism.over_rounds(rounds)
-        return sum_rounded_up([(worst_loss([channel], neighbours).epsilon, uses)])
+        return sum_rounded_up([(worst_loss([mechanism.channel()], neighbours).epsilon, rounds)])
     return guarantee.epsilon if math.isfinite(guarantee.epsilon) else None
 
 

@@ -1,9 +1,10 @@
-"""Whole commands as a black box: exit codes, printed text, and every byte, name and mode of the files that they write.
+"""Whole commands as a black box: exit codes, printed text, and bytes, names, modes and links of the files they write.
 
 The command lines have the placeholders `{input}` and `{out}`. Both inputs are copied to the same path and `{out}` is a
 path that does not exist before each run, so that paths do not tell the inputs apart.
 """
 
+import os
 import shutil
 import stat
 import subprocess
@@ -87,23 +88,29 @@ class CommandBox:
                 break
         after = _files(self.folder)
         changed = {name: after.get(name, REMOVED) for name in before | after if before.get(name) != after.get(name)}
-        modes = "\n".join(f"{mode} {name}" for name, (mode, _) in sorted(changed.items()))
+        modes = "\n".join(f"{about} {name}" for name, (about, _) in sorted(changed.items()))
         return left | {"modes": modes} | {f"file {name}": data for name, (_, data) in changed.items()}
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
 def _files(folder: Path) -> dict[str, tuple[str, bytes]]:
-    """Return mode and bytes of all files and folders in a folder, by name; names in `{out}` start there."""
-    return {
-        path.relative_to(folder).as_posix().removeprefix(f"{OUT_NAME}/"): (
-            stat.filemode(path.lstat().st_mode),
-            path.read_bytes() if path.is_file() else b"",
-        )
-        for path in sorted(folder.rglob("*"))
-    }
+    """Return mode and links, and bytes, of all files and folders in a folder, by name; names in `{out}` start there.
+
+    A link is described by its text; a file with several names by the number of names, and the first one in the folder.
+    """
+    found, first = dict[str, tuple[str, bytes]](), dict[tuple[int, int], str]()
+    for path in sorted(folder.rglob("*")):
+        name, status = path.relative_to(folder).as_posix().removeprefix(f"{OUT_NAME}/"), path.lstat()
+        about = stat.filemode(status.st_mode)
+        if path.is_symlink():
+            about += f" to {os.readlink(path)!r}"
+        elif not path.is_dir() and status.st_nlink > 1:
+            about += f" {status.st_nlink} names, {first.setdefault((status.st_dev, status.st_ino), name)!r}"
+        found[name] = about, path.read_bytes() if path.is_file() else b""
+    return found

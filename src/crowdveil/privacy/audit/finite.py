@@ -22,16 +22,12 @@ class ExactLoss:
         epsilon: in nats, rounded up; infinite if a report rules an input out.
         first, second: worst pair of input symbols.
         report: report symbol with the worst ratio.
-        ratio: worst ratio of a single cell; None if it is infinite.
-        cells: number of cells that differ; `epsilon` is that of all of them.
     """
 
     epsilon: float
     first: str
     second: str
     report: str
-    ratio: Fraction | None
-    cells: int = 1
 
     def __str__(self) -> str:
         return f"{self.first} against {self.second}, report {self.report}"
@@ -56,14 +52,7 @@ def exact_loss(channel: Channel, neighbours: Neighbours = "value", cells: int = 
     count = cells if neighbours == "worker" else 1
     loss = float("inf") if ratio is None else sum_rounded_up([(log_rounded_up(ratio), count)])
     names = channel.inputs
-    return ExactLoss(
-        epsilon=loss,
-        first=names[first],
-        second=names[second],
-        report=channel.outputs[report],
-        ratio=ratio,
-        cells=count,
-    )
+    return ExactLoss(epsilon=loss, first=names[first], second=names[second], report=channel.outputs[report])
 
 
 def worst_loss(channels: Sequence[Channel], neighbours: Neighbours = "value", cells: int = 1) -> ExactLoss:

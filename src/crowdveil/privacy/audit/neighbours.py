@@ -63,7 +63,7 @@ def _reports(mechanism: Mechanism, answers: Codes, source: Source, count: int, r
 
     def report() -> object:
         try:
-            return np.concatenate(list(mechanism.perturb_rounds(answers, rounds, source)))
+            return np.concatenate([mechanism.perturb(answers, source) for _ in range(rounds)])
         except CrowdveilError as error:
             return {FAILURE: f"{type(error).__name__}: {error}"}
 

@@ -16,13 +16,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from crowdveil.campaign.document import compared
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.release.page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, Results
 from crowdveil.service.curator.session import (
     Session,
-    end_session,
+    end_sessions,
     log_in,
     read_form,
     read_session,
@@ -76,17 +77,16 @@ class _Pages:
         return response
 
     async def logout(self, request: Request) -> Response:
-        await self._posted(request)
+        session, _ = await self._posted(request)
         response = _to_home()
-        end_session(response)
+        await run_in_threadpool(end_sessions, self._store, session.digest, response)
         return response
 
     async def close(self, request: Request) -> Response:
         session, form = await self._posted(request)
         if form.get("confirm") != "close":
             return await self._overview(session, 400, _UNCONFIRMED)
-        await run_in_threadpool(self._store.close_campaign, session.digest)
-        return _to_home()
+        return await self._after(session, partial(self._store.close_campaign, session.digest), lambda _: _to_home())
 
     async def infer(self, request: Request) -> Response:
         session, _ = await self._posted(request)
@@ -130,6 +130,7 @@ class _Pages:
         result = self._results.find(session.digest) if state == "closed" else None
         return {
             "campaign": campaign,
+            "compared": compared(campaign.name),
             "state": campaign.state_on(self._store.today()) if state == "open" else state,
             "accepts_reports": state == "open",
             "count": self._store.count(session.digest),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from threading import Lock
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.files.filesystem import temporary_folder
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.page import campaign_text, write_page
 from crowdveil.service.release import export
@@ -39,11 +40,12 @@ DOWNLOADS = {
 
 @dataclass(frozen=True, eq=False)
 class CampaignResult:
-    """Files of a result by name, the statement of privacy and warnings of the inference."""
+    """Files of a result by name, the statement of privacy, warnings of the inference, and digest of the reports."""
 
     files: dict[str, bytes]
     statement: PrivacyStatement
     warnings: tuple[str, ...]
+    reports_sha256: str
 
 
 class Results:
@@ -68,8 +70,8 @@ class Results:
         """
         with self._lock:
             if digest not in self._computed:
-                with TemporaryDirectory(prefix="crowdveil-") as folder:
-                    self._computed[digest] = _compute(self._store, digest, Path(folder))
+                with temporary_folder(Path(gettempdir())) as folder:
+                    self._computed[digest] = _compute(self._store, digest, folder / "results")
             return self._computed[digest]
 
     def forget(self, digest: bytes) -> None:
@@ -83,10 +85,10 @@ def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
     export(store, digest, folder)
     reports = folder / REPORTS_FILE
     inference = infer(read_evidence(reports), Method())
-    write_estimate(folder, inference.estimate)
+    write_estimate(folder, inference.estimate, reports_sha256=inference.reports_sha256)
     text = campaign_text(campaign)
     statement, _ = write_page(folder, folder / PAGE_FILE, text=text, campaign=campaign)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
     files = {name: (folder / name).read_bytes() for name in DOWNLOADS if (folder / name).is_file()}
-    return CampaignResult(files, statement, inference.notes)
+    return CampaignResult(files, statement, inference.notes, inference.reports_sha256)

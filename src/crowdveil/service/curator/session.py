@@ -1,7 +1,8 @@
 """Sessions of the curator's pages: login by the curator's token, a signed cookie, and protection of forms.
 
 The cookie names the campaign and a random session. It is signed with a key that is derived from the campaign's receipt
-key and the hash of the curator's token, so that it is valid in every process of the service, and for one campaign only.
+key, the hash of the curator's token and the number of logouts, so that it is valid in every process of the service, for
+one campaign only, and until somebody logs out of that campaign, on any device.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from sqlalchemy import select
+from sqlalchemy import select, update
 from starlette.requests import Request
 from starlette.responses import Response
 
 from crowdveil.campaign.document import digest_of, name_of
+from crowdveil.service.app import content_length, read_body
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import curator_hash
-from crowdveil.service.schema import campaigns
+from crowdveil.service.schema import WRITES, campaigns
 from crowdveil.service.store import Store
 
 COOKIE = "__Host-crowdveil-curator"
@@ -69,8 +71,11 @@ def start_session(store: Store, digest: bytes, response: Response) -> None:
     )
 
 
-def end_session(response: Response) -> None:
-    """Delete the cookie."""
+def end_sessions(store: Store, digest: bytes, response: Response) -> None:
+    """End all sessions of a campaign, also those with a copied cookie, and delete the cookie."""
+    with store.engine.execution_options(**{WRITES: True}).begin() as connection:
+        this = update(campaigns).where(campaigns.c.hash == digest)
+        connection.execute(this.values(logouts=campaigns.c.logouts + 1))
     response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="strict")
 
 
@@ -98,16 +103,12 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form of this site.
 
     Raises:
-        Problem: `forbidden` if the form was sent by a page of another site, `media-type`, `too-long`.
+        Problem: `forbidden` if the form was sent by a page of another site, `media-type`, `too-long`, `length`.
     """
     _require_same_origin(request)
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise Problem("media-type")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise Problem("too-long")
+    body = await read_body(request, content_length(request, MAX_FORM_BYTES))
     try:
         fields = parse_qs(body.decode("ascii"), max_num_fields=8)
     except ValueError:
@@ -124,21 +125,21 @@ def require_csrf(session: Session, form: dict[str, str]) -> None:
 def _require_same_origin(request: Request) -> None:
     """Refuse a request whose Origin is not the host that it was sent to; raises Problem `forbidden`."""
     origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
-    if not host or urlsplit(origin).netloc != host:
+    if not host or origin not in (f"https://{host}", f"http://{host}"):
         raise Problem("forbidden")
 
 
-def _keys(store: Store, digest: bytes) -> tuple[bytes, bytes] | None:
-    """Return the receipt key and the hash of the curator's token; None for an unknown or purged campaign."""
-    query = select(campaigns.c.receipt_key, campaigns.c.curator_hash).where(campaigns.c.hash == digest)
+def _keys(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
+    """Return the receipt key, the hash of the curator's token and the number of logouts; None without a campaign."""
+    query = select(campaigns.c.receipt_key, campaigns.c.curator_hash, campaigns.c.logouts)
     with store.engine.connect() as connection:
-        row = connection.execute(query).first()
-    return None if row is None or None in row else (bytes(row.receipt_key), bytes(row.curator_hash))
+        row = connection.execute(query.where(campaigns.c.hash == digest)).first()
+    return None if row is None or None in row else (bytes(row[0]), bytes(row[1]), row[2])
 
 
 def _session_key(store: Store, digest: bytes) -> bytes | None:
     keys = _keys(store, digest)
-    return None if keys is None else hmac.digest(keys[0], KEY_LABEL + keys[1], "sha256")
+    return None if keys is None else hmac.digest(keys[0], KEY_LABEL + keys[1] + keys[2].to_bytes(8), "sha256")
 
 
 def _serializer(key: bytes) -> URLSafeTimedSerializer:

@@ -7,27 +7,28 @@ as its name; sending it again changes nothing. Fewer reports than the least batc
 from __future__ import annotations
 
 import logging
-import urllib.error
-import urllib.request
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
-from http.client import HTTPException
-from threading import Event, Thread
-from typing import Any
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from threading import Event, Thread, Timer
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.batch import make_batches
+from crowdveil.errors import SettingsError
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem
-from crowdveil.service.release import purge_due
+from crowdveil.service.release import try_purge
 from crowdveil.service.schema import WRITES, batches, campaigns
 from crowdveil.service.store import Store, valid_reports
 
 Send = Callable[[str, bytes], None]
 """Function that delivers a batch by name and content; raises OSError if it was not stored."""
 PAUSE_SECONDS, MOST_PAUSE_SECONDS = 1.0, 60.0
-SEND_SECONDS = 300.0
+CONNECT_SECONDS, SEND_SECONDS = 30.0, 300.0
 logger = logging.getLogger("crowdveil.service")
 
 
@@ -81,30 +82,46 @@ def send_batches(store: Store, digest: bytes, send: Send) -> int:
     return len(named)
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 def sender(url: str, campaign: str, token: str) -> Send:
-    """Return a function that sends a batch to the curator's side at an address, which must confirm its SHA-256."""
-    opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+    """Return a function that sends a batch to the curator's side at an address, which must confirm its SHA-256.
+
+    Each sending ends after `SEND_SECONDS`, also if the other side answers slowly: the day of deletion does not wait.
+    """
+    parsed = urlsplit(url)
+    connect = HTTPSConnection if parsed.scheme == "https" else HTTPConnection
 
     def send(name: str, document: bytes) -> None:
-        address = f"{url}/v1/campaigns/{campaign}/batches/{name}"
+        path = f"{parsed.path}/v1/campaigns/{campaign}/batches/{name}"
         headers = {"Authorization": f"Bearer {token}", "Content-Type": BATCH_MEDIA_TYPE}
-        request = urllib.request.Request(address, document, headers, method="PUT")
+        connection = connect(parsed.netloc, timeout=CONNECT_SECONDS)
         try:
-            with opener.open(request, timeout=SEND_SECONDS) as reply:
+            connection.connect()
+            with _ending(connection.sock):
+                connection.request("PUT", path, document, headers)
+                reply = connection.getresponse()
                 confirmed = reply.read(1_000)
-        except urllib.error.HTTPError as error:
-            raise OSError(f"status {error.code}") from None
         except HTTPException as error:
             raise OSError(type(error).__name__) from None
+        finally:
+            connection.close()
+        if reply.status != 200:
+            raise OSError(f"status {reply.status}")
         if confirmed != confirmation(name):
             raise OSError("another confirmation")
 
     return send
+
+
+@contextmanager
+def _ending(connection: socket.socket) -> Iterator[None]:
+    """Context in which a connection is shut down after `SEND_SECONDS`."""
+    timer = Timer(SEND_SECONDS, connection.shutdown, (socket.SHUT_RDWR,))
+    connection.settimeout(SEND_SECONDS)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def confirmation(name: str) -> bytes:
@@ -135,25 +152,24 @@ class Forwarder:
         self._thread.join()
 
     def _run(self) -> None:
-        pause = PAUSE_SECONDS
+        pause, purged = PAUSE_SECONDS, False
         while not self._ends.is_set():
             try:
                 self._forward()
                 pause = PAUSE_SECONDS
-            except (OSError, SQLAlchemyError) as error:
+            except (OSError, SQLAlchemyError, SettingsError) as error:
                 logger.error(
                     "forwarding failed: %s; it is tried again until the day of deletion, %s (UTC)",
-                    type(error).__name__,
+                    error if isinstance(error, SettingsError) else type(error).__name__,
                     self._last,
                 )
                 pause = min(2 * pause, MOST_PAUSE_SECONDS)
             except Problem:
-                return  # purged: there is nothing left to forward
-            try:
-                purge_due(self._store)
-            except SQLAlchemyError as error:
-                logger.error("purge failed: %s", type(error).__name__)
-            self._ends.wait(pause)
+                purged = True  # there is nothing left to forward
+            done = try_purge(self._store)
+            if done and purged:
+                return
+            self._ends.wait(pause if done else MOST_PAUSE_SECONDS)
 
     def _forward(self) -> None:
         store, digest = self._store, self._digest

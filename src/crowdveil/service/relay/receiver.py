@@ -24,19 +24,19 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
 from crowdveil.service.app import NOT_STORED, content_length, read_body
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem, on_http_error, on_problem
+from crowdveil.service.rate import RateLimit
 from crowdveil.service.relay.forwarder import confirmation
 from crowdveil.service.security import Guarded
 
-BODY_SECONDS = 300.0
 
-
-def create_receiver(campaign: Campaign, folder: Path, token: str) -> Starlette:
+def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None) -> Starlette:
     """Return the application that stores the batches of a campaign in a folder.
 
     Args:
         campaign: campaign with a relay.
         folder: existing folder; batches are `<SHA-256>.batch`.
         token: secret that the relay presents.
+        rate: bound on the requests of each client address; None for none.
     """
 
     async def put(request: Request) -> Response:
@@ -47,13 +47,13 @@ def create_receiver(campaign: Campaign, folder: Path, token: str) -> Starlette:
             raise Problem("token")
         if request.headers.get("content-type", "").strip().lower() != BATCH_MEDIA_TYPE:
             raise Problem("media-type")
-        data = await read_body(request, content_length(request, most_batch_bytes(campaign)), BODY_SECONDS)
+        data = await read_body(request, content_length(request, most_batch_bytes(campaign)))
         await run_in_threadpool(store_batch, campaign, folder, name, data)
         return Response(confirmation(name), headers=NOT_STORED, media_type="application/json")
 
     app = Starlette(
         routes=[Route("/v1/campaigns/{hash}/batches/{name}", put, methods=["PUT"])],
-        middleware=[Middleware(Guarded)],
+        middleware=[Middleware(Guarded, rate=rate)],
         exception_handlers={Problem: on_problem, HTTPException: on_http_error},
     )
     app.router.redirect_slashes = False

@@ -105,4 +105,4 @@ def private_folder(folder: Path) -> Path:
 def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
     """Store the batches that the relay sends, until SIGTERM or SIGINT."""
     token = secret_of(folder / TOKEN_FILE, make=True)
-    serve_app(create_receiver(campaign, folder, token), settings, listening)
+    serve_app(create_receiver(campaign, folder, token, rate=settings.rate_limit), settings, listening)

@@ -8,12 +8,9 @@
 
 const DENOMINATOR = 2 ** 48;
 const WORD_BYTES = 6;
-const MAX_BYTES = 2_000_000;
-const MAX_LABELS = 1024;
-const PART_SLOTS = 100;
+const [MAX_BYTES, MAX_LABELS, PART_SLOTS] = [2_000_000, 1024, 100];
 const REPORT_TYPE = "application/vnd.crowdveil.report.v1";
-const USUAL_LIMIT = 10;
-const MOST_PAUSE = 600;
+const [USUAL_LIMIT, MOST_PAUSE] = [10, 600];
 const STORES = ["records", "ledger", "settings"];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
@@ -69,7 +66,6 @@ export function parseCanonical(text, write = canonical) {
 
 const isText = (value) => typeof value === "string";
 const isMatch = (value, pattern) => isText(value) && pattern.test(value);
-const isTextUpTo = (value, most) => isText(value) && value !== "" && Array.from(value).length <= most;
 const isInteger = (value, low, high) => Number.isSafeInteger(value) && value >= low && value <= high;
 const isListOf = (value, test, length = value?.length) =>
   Array.isArray(value) && value.length === length && value.every((entry) => test(entry));
@@ -79,7 +75,8 @@ const isHash = (value) => isMatch(value, /^[0-9a-f]{64}$/);
 const dayOf = (time) => (Number.isFinite(time) ? new Date(time).toISOString().slice(0, 10) : "");
 
 // Names ---------------------------------------------------------------------------------------------------------------
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const EMPTY = /[^\S\ufeff]|[\x1c-\x1f\x85\u2800\ufffc\u{16fe4}\u{1d159}]/u;
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{16fe4}\u{1d159}]/u;
 
 /** Return whether a character is visible, or a joiner or variation selector that spelling needs. */
 function isPrintable(character, index, all) {
@@ -89,23 +86,24 @@ function isPrintable(character, index, all) {
   return !INVISIBLE.test(character);
 }
 
-/** Check that names are printable, in normal form C, without white space around them, and distinguishable. */
+/** Return whether a text is one line, printable, in normal form C, and without white space around it. */
+const isName = (text, most = Infinity) =>
+  isText(text) && text === text.trim().normalize("NFC") && /[\p{L}\p{N}\p{P}\p{S}]/u.test(text) &&
+  Array.from(text).length <= most && Array.from(text).every(isPrintable);
+const areLines = (text, most) => isText(text) && isName(text.replaceAll("\n", " "), most);
+
+/** Check that names are printable and distinguishable. */
 function checkNames(names) {
-  for (const name of names) {
-    const isName = name !== "" && name === name.trim() && name === name.normalize("NFC");
-    check(isName && Array.from(name).every(isPrintable), "text", "a name is not printable");
-  }
-  const distinct = Array.from(new Set(names));
-  check(new Set(distinct.map(visible)).size === distinct.length, "text", "two names look alike");
+  check(names.every((name) => isName(name)), "text", "a name is not printable");
+  check(new Set(names.map(visible)).size === new Set(names).size, "text", "two names look alike");
 }
 
+const asSeen = (sign) => (EMPTY.test(sign) ? " " : INVISIBLE.test(sign) ? "" : sign);
 /** Return the part of a name that a reader sees. */
-function visible(name) {
-  return name.replace(/[\s\u2800]+/g, " ").replace(new RegExp(INVISIBLE, "gu"), "").trim();
-}
+const visible = (name) => Array.from(name, asSeen).join("").normalize("NFC").replace(/ +/g, " ").trim();
 
 // Certificate of one channel ------------------------------------------------------------------------------------------
-const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed|memoised)";
+const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed)";
 const REAL_VALUED = "laplace, real-valued, binned \\(simulation only\\)";
 const MARK = ", SIMULATION from seed (0|[1-9][0-9]*): no privacy|, LISTS FROM ANSWERS: no privacy";
 const MECHANISM = new RegExp(`^(${REAL_VALUED}|${NAME}(\\+${NAME}){0,15})(${MARK})?$`);
@@ -118,15 +116,14 @@ function gridNames({ low, high, step }) {
   const digits = Math.max(...parts.map((part) => (part[3] ?? "").length));
   const inUnits = ([, sign, whole, rest = ""]) => BigInt(sign + whole + rest.padEnd(digits, "0"));
   const [first, last, spacing] = parts.map(inUnits);
-  check(first < last && spacing > 0n && (last - first) % spacing === 0n, "alphabet", "no whole number of steps");
-  check((last - first) / spacing < MAX_LABELS, "alphabet", "too many points");
-  const size = Number((last - first) / spacing) + 1;
+  const steps = first < last && spacing > 0n && (last - first) % spacing === 0n && (last - first) / spacing;
+  check(steps && steps < MAX_LABELS, "alphabet", "no whole number of steps, or too many");
   const asText = (units) => {
     const padded = String(units < 0n ? -units : units).padStart(digits + 1, "0");
     const text = digits ? `${padded.slice(0, -digits)}.${padded.slice(-digits)}`.replace(/\.?0+$/, "") : padded;
     return (units < 0n ? "-" : "") + text;
   };
-  return Array.from({ length: size }, (_, index) => asText(first + BigInt(index) * spacing));
+  return Array.from({ length: Number(steps) + 1 }, (_, index) => asText(first + BigInt(index) * spacing));
 }
 
 function alphabetNames(alphabet) {
@@ -147,16 +144,14 @@ function checkTypes({ alphabet, denominator, mechanism, outputs, participation, 
   check(Math.max(outputs.length, rows.length) <= MAX_LABELS + 1, "oversize", "too many symbols");
   check(isListOf(ratio, (number) => isInteger(number, 1, Infinity), 2), "ratio", "not two positive integers");
   check([denominator, ...rows.flat()].every(Number.isSafeInteger), "non-integer", "an entry is not an integer");
-  checkNames(isListOf(alphabet.names, isText) ? alphabet.names : []);
-  checkNames(outputs);
+  [alphabet.names, outputs].filter((names) => isListOf(names, isText)).forEach(checkNames);
   check(MECHANISM.test(mechanism), "mechanism", "unknown mechanism");
 }
 
 /** Check the table of a channel in integers; return its columns. */
 function checkTable({ rows, outputs, denominator }, inputs) {
   check(new Set(outputs).size === outputs.length, "duplicate symbols", "a report symbol is repeated");
-  const isRow = (row) => row.length === outputs.length;
-  check(isListOf(rows, isRow, inputs), "shape", "one row for each answer, one column for each report symbol");
+  check(isListOf(rows, (row) => row.length === outputs.length, inputs), "shape", "not a row for each answer");
   check(rows.flat().every((entry) => entry >= 0), "negative entry", "an entry is negative");
   const [total, ...others] = rows.map((row) => row.reduce((sum, entry) => sum + BigInt(entry), 0n));
   check(others.every((sum) => sum === total), "row sum", "the rows have different sums");
@@ -203,18 +198,17 @@ const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
 
 function checkFields(data) {
   const { title, question, consent, language, url, opens, closes, tasks, slots, cells } = data;
-  check(isTextUpTo(title, 200) && isTextUpTo(question, 2000) && isTextUpTo(consent, 20000), "text", "too long");
+  check(isName(title, 200) && areLines(question, 2000) && areLines(consent, 20000), "text", "long or not printable");
   check(isMatch(language, /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/), "text", "language");
   check(url === null || isMatch(url, URL_FORM), "url", "not https");
   const isDay = (day) => isMatch(day, /^(?!0000)\d{4}-\d\d-\d\d$/) && dayOf(Date.parse(day)) === day;
   check(isDay(opens) && isDay(closes) && opens <= closes, "day", "opens and closes");
   check(isMatch(data.salt, /^[0-9a-f]{32}$/), "salt", "not 16 bytes");
-  const isTask = ({ id, text }) => isTextUpTo(id, 200) && isTextUpTo(text, 20000);
-  const areTasks = isListOf(tasks, (task) => hasFields(task, "id picture text") && isTask(task)) && tasks.length > 0;
-  check(areTasks, "task", "other fields");
+  const isTask = (task) => hasFields(task, "id picture text") && isName(task.id, 200) && areLines(task.text, 20000);
+  check(isListOf(tasks, isTask) && tasks.length > 0, "task", "other fields");
   check(new Set(tasks.map(({ id }) => visible(id))).size === tasks.length, "task", "two ids look alike");
   const isPicture = (picture) =>
-    hasFields(picture, "alt bytes sha256 type") && isHash(picture.sha256) && isTextUpTo(picture.alt, 2000) &&
+    hasFields(picture, "alt bytes sha256 type") && isHash(picture.sha256) && areLines(picture.alt, 2000) &&
     isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
   check(tasks.every(({ picture }) => picture === null || isPicture(picture)), "picture", "other fields");
   check(isInteger(slots, 1, 1_000_000) && isInteger(data.min_reports, 1, slots), "number", "slots or min_reports");
@@ -222,15 +216,24 @@ function checkFields(data) {
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
-  if (data.relay !== undefined) checkRelay(data);
 }
 
-function checkRelay({ relay, slots, url, tasks, cells, certificates: [only, ...others], purge_after_days: days }) {
-  const isRelay = hasFields(relay, "least_batch operator public_key suite unit") && isTextUpTo(relay.operator, 200);
+/** Check the relay, and that nothing in a report names its worker: by its hash, every part lists all tasks for each. */
+async function checkRelay({ relay, slots, url, tasks, cells, certificates: [only, ...others], ...data }) {
+  const isRelay = hasFields(relay, "least_batch operator public_key suite unit") && isName(relay.operator, 200);
   check(isRelay && relay.suite === "hpke-p256-sha256-aes128gcm", "relay", "other fields");
   check(isMatch(relay.public_key, /^04[0-9a-f]{128}$/) && isMatch(relay.unit, /^(report|cell)$/), "relay", "key or unit");
+  const isShort = data.body_bytes + 81 * (relay.unit === "cell" ? cells : 1) <= 900_000;
+  const key = ["raw", fromHex(relay.public_key), { name: "ECDH", namedCurve: "P-256" }, false, []];
+  const isPoint = await crypto.subtle.importKey(...key).then(Boolean, () => false);
+  check(isShort && isPoint, "relay", "a sealed report is too long, or the key is no point of P-256");
   const isAlike = cells === tasks.length && others.length === 0 && only.participation === "protected";
-  check(isAlike && url && days !== null && isInteger(relay.least_batch, 2, slots), "relay", "reports name workers");
+  check(isAlike && url && data.purge_after_days !== null && isInteger(relay.least_batch, 2, slots), "relay", "names");
+  for (let first = 0; first < slots; first += PART_SLOTS) {
+    const lists = Array(Math.min(PART_SLOTS, slots - first)).fill(`[${Array.from(tasks.keys())}]`);
+    const hash = await sha256(toUtf8(`{"first":${first},"format":"crowdveil-assignment/1","tasks":[${lists}]}`));
+    check(toHex(hash) === data.assignment_parts[first / PART_SLOTS], "relay", "a worker is not asked every task");
+  }
 }
 
 function checkGroups({ groups, certificates, tasks, slots }) {
@@ -239,8 +242,8 @@ function checkGroups({ groups, certificates, tasks, slots }) {
   check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
   const { choice, task_group: taskGroup, slot_group: slotGroup } = groups;
   const isCodes = (codes, length, bound) => isListOf(codes, (code) => isInteger(code, 0, bound - 1), length);
-  check(isListOf(choice, (row) => isCodes(row, choice[0].length, certificates.length)), "groups", "choice");
-  check(new Set(choice.flat()).size === certificates.length, "groups", "a certificate is not used");
+  const isTable = isListOf(choice, (row) => isCodes(row, choice[0].length, certificates.length));
+  check(isTable && new Set(choice.flat()).size === certificates.length, "groups", "choice");
   check(isCodes(taskGroup, tasks.length, choice[0].length), "groups", "task_group");
   check(isCodes(slotGroup, slots, choice.length), "groups", "slot_group");
 }
@@ -253,13 +256,18 @@ export async function readCampaign(bytes, name) {
   const fields = data?.relay === undefined ? CAMPAIGN_FIELDS : CAMPAIGN_FIELDS.replace("salt", "relay salt");
   check(hasFields(data, fields) && data.format === "crowdveil-campaign/1", "format", "other fields");
   checkFields(data);
+  if (data.relay !== undefined) await checkRelay(data);
   checkGroups(data);
   const asForged = (error) => refuse(error.defect, error.message, "certificate");
   const channels = await Promise.all(data.certificates.map(checkCertificate)).catch(asForged);
   const { alphabet, labels, isProtected, participation } = channels[0];
-  const isSame = (one, other) => canonical(one) === canonical(other);
-  const hasLabels = (channel) => isSame(channel.alphabet, alphabet) && isSame(labels, data.labels);
-  check(channels.every(hasLabels), "labels", "the certificates have other labels");
+  const asked = canonical([alphabet, data.labels]);
+  check(channels.every((one) => canonical([one.alphabet, labels]) === asked), "labels", "not the same in all");
+  const isExact = (text) => String(Number(text)) === text && (text === "0" || Math.abs(Number(text)) >= 1e-4);
+  check(alphabet.kind !== "scale" || labels.every(isExact), "alphabet", "a point is not written alike by all readers");
+  const isNoAnswer = (text) => /^(noanswer|keineantwort)$/.test(text.normalize("NFKC").toLowerCase().replace(/\P{L}/gu, ""));
+  const shown = [...labels, ...channels.flatMap(({ outputs }) => outputs)];
+  check(shown.every((text) => Array.from(text).length <= 200 && !isNoAnswer(text)), "labels", "long, or no answer");
   check(channels.every((channel) => channel.isProtected === isProtected), "participation", "two kinds");
   check(!channels.some(({ mechanism }) => NO_PRIVACY.test(mechanism)), "no privacy", "a channel is a simulation");
   const isNarrow = channels.every(({ outputs }) => outputs.length <= (isProtected ? 256 : 255));
@@ -280,12 +288,10 @@ export async function readTasks(bytes, campaign, slot) {
   const part = parseCanonical(fromUtf8(bytes));
   const isPart = hasFields(part, "first format tasks") && part.format === "crowdveil-assignment/1";
   check(isPart && part.first === number * PART_SLOTS, "part", "other fields");
-  const isTask = (task) => isInteger(task, 0, campaign.tasks.length - 1);
+  const isNext = (task, index, tasks) => isInteger(task, index && tasks[index - 1] + 1, campaign.tasks.length - 1);
   const isAscending = (tasks) =>
-    isListOf(tasks, isTask) && isInteger(tasks.length, 1, campaign.cells) &&
-    tasks.every((task, index) => index === 0 || tasks[index - 1] < task);
-  const count = Math.min(PART_SLOTS, campaign.slots - part.first);
-  check(isListOf(part.tasks, isAscending, count), "part", "the tasks of a slot are ascending");
+    Array.isArray(tasks) && isInteger(tasks.length, 1, campaign.cells) && tasks.every(isNext);
+  check(isListOf(part.tasks, isAscending, Math.min(PART_SLOTS, campaign.slots - part.first)), "part", "not ascending");
   return part.tasks[slot - part.first];
 }
 
@@ -309,11 +315,9 @@ export function randomBytes(count) {
 /** Return one report symbol for each cumulative row: the number of its sums, without the last, up to a 48-bit word. */
 export function sample(cumulativeRows, random) {
   return cumulativeRows.map((cumulative, cell) => {
-    let word = 0;
-    for (let j = WORD_BYTES - 1; j >= 0; j--) word = word * 256 + random[WORD_BYTES * cell + j];
-    let symbol = 0;
-    for (let k = 0; k + 1 < cumulative.length; k++) symbol += Number(word >= cumulative[k]);
-    return symbol;
+    const bytes = random.slice(WORD_BYTES * cell, WORD_BYTES * (cell + 1));
+    const word = bytes.reduceRight((sum, byte) => sum * 256 + byte, 0);
+    return cumulative.slice(0, -1).reduce((symbol, sum) => symbol + Number(word >= sum), 0);
   });
 }
 
@@ -344,7 +348,7 @@ export async function checkReceipt(text, name, report, body) {
 // Ledger: what this device has promised, in the form of the Python device's ledger ------------------------------------
 /** Return the sum of epsilon = ln(numerator / denominator) over all cells of ledger lines, rounded up to 3 decimals. */
 export function sumOfLines(lines) {
-  const loss = ({ numerator, denominator, cells }) => cells * (Math.log(numerator / denominator) + 4e-16);
+  const loss = ({ numerator, denominator, cells }) => cells * (Math.max(0, Math.log(numerator / denominator)) + 4e-16);
   return Math.ceil(lines.reduce((sum, line) => sum + loss(line) * (1 + 2e-15), 0) * 1000) / 1000;
 }
 
@@ -366,7 +370,8 @@ export function readLedger(text) {
   const data = parseCanonical(text);
   const isLine = (line) =>
     hasFields(line, "campaign cells day denominator host numerator participation report title") &&
-    [line.cells, line.numerator, line.denominator].every((number) => isInteger(number, 1, Infinity)) &&
+    [line.cells, line.denominator].every((number) => isInteger(number, 1, Infinity)) &&
+    isInteger(line.numerator, line.denominator, Infinity) &&
     [line.campaign, line.day, line.host, line.participation, line.report, line.title].every(isText);
   check(hasFields(data, "format lines") && data.format === "crowdveil-ledger/1", "ledger", "other fields");
   check(isListOf(data.lines, isLine), "ledger", "a line has other fields");
@@ -437,6 +442,8 @@ const answered = (request) =>
     request.onerror = () => reject(request.error);
   });
 
+/** Check that the ledger has no report of a campaign: a second one would reveal as much again. */
+const checkFirst = (lines, name) => check(!lines.some(({ campaign }) => campaign === name), "answered-before");
 const keyOf = ({ report, numerator, denominator }) => `${report}:${numerator}/${denominator}`;
 
 /** States of the record: fetched, answering, sampled, receipted. */
@@ -459,14 +466,13 @@ export class Device {
       transaction.oncomplete = resolve;
       transaction.onabort = () => reject(transaction.error ?? new Error("the transaction was aborted"));
     });
-    const [result] = await Promise.all([work(...STORES.map((name) => transaction.objectStore(name))), committed]);
-    return result;
+    return (await Promise.all([work(...STORES.map((name) => transaction.objectStore(name))), committed]))[0];
   }
 
-  /** Replace this worker's record by `change(record, ledger)`; it counts only after it is stored. */
+  /** Replace this worker's record by `change(record, lines, ledger)`; it counts only after it is stored. */
   async save(change) {
     this.record = await this.transact(async (records, ledger) => {
-      const record = change((await answered(records.get(this.key))) ?? {}, ledger);
+      const record = change((await answered(records.get(this.key))) ?? {}, await answered(ledger.getAll()), ledger);
       records.put(record, this.key);
       return record;
     });
@@ -474,8 +480,7 @@ export class Device {
 
   /** Return the records whose report has not been confirmed. */
   async openRecords() {
-    const records = await this.transact((store) => answered(store.getAll()));
-    return records.filter(({ state }) => state !== "receipted");
+    return (await this.transact((store) => answered(store.getAll()))).filter(({ state }) => state !== "receipted");
   }
 
   /** Store a link, or find the record of its slot. The lock lives as long as the page: a second tab cannot answer. */
@@ -485,9 +490,8 @@ export class Device {
       const keep = (lock) => (lock ? new Promise(() => resolve()) : reject(new Refusal("second-tab")));
       navigator.locks.request(`crowdveil:${this.key}`, { ifAvailable: true }, keep).catch(reject);
     });
-    const isDone = (record) => record.state === "receipted";
-    const link = token ? { name, token, slot } : { name, slot };
-    await this.save((record) => (isDone(record) ? record : { state: "fetched", ...record, ...link }));
+    const link = { name, slot, ...(token && { token }) };
+    await this.save((record) => (record.state === "receipted" ? record : { state: "fetched", ...record, ...link }));
   }
 
   /** Return a file of the campaign, from the page itself or from the service. */
@@ -522,8 +526,7 @@ export class Device {
       check(this.campaign.opens <= today, "early");
       return check(today <= this.campaign.closes, "closed");
     }
-    const reply = await persistently(() => request(`${name}/link`, { token }), this.onConnection);
-    const { state, campaign } = parseReply(reply);
+    const { state, campaign } = parseReply(await persistently(() => request(`${name}/link`, { token }), this.onConnection));
     check(state === "unused", state === "used" ? "link-used" : "link-revoked");
     return check(campaign === "open", campaign);
   }
@@ -531,7 +534,7 @@ export class Device {
   async start() {
     await this.checkLink();
     await navigator.storage?.persist?.();
-    await this.save((record) => ({ ...record, state: "answering" }));
+    await this.save((record, lines) => checkFirst(lines, record.name) && { ...record, state: "answering" });
   }
 
   /** Answers chosen so far: label code by task index. */
@@ -541,10 +544,7 @@ export class Device {
 
   /** Keep an answer on this device; `undefined` is no answer. */
   async answer(task, code) {
-    await this.save((record) => {
-      const { [task]: _, ...others } = record.answers ?? {};
-      return { ...record, answers: code === undefined ? others : { ...others, [task]: code } };
-    });
+    await this.save((record) => ({ ...record, answers: { ...record.answers, [task]: code } }));
   }
 
   /** Return the ledger lines that this report would add. */
@@ -558,8 +558,9 @@ export class Device {
     const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.answers);
     const body = this.campaign.relay ? await this.seal(this.campaign, symbols) : symbols;
     const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
-    await this.save(({ answers, ...record }, ledger) => {
+    await this.save(({ answers, ...record }, lines, ledger) => {
       if (record.body) return record;
+      checkFirst(lines, record.name);
       for (const line of this.newLines(drawn.report)) ledger.put(line, keyOf(line));
       return { ...record, ...drawn };
     });
@@ -589,8 +590,7 @@ export class Device {
   async ledger({ imported = [], limit } = {}) {
     return this.transact(async (_, ledger, settings) => {
       for (const line of imported) {
-        const isKnown = (await answered(ledger.getKey(keyOf(line)))) !== undefined;
-        if (!isKnown) ledger.put(line, keyOf(line));
+        if ((await answered(ledger.getKey(keyOf(line)))) === undefined) ledger.put(line, keyOf(line));
       }
       if (limit !== undefined) settings.put(limit, "limit");
       const [lines, stored] = [await answered(ledger.getAll()), await answered(settings.get("limit"))];

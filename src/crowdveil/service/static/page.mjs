@@ -1,7 +1,7 @@
 /* Screens of the worker's page. All checks, the draw, storage and network are in device.mjs.
  *
  * Nodes with data-text show a message of the chosen language; nodes with data-when are shown if that value is set.
- * Text of a campaign enters the page through textContent only.
+ * Text of a campaign enters the page through textContent only, in an element of its own, in quotes.
  */
 
 import { Device, Refusal, channelOf, parseLink, readLedger, readMessages, sumOfLines } from "./device.mjs";
@@ -11,6 +11,7 @@ const MOST_BUTTONS = 12;
 const MOST_CODE_CELLS = 300;
 const PERCENT_OF_COUNT = 100 / 2 ** 48;
 const UP = 1 + 1e-12;
+const FOREIGN = ["detail", "operator", "title"];
 const NO_ANSWER = { text: "answer.none" };
 const page = { device: null, texts: {}, values: {}, language: "en" };
 const $ = (id) => document.getElementById(id);
@@ -30,8 +31,10 @@ function update(values = {}) {
   const numeral = (value) => value.toLocaleString(page.language, { maximumFractionDigits: 3 });
   const asText = (value) => (typeof value === "number" ? numeral(value) : value);
   for (const node of document.querySelectorAll("[data-text]")) {
-    const message = page.texts[page.language][node.dataset.text] ?? "";
-    node.textContent = message.replace(/\{(\w+)\}/g, (_, place) => asText(node.dataset[place] ?? filled[place]));
+    const fill = (place) => asText(node.dataset[place] ?? filled[place]);
+    const quoted = (place) => element("bdi", { className: "foreign", textContent: fill(place) });
+    const part = (text, index) => (index % 2 ? (FOREIGN.includes(text) ? quoted : fill)(text) : text);
+    node.replaceChildren(...(page.texts[page.language][node.dataset.text] ?? "").split(/\{(\w+)\}/).map(part));
   }
   for (const node of document.querySelectorAll("[data-when]")) node.hidden = !filled[node.dataset.when];
   for (const node of document.querySelectorAll("[data-language]")) node.ariaPressed = node.lang === page.language;
@@ -87,7 +90,8 @@ function showCampaign() {
   const [sure, allSure] = [percentSure(epsilon), percentSure(total)];
   page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
   const promise = { epsilon, factor, total, all, sure, allSure, isProtected, isPublic: !isProtected };
-  const facts = { count: tasks.length, opens, closes, reports, name: campaign.name.slice(0, 8) };
+  const name = campaign.name.slice(0, 22).replace(/.{4}/g, "$& "); // 132 bits, for people to compare
+  const facts = { count: tasks.length, opens, closes, reports, name };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
   update({ isCampaign: true, ...promise, ...facts, ...relay });
 }
@@ -106,7 +110,7 @@ function chancesTable({ labels, isProtected, outputs, rows }) {
   return element("div", { className: "scroll", tabIndex: 0 }, element("table", {}, head, ...body));
 }
 
-const countAnswers = () => ({ given: Object.keys(page.device.answers).length });
+const countAnswers = () => ({ given: Object.values(page.device.answers).filter(Number.isInteger).length });
 
 function showTasks() {
   $("task-list").replaceChildren(...page.device.tasks.map(taskField));
@@ -119,7 +123,8 @@ function taskField(task, index) {
   const { text, picture } = campaign.tasks[task];
   const counter = element("span", { className: "small", text: "tasks.number" });
   counter.dataset.index = index + 1;
-  const legend = element("legend", {}, counter, element("span", { textContent: text, lang: campaign.language }));
+  const ownText = { textContent: text, lang: campaign.language, dir: "auto" };
+  const legend = element("legend", {}, counter, element("span", ownText));
   const choose = async ({ target }) => {
     await page.device.answer(task, target.value === "" ? undefined : Number(target.value));
     update(countAnswers());

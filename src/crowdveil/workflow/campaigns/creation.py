@@ -2,11 +2,14 @@
 
 import csv
 import io
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
@@ -17,13 +20,18 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.release.conclusion import USELESS
+from crowdveil.workflow.campaigns.alternatives import require_worth_asking
+from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
 from crowdveil.workflow.campaigns.curator_key import curator_key, key_path
 from crowdveil.workflow.campaigns.expected_error import ExpectedError, OnSimulation, predict_error
 
 PAGE_LANGUAGES = ("de", "en")
 """Languages of the messages on the answering page."""
-LARGE_ERROR = 0.95
-"""Share of the error of the best public constant above which an expected error is warned of."""
+PLAN_FILE = "plan.json"
+"""What a plan chose for the campaign, and its expected error."""
+TEMPLATE_DAYS = (7, 21)
+"""Days from now to the first and the last day in a template."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +39,10 @@ class CreatedCampaign:
     """Campaign that was written.
 
     Attributes:
-        source: settings it was made from.
+        source: settings it was made from; with "plan", with the planned number of tasks of each worker.
         campaign: the campaign.
         mechanism: mechanism of its channel.
+        planned: whether a plan chose it.
         expected: expected error.
         folder: folder of the files.
         files: paths of the files.
@@ -45,6 +54,7 @@ class CreatedCampaign:
     source: CampaignSource
     campaign: Campaign
     mechanism: ChannelMechanism
+    planned: bool
     expected: ExpectedError
     folder: Path
     files: tuple[Path, ...]
@@ -53,30 +63,40 @@ class CreatedCampaign:
     key: Path | None = None
 
 
-def create_campaign(settings: Path, folder: Path, *, on_simulation: OnSimulation | None = None) -> CreatedCampaign:
+def create_campaign(
+    settings: Path, folder: Path, *, anyway: bool = False, on_simulation: OnSimulation | None = None
+) -> CreatedCampaign:
     """Check a settings file, draw the assignment, predict the error, and write the campaign into a new folder.
 
     Args:
         settings: the settings file.
         folder: absent, or an empty folder.
+        anyway: whether a campaign is made even if it is not worth asking.
         on_simulation: called with the finished and the expected number of simulations.
 
     Raises:
-        SettingsError: a setting is refused, or the folder is not new.
-        ReportsError: a file of tasks or workers is damaged.
+        SettingsError: a setting is refused, the expected error is hardly below that of the best public constant, or the
+            folder is not new.
+        ReportsError: a file of tasks, workers or a prior is damaged.
         CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
     """
     require_new(folder)
     source = read_source(settings)
+    chosen = choose_mechanism(source)
+    source = chosen.source
     with curator_key(source, folder) as relay:
-        campaign, parts, mechanism = build_campaign(source, relay=relay)
-        expected = predict_error(source, mechanism, on_simulation=on_simulation)
-        files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names)
+        campaign, parts, mechanism = build_campaign(source, relay=relay, build=chosen.build)
+        expected = predict_error(source, mechanism, method=chosen.method, on_simulation=on_simulation)
+        if not anyway:
+            require_worth_asking(source, expected)
+        records = {PLAN_FILE: _plan_bytes(campaign, expected)} if chosen.planned else {}
+        files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names, records=records)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
         source=source,
         campaign=campaign,
         mechanism=mechanism,
+        planned=chosen.planned,
         expected=expected,
         folder=folder,
         files=files,
@@ -93,6 +113,7 @@ def write_campaign(
     *,
     pictures: Mapping[str, bytes] | None = None,
     names: Sequence[str] = (),
+    records: Mapping[str, bytes] | None = None,
 ) -> tuple[Path, ...]:
     """Write the files of a campaign into a new folder that only its owner may enter; return their paths.
 
@@ -104,22 +125,24 @@ def write_campaign(
         parts: its assignment parts.
         pictures: bytes by SHA-256 in hexadecimal.
         names: names of the workers by slot; empty without names.
+        records: bytes of other files by name.
 
     Raises:
         SettingsError: the folder is not new, or cannot be written.
     """
     require_new(folder)
-    files = {CAMPAIGN_FILE: campaign.to_bytes()}
-    files |= {f"{PARTS_FOLDER}/{number:04}.json": part.to_bytes() for number, part in enumerate(parts)}
-    files |= {f"{PICTURES_FOLDER}/{digest}": data for digest, data in (pictures or {}).items()}
+    contents = {CAMPAIGN_FILE: campaign.to_bytes()}
+    contents |= {f"{PARTS_FOLDER}/{number:04}.json": part.to_bytes() for number, part in enumerate(parts)}
+    contents |= {f"{PICTURES_FOLDER}/{digest}": data for digest, data in (pictures or {}).items()}
+    contents |= records or {}
     if names:
-        files[WORKERS_FILE] = csv_text(("slot", "name"), enumerate(names)).encode("utf-8")
+        contents[WORKERS_FILE] = csv_text(("slot", "name"), enumerate(names)).encode("utf-8")
     with folder_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(folder.parent) as temporary:
             staged = temporary / "campaign"
             staged.mkdir(mode=PRIVATE_FOLDER)
-            for name, data in files.items():
+            for name, data in contents.items():
                 (staged / name).parent.mkdir(exist_ok=True)
                 (staged / name).write_bytes(data)
             if names:
@@ -127,7 +150,25 @@ def write_campaign(
             if folder.is_dir():
                 folder.rmdir()
             os.rename(staged, folder)
-    return tuple(folder / name for name in files)
+    return tuple(folder / name for name in contents)
+
+
+def write_template(path: Path) -> None:
+    """Write a commented settings file, which is to be changed; an existing file stays.
+
+    Raises:
+        SettingsError: the file exists, or cannot be written.
+    """
+    template = files("crowdveil.workflow.campaigns").joinpath("templates", "campaign.toml").read_text("utf-8")
+    today = datetime.now(UTC).date()
+    opens, closes = (today + timedelta(days=days) for days in TEMPLATE_DAYS)
+    with folder_errors(path):
+        try:
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(Template(template).substitute(opens=opens, closes=closes))
+        except FileExistsError:
+            hint = "Choose another name with --out."
+            raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
 
 
 def require_new(folder: Path) -> None:
@@ -138,6 +179,21 @@ def require_new(folder: Path) -> None:
             value=str(folder),
             hint="Choose another name with --out. A changed campaign is another campaign, with other links.",
         )
+
+
+def _plan_bytes(campaign: Campaign, expected: ExpectedError) -> bytes:
+    """Return the content of `plan.json`, which depends on the settings alone: the choice, and its expected error."""
+    channel = campaign.channels[0]
+    chosen = {
+        "mechanism": channel.mechanism,
+        "reports": list(channel.outputs),
+        "tasks_per_worker": campaign.cells,
+        "epsilon_per_answer": campaign.epsilon,
+        "epsilon_per_worker": campaign.worker_epsilon,
+        "participation": campaign.participation,
+        "expected": expected.to_json(),
+    }
+    return (json.dumps(chosen, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def csv_text(header: Sequence[str], rows: object) -> str:
@@ -152,9 +208,12 @@ def csv_text(header: Sequence[str], rows: object) -> str:
 def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple[str, ...]:
     """Return what a person may have overlooked: too much noise, a closing in the past, a language, few reports."""
     found = []
-    if expected.protected.error > LARGE_ERROR * expected.constant:
+    gain = 1 - expected.protected.error / expected.constant if expected.constant else 0.0
+    small = gain <= 1 - USELESS
+    if small or expected.protected.real_high >= expected.constant:
+        below = f"{'only ' if small else ''}{max(gain, 0.0):.0%} below that of the best public constant"
         found.append(
-            "The expected error is hardly below that of the best public constant. "
+            f"The expected error is {below}, {'and' if small else 'but'} may be above it in real crowds. "
             "Raise epsilon, ask more workers, or ask about fewer tasks."
         )
     if campaign.state_on(today) == "closed":

@@ -1,17 +1,20 @@
 """Expected error of a campaign, by the planner's simulations under public assumptions on the crowd."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.mechanisms import ChannelMechanism, Laplace
+from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict
 from crowdveil.planning.prediction import default_seeds
 from crowdveil.planning.summary import expected_error, real_interval
 from crowdveil.workflow.mechanism_settings import Expectation
+from crowdveil.workflow.methods import LABEL_METHOD, channel_method
 from crowdveil.workflow.planning import expected_campaign
 
 OnSimulation = Callable[[float, float | None], None]
@@ -61,34 +64,27 @@ class ExpectedError:
 
 
 def predict_error(
-    source: CampaignSource, mechanism: ChannelMechanism, *, on_simulation: OnSimulation | None = None
+    source: CampaignSource,
+    mechanism: ChannelMechanism,
+    *,
+    method: str | None = None,
+    on_simulation: OnSimulation | None = None,
 ) -> ExpectedError:
     """Return the expected error of a campaign if the crowd is as its settings expect, or as `crowdveil plan` assumes.
 
-    A task is taken to have the rounded mean number of workers, but so many that every worker has a task. A long scale
-    is planned on a coarser one, with the epsilon of the campaign.
+    A long scale is planned on a coarser one, with the tables of the campaign.
+
+    Args:
+        source: settings of the campaign.
+        mechanism: of its devices.
+        method: estimator; None for that by which `infer` reads the reports by default.
+        on_simulation: called with the finished and the expected number of simulations.
 
     Raises:
         SettingsError: an expectation is out of range.
+        ReportsError: the file of the prior is damaged, or does not name exactly the labels.
     """
-    expected, tasks, slots = source.expected, len(source.rows), source.slots
-    cells = sum(tasks - len(excluded) for excluded in source.excluded)
-    if source.per_worker is not None:
-        cells = source.per_worker * slots
-    assigned = max(-(-slots // tasks), round(cells / tasks))
-    everyone = assigned == slots
-    plan = expected_campaign(
-        source.alphabet,
-        Expectation(
-            participation_rate=expected.answered * assigned / slots,
-            ability=expected.ability,
-            sigmas=expected.sigmas,
-        ),
-        source.participation,
-        tasks=tasks,
-        workers=slots,
-        assigned_per_task=None if everyone else assigned,
-    )
+    plan = planned_campaign(source, method)
     done = count(1)
 
     def report() -> None:
@@ -97,22 +93,80 @@ def predict_error(
 
     return ExpectedError(
         plan=plan,
-        protected=predict(plan, _on(plan.crowd.alphabet, mechanism), on_simulation=report),
-        unprotected=predict(plan, None, on_simulation=report),
+        protected=predict(plan, planned_mechanism(plan.crowd.alphabet, mechanism), on_simulation=report),
+        unprotected=predict(_read_as_answers(plan), None, on_simulation=report),
         constant=plan.crowd.constant_error,
     )
 
 
-def _on(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
-    """Return the mechanism with the same epsilon over the alphabet of the plan."""
+def planned_campaign(source: CampaignSource, method: str | None = None) -> Campaign:
+    """Return the campaign as the planner sees it; errors as `predict_error`."""
+    assigned, expectation = expectation_of(source)
+    return expected_campaign(
+        source.alphabet,
+        expectation,
+        source.participation,
+        tasks=len(source.rows),
+        workers=source.slots,
+        assigned_per_task=assigned,
+        method=method or channel_method(source.alphabet),
+    )
+
+
+def _read_as_answers(campaign: Campaign) -> Campaign:
+    """Return the campaign with the method by which answers without a channel are inferred."""
+    return campaign if isinstance(campaign.crowd, NumberCrowd) else replace(campaign, method=LABEL_METHOD)
+
+
+def expectation_of(source: CampaignSource) -> tuple[int | None, Expectation]:
+    """Return the workers per task, None if every worker has every task, and the expectation of the answers.
+
+    A task is taken to have the rounded mean number of workers, but so many that every worker has a task.
+    """
+    expected, tasks, slots = source.expected, len(source.rows), source.slots
+    cells = sum(tasks - len(excluded) for excluded in source.excluded)
+    if source.per_worker is not None:
+        cells = source.per_worker * slots
+    assigned = max(-(-slots // tasks), round(cells / tasks))
+    rate = expected.answered * assigned / slots
+    return (
+        None if assigned == slots else assigned,
+        replace(expectation_within_cells(source), participation_rate=rate),
+    )
+
+
+def expectation_within_cells(source: CampaignSource) -> Expectation:
+    """Return the expectation of the answers of a worker to the tasks that the worker is asked."""
+    expected = source.expected
+    return Expectation(
+        prior=source.privacy.prior,
+        participation_rate=expected.answered,
+        ability=expected.ability,
+        sigmas=expected.sigmas,
+    )
+
+
+def planned_mechanism(alphabet: Alphabet, mechanism: ChannelMechanism) -> ChannelMechanism:
+    """Return the mechanism over the scale of the plan, where an answer is sent as the nearest label of the campaign.
+
+    Symbols that are then equally likely for every answer are one symbol. Laplace adds its noise on the plan's scale.
+    """
     if mechanism.alphabet == alphabet:
         return mechanism
-    settings: dict[str, Any] = {"epsilon": mechanism.epsilon, "participation": mechanism.participation}
     if isinstance(mechanism, Laplace):
-        return Laplace(alphabet=alphabet, **settings)
-    constructor: Any = type(mechanism)
-    found: ChannelMechanism = constructor(alphabet=alphabet, **settings)
-    return found
+        return Laplace(alphabet=alphabet, epsilon=mechanism.epsilon, participation=mechanism.participation)
+    channel = mechanism.channel()
+    nearest = np.abs(alphabet.values[:, np.newaxis] - channel.alphabet.values).argmin(axis=1).tolist()
+    inputs = [*nearest, *range(channel.alphabet.size, len(channel.rows))]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for symbol, column in enumerate(zip(*(channel.rows[code] for code in inputs), strict=True)):
+        alike.setdefault(column, []).append(symbol)
+    return Designed(
+        alphabet=alphabet,
+        participation=channel.participation,
+        outputs=tuple(channel.outputs[symbols[0]] for symbols in alike.values()),
+        rows=tuple(tuple(channel.rows[code][group[0]] * len(group) for group in alike.values()) for code in inputs),
+    )
 
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:

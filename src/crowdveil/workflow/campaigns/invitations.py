@@ -6,6 +6,7 @@ Each token comes from `secrets`. The links exist in `links.csv` and `links.html`
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.document import Campaign, compared
 from crowdveil.campaign.folder import (
     LINKS_FILE,
     SHEET_FILE,
@@ -31,20 +32,20 @@ from crowdveil.workflow.campaigns.creation import csv_text
 KIND = "links"
 MAX_SHEET = 2_000
 """Largest number of links on a printable sheet."""
-SHOWN_OF_NAME = 8
-"""Characters of the campaign's name that people compare."""
 PHRASES = {
     "en": {
         "worker": "Worker",
-        "scan": "Scan the code, or open the link that you were sent. It works once.",
+        "scan": "Scan the code, or open this link. It works once.",
         "paste": "Open the page that you were given, and paste or scan this link. It works once.",
-        "compare": "The page must show",
+        "compare": "The device must show these 22 characters. Compare them with those of other people who were asked, "
+        "and with the public announcement: this sheet alone proves nothing.",
     },
     "de": {
         "worker": "Person",
-        "scan": "Scannen Sie den Code, oder öffnen Sie den zugesandten Link. Er gilt einmal.",
+        "scan": "Scannen Sie den Code, oder öffnen Sie diesen Link. Er gilt einmal.",
         "paste": "Öffnen Sie die Seite, die Sie erhalten haben, und fügen Sie diesen Link ein. Er gilt einmal.",
-        "compare": "Die Seite muss zeigen",
+        "compare": "Das Gerät muss diese 22 Zeichen zeigen. Vergleichen Sie sie mit denen anderer Befragter und mit "
+        "der öffentlichen Bekanntgabe: Dieses Blatt allein beweist nichts.",
     },
 }
 """Sentences of the sheet by language; other languages get English ones."""
@@ -79,13 +80,13 @@ def invite(path: Path) -> Invitation:
         raise SettingsError(
             "the links of a campaign are made once",
             value=str(path / TOKENS_FILE),
-            hint="For a lost link use --replace SLOT; for a changed campaign make a new one.",
+            hint="For a lost link use --replace WORKER; for a changed campaign make a new one.",
         )
     tokens = [Token.new(slot) for slot in range(folder.campaign.slots)]
     return _write(folder, tokens, (), LINKS_FILE, SHEET_FILE)
 
 
-def replace_link(path: Path, slot: int, *, accept_second_report: bool = False) -> Invitation:
+def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = False) -> Invitation:
     """Revoke the link of a worker and write a new one, into files of its own.
 
     The service keeps an old link that has stored a report. A campaign without a service cannot know, so the second
@@ -93,16 +94,15 @@ def replace_link(path: Path, slot: int, *, accept_second_report: bool = False) -
 
     Args:
         path: folder of the campaign.
-        slot: slot of the worker.
+        worker: slot of the worker, or the name in the list of workers.
         accept_second_report: whether a second report, with a second epsilon, is accepted.
 
     Raises:
         CampaignError, CertificateError: the folder is damaged, or has no links.
-        SettingsError: no such slot, or a second report that is possible and not accepted.
+        SettingsError: no such worker, or a second report that is possible and not accepted.
     """
     folder = CampaignFolder(path)
-    if not 0 <= slot < folder.campaign.slots:
-        raise SettingsError(f"a slot is a number from 0 to {folder.campaign.slots - 1}", value=slot)
+    slot = _slot_of(worker, _worker_names(folder), folder.campaign.slots)
     if folder.campaign.url is None and not accept_second_report:
         raise SettingsError(
             "without a service it is unknown whether the old link was used",
@@ -114,6 +114,26 @@ def replace_link(path: Path, slot: int, *, accept_second_report: bool = False) -
         TokenEntry(entry.slot, entry.hash, revoked=entry.revoked or entry.slot == slot) for entry in folder.tokens
     ]
     return _write(folder, [Token.new(slot)], revoked, f"link-{slot:04}.csv", f"link-{slot:04}.html")
+
+
+def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
+    """Return the slot of a worker who is given by slot (3, or slot:3 where a worker is named 3) or name.
+
+    Raises:
+        SettingsError: no such worker, or the name of one that is the slot of another.
+    """
+    text = str(worker)
+    found = [slot for slot in range(slots) if text in (str(slot), f"slot:{slot}", *names[slot : slot + 1])]
+    if len(found) == 1:
+        return found[0]
+    near = get_close_matches(text, names, n=1)
+    choices = " or ".join(f"slot:{slot}" for slot in found)
+    hint = f"It is the slot or name of several workers: write {choices}." if found else ""
+    raise SettingsError(
+        f"a worker is one slot from 0 to {slots - 1}{', or one name of the list' if names else ''}",
+        value=worker,
+        hint=hint or (f"Did you mean {near[0]!r}?" if near else ""),
+    )
 
 
 def _write(
@@ -145,7 +165,7 @@ def _write(
 
 
 def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str] = ()) -> str:
-    """Return a printable page with one card per link: QR code, worker, host, and the start of the campaign's name."""
+    """Return a printable page with a card per link: QR code, link, worker, host, and the characters people compare."""
     environment = Environment(
         loader=PackageLoader("crowdveil.workflow.campaigns", "templates"), autoescape=True, undefined=StrictUndefined
     )
@@ -153,6 +173,7 @@ def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str]
     cards = [
         {
             "code": Markup(segno.make(link.text, error="m", micro=False).svg_inline(omitsize=True)),
+            "link": link.text,
             "worker": names[link.token.slot] if names else f"{phrases['worker']} {link.token.slot}",
         }
         for link in links
@@ -161,7 +182,7 @@ def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str]
         campaign=campaign,
         cards=cards,
         host=None if campaign.url is None else urlsplit(campaign.url).netloc,
-        compared=campaign.name[:SHOWN_OF_NAME],
+        compared=compared(campaign.name),
         phrases=phrases,
     )
 

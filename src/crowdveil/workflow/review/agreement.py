@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement import Agreement, agreement
 from crowdveil.evaluation.agreement_through_channel import agreement_through_channel
-from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.evidence import Evidence, required_channel
 from crowdveil.workflow.review.tables import write_columns
 
 KIND = "agreement"
@@ -22,15 +22,8 @@ def agreement_of(evidence: Evidence) -> Agreement:
             answers.
         SettingsError: several channels, or a channel that cannot be inverted.
     """
-    channel = evidence.channel
+    channel = required_channel(evidence, "agreement")
     if channel is None:
-        if evidence.crowd is not None:
-            raise ReportsError(
-                "agreement of protected reports needs their channel, or it measures the noise",
-                source="reports",
-                examples=evidence.no_channel_reason,
-                hint=INFER,
-            )
         return agreement(evidence.reports)
     if isinstance(channel, ChannelTable):
         raise SettingsError(

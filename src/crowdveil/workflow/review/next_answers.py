@@ -13,7 +13,7 @@ from crowdveil.data.ingest.readers import ReportColumns
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import HierarchicalDawidSkene
+from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.planning.next_answers import CrowdState, NextAnswers, Objective, next_answers
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.inference import infer

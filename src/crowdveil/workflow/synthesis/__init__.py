@@ -19,7 +19,7 @@ from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, local_source
+from crowdveil.data.sources.answer_source import AnswerSource, Listed, has_no_header, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
@@ -55,6 +55,7 @@ def read_claims(
     logarithmic: bool = False,
     duplicates: Duplicates | None = None,
     tasks: Path | None = None,
+    private: bool = False,
 ) -> ClaimsRead:
     """Return the claims of a source.
 
@@ -66,13 +67,17 @@ def read_claims(
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         tasks: a file that lists all tasks, independent of the claims; protected participation needs it. With it, a file
             of claims may have no row.
+        private: whether the release is private, so that values must not decide how they are read.
 
     Raises:
         ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed and
             the source is an export, JSON or has a column of questions, of which claims decide what is read and refused.
         SettingsError: impossible bounds.
     """
-    answers, notes = _read_numbers(source, duplicates, tasks)
+    opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
+    if private:
+        opened = replace(opened, listed=Listed((), ()))
+    answers, notes = _read_numbers(opened, duplicates, tasks)
     low, high = bounds
     if logarithmic:
         if not low > 0:
@@ -88,9 +93,8 @@ def read_claims(
 
 
 def _read_numbers(
-    source: str | AnswerSource, duplicates: Duplicates | None, tasks: Path | None
+    opened: AnswerSource, duplicates: Duplicates | None, tasks: Path | None
 ) -> tuple[Reports, tuple[str, ...]]:
-    opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     listed = None if tasks is None else read_names(tasks, "task")
     if is_dataset(opened.path):
         data = datasets.load(str(opened.path).removeprefix(DATASET), duplicates=duplicates or "first")
@@ -100,10 +104,10 @@ def _read_numbers(
         return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
     if opened.is_blocks:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
-    is_json = any(file.form == "json" for file in opened.files)
+    is_json = any(map(has_no_header, opened.files))
     is_export = (listed is None or not is_json) and opened.table is None and opened.importer is not None
     _refuse_decided_by_claims(listed, opened, is_json or is_export, opened.layout.question is not None)
-    columns, notes = opened.read()
+    columns, notes = (opened if listed is None else replace(opened, listed=None)).read()
     _refuse_decided_by_claims(listed, opened, False, columns.question is not None)
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None

@@ -1,0 +1,121 @@
+"""Sample of the documents and template of `campaign init`, simulated: error of results over that of the best constant.
+
+Run `python experiments/collection/sample_campaign.py`; the table is in README.md. Seeds are not those of the plan.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from crowdveil import Gaussian, HierarchicalDawidSkene, Scale
+from crowdveil.campaign.source.build import build_campaign
+from crowdveil.campaign.source.privacy_request import PrivacyRequest
+from crowdveil.campaign.source.settings_file import CampaignSource, read_source
+from crowdveil.channels.channel import Channel
+from crowdveil.data.assignment import Assignment
+from crowdveil.evaluation.metrics import score
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb_cells
+from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
+from crowdveil.workflow.campaigns.creation import write_template
+from crowdveil.workflow.campaigns.expected_error import planned_campaign, predict_error
+
+SETTINGS = Path(__file__).parents[2] / "docs" / "samples" / "campaign.toml"
+FIRST_SEED, RUNS = 1_000, 20
+
+
+def sample() -> CampaignSource:
+    """Return the settings of the sample."""
+    return read_source(SETTINGS)
+
+
+def former_sample() -> CampaignSource:
+    """Return the settings of the sample before plans could be asked: twelve students, five essays each, laplace."""
+    source = sample()
+    return replace(
+        source,
+        slots=12,
+        names=source.names[:12],
+        excluded=source.excluded[:12],
+        per_worker=5,
+        privacy=PrivacyRequest(mechanism="laplace", budget_per_worker=5.0),
+    )
+
+
+def template(tasks: int) -> CampaignSource:
+    """Return the settings of the template with some tasks."""
+    with TemporaryDirectory() as folder:
+        rows = "".join(f"task-{number},Is it so?\n" for number in range(tasks))
+        (Path(folder) / "tasks.csv").write_text("id,text\n" + rows, "utf-8")
+        write_template(Path(folder) / "campaign.toml")
+        return read_source(Path(folder) / "campaign.toml")
+
+
+def simulated_errors(source: CampaignSource, runs: int = RUNS) -> np.ndarray:
+    """Return the errors of the results and of the best constant, shape (runs, 2): absolute, or shares of wrong labels.
+
+    Every run has a crowd as the settings expect, its own assignment, and its own reports.
+    """
+    chosen = choose_mechanism(source)
+    found = []
+    for seed in range(FIRST_SEED, FIRST_SEED + runs):
+        _, parts, mechanism = build_campaign(chosen.source, seeded(seed + 1_000_000), build=chosen.build)
+        lists = [part for document in parts for part in document.lists]
+        found.append(_errors(chosen.source, lists, mechanism.channel(), seed))
+    return np.array(found)
+
+
+def _errors(source: CampaignSource, lists: list[tuple[int, ...]], channel: Channel, seed: int) -> tuple[float, float]:
+    """Return the errors of one run: of the inferred truths, and of the constant."""
+    campaign = planned_campaign(source)
+    crowd = campaign.crowd.simulate(
+        workers=campaign.workers, tasks=campaign.tasks, rate=campaign.answer_rate, source=seeded(seed)
+    )
+    answers = crowd.answers
+    task = np.concatenate([np.array(own, dtype=np.int64) for own in lists])
+    worker = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
+    assignment = Assignment(answers.tasks, answers.workers, task, worker)
+    asked = np.zeros((len(answers.tasks), len(answers.workers)), dtype=bool)
+    asked[task, worker] = True
+    kept = asked[answers.task, answers.worker]
+    given = replace(answers, task=answers.task[kept], worker=answers.worker[kept], value=answers.value[kept])
+    reports = perturb_cells(given, channel, seeded(seed + 10_000), assignment=assignment)
+    numbers = isinstance(source.alphabet, Scale)
+    method = Gaussian() if numbers else HierarchicalDawidSkene()
+    estimate = method.fit(reports, channel=channel, assignment=assignment)
+    truths = list(crowd.gold.values())
+    if not numbers:
+        return score(estimate, crowd.gold).error, 1 - max(map(truths.count, truths)) / len(truths)
+    constant = np.median(campaign.crowd.alphabet.values)
+    return score(estimate, crowd.gold).error, float(np.abs(np.array(truths, dtype=float) - constant).mean())
+
+
+def row(name: str, source: CampaignSource) -> str:
+    """Return a row of the table: shares of the constant's error, by the plan and in simulated runs."""
+    chosen = choose_mechanism(source)
+    _, _, mechanism = build_campaign(chosen.source, seeded(1), build=chosen.build)
+    expected = predict_error(chosen.source, mechanism, method=chosen.method)
+    errors = simulated_errors(source)
+    shares = errors[:, 0] / errors[:, 1]
+    mean = errors[:, 0].mean() / errors[:, 1].mean()
+    plan = expected.protected.error / expected.constant
+    deviation = shares.std(ddof=1) / np.sqrt(len(shares))
+    each = chosen.source.per_worker or len(chosen.source.rows)
+    cells = (f"{plan:.2f}", f"{mean:.2f}", f"{deviation:.2f}", f"{int((shares > 0.8).sum())} of {len(shares)}")
+    return f"| {name} | {each} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    print("| campaign | tasks each | share by the plan | share in runs | standard error | runs above 0.8 |")
+    print("|---|---|---|---|---|---|")
+    print(row("sample as before: laplace", former_sample()))
+    print(row("sample: plan", sample()))
+    for tasks in (10, 40, 100):
+        print(row(f"template, {tasks} tasks: plan", template(tasks)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Equation 5: combined weights as minimisers of equation 4, on small instances by enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+COLUMNS = ("workers", "local", "share", "product", "root", "least_of_grid", "grid")
+PARTS: dict[Size, dict[int, int]] = {"quick": {2: 5}, "default": {2: 10, 3: 5}, "full": {2: 10, 3: 5}}
+"""Number of parts into which weights are divided, by the number of workers."""
+GRID = {2: 1000, 3: 100}
+"""Number of parts of the combined weights that are tried."""
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per number of workers."""
+    return [{"workers": workers, "parts": parts, "grid": GRID[workers]} for workers, parts in PARTS[size].items()]
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return equation 4 at the product, at its square root, and its least value over all weights of a grid."""
+    workers, parts = int(configuration["workers"] or 0), int(configuration["parts"] or 0)
+    tried = shares(workers, int(configuration["grid"] or 0))
+    rows: list[Row] = []
+    for local, share in product(shares(workers, parts), repeat=2):
+        weights = local * -np.log(share)
+        at_product, at_root = (objective(one / one.sum(), local, share) for one in (weights, np.sqrt(weights)))
+        least = min(objective(one, local, share) for one in tried)
+        texts = (" ".join(f"{x:g}" for x in one) for one in (local, share))
+        rows.append(dict(zip(COLUMNS, (workers, *texts, at_product, at_root, least, len(tried)), strict=True)))
+    return rows
+
+
+def shares(workers: int, parts: int) -> Floats:
+    """Return all positive weights that add up to 1 in steps of 1 / parts, shape (instances, workers)."""
+    found = [one for one in product(range(1, parts), repeat=workers) if sum(one) == parts]
+    return np.array(found) / parts
+
+
+def objective(combined: Floats, local: Floats, share: Floats) -> float:
+    """Return equation 4 for global weights -ln(share), whose exp(-g) add up to 1 as equation 1 asks."""
+    return float((combined * (2 * np.log(combined) - np.log(local) - np.log(-np.log(share)))).sum())
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the objective at the product against that at the root; above the line the product is no minimiser."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
+    for workers, color in ((2, "#dc2626"), (3, "#2563eb")):
+        mine = [row for row in rows if row["workers"] == workers]
+        axes.plot(
+            [row["root"] for row in mine], [row["product"] for row in mine], "o", ms=3, color=color,
+            label=f"{workers} workers",
+        )  # fmt: skip
+    axes.axline((0, 0), (1, 1), color="#7a8594", linestyle="--", label="equal")
+    axes.set(xlabel="equation 4 at the square root", ylabel="equation 4 at the product")
+    axes.legend(frameon=False)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return in how many instances the product is the minimiser."""
+    excess = [float(row["product"] or 0) - float(row["root"] or 0) for row in rows]
+    equal = [row for row, more in zip(rows, excess, strict=True) if abs(more) < 1e-5]
+    beaten = sum(float(row["least_of_grid"] or 0) < float(row["product"] or 0) - 1e-5 for row in rows)
+    holds = min(excess) > -1e-5 and beaten > 0
+    holds &= all(float(row["least_of_grid"] or 0) > float(row["root"] or 0) - 1e-5 for row in rows)
+    sentence = (
+        f"the product is no minimiser of equation 4 in {len(rows) - len(equal)} of {len(rows)} instances (relative "
+        f"entropy larger by up to {max(excess):.3f}; weights of a grid are better in {beaten}); in the other "
+        f"{len(equal)} all products are equal; the normalised square root of the product is the minimiser in all."
+    )
+    return Verdict("not reproduced", sentence, holds)
+
+
+EXHIBIT = Exhibit(
+    name="huai2019/equation5",
+    title="Combined weights",
+    source="Huai et al. 2019, equations 4 and 5",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=(
+        {"quantity": "minimiser of equation 4", "value": "local weight times global weight", "read_off": "printed"},
+    ),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=(),
+    notes=(
+        "No mechanism and no epsilon. `share` are the workers' shares in all distances, whose negative logarithms are "
+        "the global weights (equation 2). With r the normalised root and Z the sum of the roots equation 4 is "
+        "2 KL(c, r) - 2 ln Z, so r alone minimises it.",
+    ),
+)

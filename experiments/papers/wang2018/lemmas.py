@@ -1,0 +1,143 @@
+"""Lemmas 1 to 3 and the bound (17) at epsilon 0: largest ratio of what occurs to what is claimed, exactly computed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.wang2018.line_chart import numbers, panels
+from experiments.theory.published_bounds import private_wisdom, truth_error_bound
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = (
+    "claim", "mechanism", "claimed_epsilon", "exact_epsilon", "workers", "tasks", "ability", "projection", "found",
+    "claimed", "ratio",
+)  # fmt: skip
+STEP_24, REMARK = "step from (23) to (24)", "bound (17) at epsilon 0"
+CONSTANT = 4.0
+"""C' of Lemma 1: the paper names none; E1 fails with probability 2 n / m^2 at most, E2 with 2 / m^7."""
+EPSILONS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (0.5, 1.0, 3.0), "full": (0.1, 0.5, 1.0, 3.0)}
+TASKS: dict[Size, tuple[int, ...]] = {
+    "quick": (10,),
+    "default": (10, 100, 10**4),
+    "full": (10, 100, 1000, 10**4, 10**6),
+}
+PROJECTIONS = (0.001, 0.01, 0.1)
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per claim and setting."""
+    crowds: list[Configuration] = [
+        {"epsilon": epsilon, "tasks": tasks, "ability": ability}
+        for epsilon in EPSILONS[size]
+        for tasks in TASKS[size]
+        for ability in (0.5, 1.0)
+    ]
+    lemmas = [{"claim": claim} | one for claim in ("Lemma 1", "Lemma 2") for one in crowds]
+    steps = [{"claim": claim, "projection": one} for claim in ("Lemma 3", STEP_24) for one in PROJECTIONS]
+    return [*lemmas, *steps, {"claim": REMARK, "epsilon": 0.0}]
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return the largest ratio of one claim in one setting."""
+    claim, epsilon = str(configuration["claim"]), configuration.get("epsilon")
+    row: Row = dict.fromkeys(COLUMNS) | {"claim": claim}
+    if epsilon is None:
+        limit = numbers(configuration, "projection")
+        return [row | _ratio(log_odds_ratio(limit, printed_step=claim == STEP_24), 1.0) | {"projection": limit}]
+    crowd = {"mechanism": "randomized-response", "claimed_epsilon": epsilon, "exact_epsilon": epsilon}
+    if claim == REMARK:
+        return [row | crowd | _ratio(truth_error_bound(100, private_wisdom([1.0], 0.0)), 0.5) | {"workers": 100}]
+    tasks, ability = int(numbers(configuration, "tasks")), numbers(configuration, "ability")
+    right = 0.5 + math.tanh(float(epsilon) / 2) * (ability - 0.5)
+    found = _ratio(failure_of_events(right, tasks) * tasks, CONSTANT)
+    if claim == "Lemma 2":
+        found = _ratio(hoeffding_ratio(right, tasks), 1.0)
+    return [row | crowd | {"workers": tasks, "tasks": tasks, "ability": ability} | found]
+
+
+def _ratio(found: float, claimed: float) -> Row:
+    return {"found": found, "claimed": claimed, "ratio": found / claimed}
+
+
+def two_tails(count: int, right: float, distance: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Return P(|X - count right| > distance) of a binomial number X."""
+    below, above = np.ceil(count * right - distance) - 1, np.floor(count * right + distance)
+    return np.asarray(binom.cdf(below, count, right) + binom.sf(above, count, right))
+
+
+def failure_of_events(right: float, tasks: int) -> float:
+    """Return P(E1 fails) + P(E2 fails) at most, with as many workers as tasks and lambda = 1/8, all of one accuracy."""
+    spread, share = math.sqrt(tasks * math.log(tasks)), min(right, 7 / 8)
+    first = -math.expm1(tasks * math.log1p(-float(two_tails(tasks, right, spread))))
+    weight = math.log(share / (1 - share))
+    second = tasks * float(two_tails(tasks, right, 2 * math.log(8) * spread / weight)) if weight else 0.0
+    return first + second
+
+
+def hoeffding_ratio(right: float, count: int) -> float:
+    """Return the largest ratio of P(|mean - right| > t) to 2 exp(-2 count t^2), t up to 5 / sqrt(count)."""
+    scaled = np.linspace(0.01, 5, 500)
+    return float((two_tails(count, right, math.sqrt(count) * scaled) / (2 * np.exp(-2 * scaled**2))).max())
+
+
+def log_odds_ratio(limit: float, *, printed_step: bool) -> float:
+    """Return the largest ratio of a difference of log-odds, or of (23), to (24), for shares in [limit, 1 - limit]."""
+    share = np.concatenate((np.geomspace(limit, 0.5, 500), 1 - np.geomspace(0.5, limit, 500)[1:]))
+    odds = share / (1 - share)
+    far = np.subtract.outer(share, share) > 0
+    gap = np.subtract.outer(share, share)[far] * 2 / limit
+    difference = np.subtract.outer(odds, odds) / odds[None] if printed_step else np.subtract.outer(*[np.log(odds)] * 2)
+    return float((difference[far] / gap).max())
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the ratios by claim; a claim holds where they are at most 1."""
+    figure, (axes,) = panels(1)
+    names = list(dict.fromkeys(str(row["claim"]) for row in rows))
+    axes.plot([max(numbers(row, "ratio"), 1e-6) for row in rows], [names.index(str(row["claim"])) for row in rows], "o")
+    axes.axvline(1, color="#7a8594", linestyle="--")
+    axes.set(xscale="log", xlabel="occurs / claimed", yticks=range(len(names)), yticklabels=names)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that the lemmas hold, and what does not."""
+    worst = {str(row["claim"]): max(numbers(r, "ratio") for r in rows if r["claim"] == row["claim"]) for row in rows}
+    sentence = (
+        f"Lemmas 1 to 3 hold: in Lemma 1 the events fail with probability C' / m, C' = 4 by Hoeffding's inequality, in "
+        f"the crowds here at most {CONSTANT * worst['Lemma 1']:.2f}; Lemma 3 needs neither 2 lambda + r <= 1/4 nor "
+        f"m >= 9. The step from (23) to (24) in its proof does not hold: it is exceeded up to "
+        f"{worst[STEP_24]:.0f} times, 1 / (2 lambda), at lambda {min(PROJECTIONS)}; the mean value theorem gives (24) "
+        f"directly. At epsilon 0 the bound (17) is 2, not the printed 1/2."
+    )
+    holds = all(worst[name] <= 1 + 1e-9 for name in ("Lemma 1", "Lemma 2", "Lemma 3"))
+    return Verdict("reproduced in part", sentence, holds and worst[STEP_24] > 1 and worst[REMARK] == 4)
+
+
+EXHIBIT = Exhibit(
+    name="wang2018/lemmas",
+    title="Lemmas of Theorem 2, and its bound at epsilon 0",
+    source="Wang and Xu, Lemmas 1 to 3 and the remark after Theorem 2",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=({"quantity": "constant of Lemma 1", "value": "some C' > 0", "read_off": "printed"},
+           {"quantity": "bound (17) at epsilon 0", "value": "1/2", "read_off": "printed"}),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=(
+        OpenParameter("C'", "4", "not swept", "E1 fails with probability at most 2 n / m^2, and n <= m."),
+        OpenParameter("crowd", "as many workers as tasks, the most that Theorem 2 allows, all with one ability",
+                      "abilities 1/2 and 1", "At ability 1/2 the weights are 0, and only E1 can fail."),
+    ),
+    notes=("Epsilon in nats, of one answer, participation public. Exact arithmetic: no crowd is simulated. `found` is "
+           "m times the probability that E1 or E2 fails (Lemma 1, lambda 1/8), the largest ratio to the claimed side "
+           "(Lemmas 2 and 3), or the bound; `claimed` is the largest value with which the claim holds.",),
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""`crowdveil share`: share of each label among the answers to a task, with intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import print_result, progress_bar, replaced_rows, truncated_list
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.evaluation.shares import Shares
+
+SHOWN_TASKS = 20
+KIND = "shares"
+HELP = """Estimate the share of each label among the answers to each task: what share said yes.
+
+REPORTS is what infer reads. `crowdveil infer` finds the truth of a task, which has one right answer; for opinions and
+other answers that differ from person to person, use share."""
+DETAILS = """The share of a label is among the answers to the task; people without an answer are left out. Where
+participation is protected, the share of no answer is among all who were asked. The people are read as a random sample;
+for themselves alone the intervals are too wide. Intervals hold 90 %, each alone.
+
+Shares are the maximum of the likelihood of the reports through the channel of the certificate, their intervals those of
+the profile likelihood; file and JSON have no share where the reports do not determine it (labels of one block), only an
+interval. Reports without a certificate are read as answers; protected ones are refused."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil share labels.csv --out shares.csv",
+    main_options=("out", "labels", "scale", "as_json"),
+    short_help="Estimate the share of each label (what share said yes).",
+)
+@click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, label, of, share, low, high, reports.")
+@reports_options
+@json_option
+def share(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
+    """Read, estimate, print; see `HELP`."""
+    from crowdveil.evaluation.shares import label_shares
+    from crowdveil.workflow.evidence import required_channel
+    from crowdveil.workflow.review.tables import write_columns
+
+    with read_given(reports, out, KIND, given) as (evidence, replaced), progress_bar("estimating") as bar:
+        channel = required_channel(evidence, "share")
+        found = label_shares(evidence.reports, channel, assignment=evidence.assignment, progress=bar)
+    if out is not None:
+        write_columns(out, KIND, found.columns())
+    data = {
+        "channel_used": channel is not None,
+        "shares": truncated_list(_items(found), len(found.tasks)),
+        "warnings": list(evidence.notes),
+        "files": [] if out is None else [str(out)],
+        "replaced": replaced,
+    }
+    print_result(data, _rows(data), as_json=as_json)
+
+
+def _items(found: Shares) -> list[dict[str, Any]]:
+    """Return the shares of the first tasks as JSON data."""
+    columns = found.columns(SHOWN_TASKS)
+    names = ("label", "of", "share", "low", "high")
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(columns[name].tolist() for name in names), strict=True)]
+    width = len(found.symbols)
+    return [
+        {"task": str(task), "reports": int(found.reports[place]), "symbols": rows[place * width : (place + 1) * width]}
+        for place, task in enumerate(found.tasks[:SHOWN_TASKS])
+    ]
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    shares = data["shares"]
+    return [
+        *[("warning", text) for text in data["warnings"]],
+        ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),
+        ("shares", f"{shares['shown']:,} of {shares['of']:,} tasks, with 90 % intervals"),
+        *[("", f"{one['task']}: {', '.join(map(_text, one['symbols']))}") for one in shares["items"]],
+        *replaced_rows(data["replaced"]),
+        *[("written", path) for path in data["files"]],
+    ]
+
+
+def _text(one: dict[str, Any]) -> str:
+    """Return a share with its interval as text."""
+    value = "not determined" if one["share"] != one["share"] else f"{one['share']:.1%}"
+    name = one["label"] if one["of"] == "answers" else "no answer, of those asked"
+    return f"{name} {value} ({one['low']:.1%} to {one['high']:.1%})"

@@ -1,0 +1,170 @@
+"""Layout of a source: columns, delimiter and tool, as a user states them or its files show them, and their tables."""
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.importer import Importer
+from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
+from crowdveil.data.importers.wide import FEWEST_WORKERS, ROLE_NAMES, TASK_NAMES
+from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_batches
+from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
+from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, normal_name, text_roles
+from crowdveil.data.sources.saved_dataset import with_label_names
+from crowdveil.errors import ReportsError, SettingsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Layout of a source as far as a user states it.
+
+    Attributes:
+        names: columns of task, worker and answer.
+        delimiter: character between the cells of text files.
+        encoding: encoding of text files without byte-order mark; None for UTF-8.
+        decimal: decimal mark of the answers, a point or comma.
+        question: question of an export or table with several.
+        tool: tool whose export it is; None to recognise it.
+    """
+
+    names: ColumnNames = NO_NAMES
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    question: str | None = None
+    tool: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or self.delimiter > "\x7f"
+        ):
+            raise SettingsError(
+                "the delimiter must be one ASCII character, and no quote or line end",
+                value=self.delimiter,
+                hint="For a tab, write '\\t'.",
+            )
+        if self.encoding not in (None, *ENCODINGS):
+            raise SettingsError(f"the encoding must be one of {', '.join(ENCODINGS)}", value=self.encoding)
+        if self.decimal not in (".", ","):
+            raise SettingsError("the decimal mark must be a point or a comma", value=self.decimal)
+        if self.tool is not None and self.tool not in TOOLS:
+            raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)
+
+
+def recognised_layout(file: ExportFile, layout: Layout, workers: Collection[str] | None = None) -> Importer | None:
+    """Return the importer of a file; None if it has plain columns of answers.
+
+    With a public list of workers its columns alone decide, also on the message of a refusal, and not its answers.
+
+    Raises:
+        ReportsError: neither; the message has the columns found and what can be stated.
+    """
+    refusal = None
+    try:
+        delimiter, roles = roles_of(file, layout, by_header=workers is not None)
+        if layout.names != NO_NAMES or not _has_annotations(delimited(file, delimiter), roles):
+            return None
+    except ReportsError as error:
+        refusal = error
+    for delimiter in possible_delimiters(file, layout):
+        with suppress(ReportsError):  # the refusal names all defects of the file
+            importer = recognised(delimited(file, delimiter), workers)
+            if importer is not None:
+                return importer
+    if refusal is None:
+        return None
+    if workers is None:
+        refusal = _with_reason(refusal, file, layout)
+    raise ReportsError(
+        refusal.rule,
+        source=file.name,
+        rows=refusal.rows,
+        examples=str(refusal.value or ""),
+        hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])}, and no wide table, was recognised either; one "
+        "with a column for each worker is read by crowdveil import wide FILE --task-column NAME.",
+    )
+
+
+def _with_reason(refusal: ReportsError, file: ExportFile, layout: Layout) -> ReportsError:
+    """Return the refusal of a file; if it has a column of tasks, also with what keeps it from being a wide table."""
+    wide = importer_of("wide")
+    for delimiter in possible_delimiters(file, layout):
+        one = delimited(file, delimiter)
+        names = {normal_name(name) for name in one.columns}
+        if len(names & TASK_NAMES) == 1 and len(names) > FEWEST_WORKERS and ROLE_NAMES.isdisjoint(names):
+            try:
+                wide.refuse_doubtful(one, layout.names)
+            except ReportsError as error:
+                hint = f"{refusal.hint} As a wide table: {error.rule}; found {error.value}."
+                return ReportsError(
+                    refusal.rule, source=refusal.source, rows=refusal.rows, examples=str(refusal.value), hint=hint
+                )
+    return refusal
+
+
+def _has_annotations(file: ExportFile, roles: Mapping[str, str]) -> bool:
+    """Return whether a file is a table of Label Studio, whose data may have columns named like those of answers."""
+    return roles.get("worker") == "annotator" and "annotation_id" in file.columns
+
+
+def roles_of(file: ExportFile, layout: Layout, *, by_header: bool = False) -> tuple[str, dict[str, str]]:
+    """Return the delimiter of a file (a comma unless it is text), and its columns by role; errors as `text_roles`."""
+    if file.form == "text":
+        return text_roles(file.path, layout.names.roles, layout.delimiter, layout.encoding, by_header=by_header)
+    return COMMA, layout.names.roles(file.columns, file.name)
+
+
+def delimited(file: ExportFile, delimiter: str) -> ExportFile:
+    """Return the file with a delimiter; the same file, with what was read of it, if it has that one."""
+    return file if file.delimiter == delimiter else replace(file, delimiter=delimiter)
+
+
+def possible_delimiters(file: ExportFile, layout: Layout) -> tuple[str, ...]:
+    """Return the delimiters that a file may have."""
+    if file.form != "text":
+        return (COMMA,)
+    return tuple(DELIMITERS) if layout.delimiter is None else (layout.delimiter,)
+
+
+def with_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
+    """Return a file with the delimiter by which its columns are those of the importer; else with the most columns."""
+    choices = [delimited(file, delimiter) for delimiter in possible_delimiters(file, layout)]
+    return next(
+        (one for one in choices if importer.recognises(one.columns)), max(choices, key=lambda one: len(one.columns))
+    )
+
+
+def file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table, int]:
+    """Return the column of each role, the table of these columns, named by role, and the number of blank rows."""
+    delimiter, roles = roles_of(file, layout)
+    wanted, blank = list(roles.values()), 0
+    table: Any
+    if file.form == "text":
+        table, blank = read_csv_batches(
+            file.path, wanted, dictionary_encode_batches, delimiter, progress, layout.encoding
+        )
+    elif file.form == "json":
+        table = pa.table({name: [_text(record.get(name)) for record in file.records] for name in wanted})
+    else:
+        table = with_label_names(file.arrow_table())
+    return roles, table.select(wanted).rename_columns(list(roles)), blank
+
+
+def _text(cell: Any) -> str | None:
+    """Return a cell of JSON as text; None stays missing."""
+    return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return tables of the same columns as one; a column of several types becomes text."""
+    columns = {}
+    for role in tables[0].column_names:
+        parts = [table[role] for table in tables]
+        if len({part.type for part in parts}) > 1:
+            parts = [part.cast(pa.string()) for part in parts]
+        columns[role] = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    return pa.table(columns).unify_dictionaries()

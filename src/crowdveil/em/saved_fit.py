@@ -1,0 +1,340 @@
+"""Saved fits: file format of the learned parameters of a fit, from which a fit of more reports starts.
+
+A fixed point of EM does not depend on the initial parameters, so a resumed fit ends where a fit from scratch does,
+unless the likelihood has several optima.
+
+The file is an uncompressed zip archive of plain numpy arrays and JSON; opening it executes and unpickles nothing.
+`fit.json` names every other member with its size and SHA-256, and has a SHA-256 of its own. The checksums find damage,
+not forgery. Every array has a declared range, and numbers out of range are refused when the file is opened.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
+from crowdveil.channels.certificate import digest
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.text_validation import parse_json
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.identifiers import Identifiers
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate, FitState, StateField
+from crowdveil.em.estimator import Estimator, prior_vector
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.filesystem import open_regular
+from crowdveil.registry import ESTIMATOR_ENTRIES
+
+ROUNDING = 1e-6
+"""Largest excess over 1 of a probability, or of a sum of probabilities, that passes as rounding."""
+FORMAT_NAME = "crowdveil-fit/"
+FORMAT = FORMAT_NAME + "1"
+MANIFEST, NAMES = "fit.json", "names.json"
+FIELDS = {"format", "version", "identity", "members", "sha256"}
+EARLIER_FIELDS = {"fingerprints"}
+"""Fields of files by earlier versions, which also kept sums of blocks of tasks; they are not used any more."""
+STOPPING = {"max_steps", "tolerance", "error_correlation", "temperature"}
+"""Settings of the stopping rule and of the confidence, which may differ from those of the saved fit."""
+IDENTITY = {
+    "method": "the method",
+    "settings": "the settings",
+    "channel_sha256": "the channel (SHA-256 of its certificate)",
+    "assigned": "the kind of campaign (whether tasks are assigned)",
+    "reports": "the labels or scale of reports",
+    "truths": "the labels or scale of truths",
+    "prior": "the public prior",
+}
+"""Properties of a fit that must be those of the saved one, with their names in errors."""
+DTYPES = ("<f8", "<i8")
+TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+"""Time stamp of every member; the same fit always gives the same bytes."""
+HINT = "Fit from the start, and save that."
+BY_WORKER, SHARED = "by_worker/", "shared/"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedFit:
+    """Learned parameters of a fit, and the properties that a fit which starts from them must share.
+
+    Attributes:
+        version: of the package that wrote it.
+        identity: method and its settings, SHA-256 of the channel, whether tasks were assigned, alphabets of reports and
+            truths, and the public prior, as plain JSON.
+        tasks: task names.
+        state: learned parameters, by worker name.
+    """
+
+    version: str
+    identity: dict[str, Any]
+    tasks: Identifiers
+    state: FitState
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Estimator[Any, Any],
+        reports: Reports,
+        estimate: Estimate,
+        *,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
+        prior: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Return the saved fit of an estimate; arguments are those of the fit that made it."""
+        assert estimate.state is not None
+        identity = _identity(estimator, reports, channel, assignment, prior)
+        return cls(version=version("crowdveil"), identity=identity, tasks=estimate.tasks, state=estimate.state)
+
+    def state_for(
+        self,
+        estimator: Estimator[Any, Any],
+        reports: Reports,
+        *,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
+        prior: Mapping[str, float] | None = None,
+    ) -> FitState:
+        """Return the parameters that a fit with these arguments can start from, as its `warm_start`.
+
+        Args:
+            estimator: of the same method and settings as the saved fit; the stopping rule may differ.
+            reports: all reports, old ones included; there may be new tasks, new workers and changed reports.
+            channel, assignment, prior: as in `Estimator.fit`.
+
+        Raises:
+            SettingsError: the saved fit is of another method, other settings, another channel, alphabet or prior.
+            ReportsError: a task or worker of the saved fit is missing.
+        """
+        _check_identity(self.identity, _identity(estimator, reports, channel, assignment, prior))
+        _check_present("task", self.tasks, reports.tasks)
+        _check_present("worker", self.state.workers, reports.workers)
+        return self.state
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the file atomically; it replaces only another saved fit.
+
+        Raises:
+            SettingsError: another file has this name, or the file cannot be written.
+        """
+        names = {"tasks": [*map(str, self.tasks.tolist())], "workers": [*map(str, self.state.workers.tolist())]}
+        members = {NAMES: json.dumps(names).encode()}
+        members |= {f"{name}.npy": _array_bytes(array) for name, array in self._arrays().items()}
+        manifest: dict[str, object] = {
+            "format": FORMAT,
+            "version": self.version,
+            "identity": self.identity,
+            "members": {name: _entry(data) for name, data in members.items()},
+        }
+        text = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
+
+        def write(stream: BinaryIO) -> None:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+                for name, data in {MANIFEST: text, **members}.items():
+                    archive.writestr(zipfile.ZipInfo(name, TIMESTAMP), data)
+
+        outputs = fit_outputs(path)
+        write_outputs(outputs, {outputs.names[0]: write})
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Return the saved fit of a file, validated in full.
+
+        Raises:
+            ReportsError: no such file, another format, or damage.
+        """
+        source = str(path)
+        manifest, members = _read_members(Path(path))
+        try:
+            names = json.loads(members.pop(NAMES))
+            arrays = {name.removesuffix(".npy"): _array(data) for name, data in members.items()}
+            made = cls(
+                version=manifest["version"],
+                identity=manifest["identity"],
+                tasks=_names("tasks", names["tasks"]),
+                state=FitState(
+                    manifest["identity"]["method"],
+                    _names("workers", names["workers"]),
+                    _under(BY_WORKER, arrays),
+                    _under(SHARED, arrays),
+                ),
+            )
+            made.check()
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(source, str(error)[:200]) from error
+        return made
+
+    def check(self) -> None:
+        """Refuse inconsistent parts, and numbers out of range.
+
+        Raises:
+            ValueError: an inconsistent or invalid part.
+        """
+        if set(self.identity) != set(IDENTITY):
+            raise ValueError(f"identity has the fields {sorted(self.identity)}")
+        if any(len(array) != len(self.state.workers) for array in self.state.by_worker.values()):
+            raise ValueError("arrays by worker need a row for every worker")
+        check_state(self.state)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = {BY_WORKER + name: array for name, array in self.state.by_worker.items()}
+        return arrays | {SHARED + name: array for name, array in self.state.shared.items()}
+
+
+def check_state(state: FitState) -> None:
+    """Refuse arrays that the method does not have, or numbers out of their range.
+
+    Raises:
+        ValueError: an unknown array, or numbers out of range.
+        LookupError: the method is unknown.
+    """
+    fields: Mapping[str, StateField] = ESTIMATOR_ENTRIES[state.method].load().state_fields
+    for by_worker, arrays in ((True, state.by_worker), (False, state.shared)):
+        for name, array in arrays.items():
+            field = fields.get(name)
+            _require(field is not None and field.by_worker == by_worker, name, f"an array of {state.method}")
+            assert field is not None
+            _require(bool(np.isfinite(array).all()), name, "finite numbers")
+            if field.values == "distribution":
+                _require(bool((array >= 0).all()), name, "probabilities of 0 or more")
+                _require(bool((np.abs(array.sum(axis=-1) - 1) <= ROUNDING).all()), name, "probabilities that sum to 1")
+            elif field.values == "probability":
+                _require(bool(((array >= 0) & (array <= 1 + ROUNDING)).all()), name, "probabilities, from 0 to 1")
+
+
+def _check_present(role: str, saved: Iterable[Any], given: Iterable[Any]) -> None:
+    """Refuse reports that lack tasks or workers of the saved fit, as new reports alone do."""
+    present = {str(name) for name in given}
+    missing = [str(name) for name in saved if str(name) not in present]
+    if missing:
+        raise ReportsError(
+            f"a resumed fit needs all reports, those of the saved fit included; {len(missing):,} of its {role}s are "
+            "missing",
+            examples=", ".join(missing[:3]),
+            hint=f"Give all reports, or list every {role}; or fit from the start.",
+        )
+
+
+def _identity(
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    channel: Channel | ChannelTable | None,
+    assignment: Assignment | None,
+    prior: Mapping[str, float] | None,
+) -> dict[str, Any]:
+    """Return the properties that a saved fit must share, as plain JSON."""
+    own: Any = estimator
+    settings = {field.name: getattr(estimator, field.name) for field in fields(own) if field.name not in STOPPING}
+    truths = reports.alphabet if channel is None else channel.alphabet
+    return {
+        "method": estimator.name,
+        "settings": {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()},
+        "channel_sha256": None if channel is None else channel.certificate()["sha256"],
+        "assigned": assignment is not None,
+        "reports": _as_json(reports.alphabet),
+        "truths": _as_json(truths),
+        "prior": None if prior is None else prior_vector(truths, prior).tolist(),
+    }
+
+
+def _as_json(alphabet: Alphabet | None) -> dict[str, object] | None:
+    return None if alphabet is None else alphabet_to_json(alphabet)
+
+
+def _check_identity(saved: dict[str, Any], now: dict[str, Any]) -> None:
+    for field, name in IDENTITY.items():
+        if saved[field] != now[field]:
+            raise SettingsError(
+                f"cannot resume: {name} differs from the saved fit ({saved[field]!r})",
+                value=now[field],
+                hint="Use the same as in the saved fit, or fit from the start.",
+            )
+
+
+def _require(holds: bool, name: str, content: str) -> None:
+    if not holds:
+        raise ValueError(f"the field {name!r} must hold {content}")
+
+
+def _names(role: str, names: Any) -> NDArray[Any]:
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ValueError(f"{role} must be distinct texts")
+    return np.array(names, dtype=object)
+
+
+def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the manifest and all other members, each of the size and with the digest that the manifest names."""
+    source = str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            listed = archive.infolist()
+            # Without compression, members are never larger than the file.
+            if any(member.compress_type != zipfile.ZIP_STORED for member in listed):
+                raise _damaged(source, "a compressed member")
+            members = {member.filename: archive.read(member) for member in listed}
+    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+        raise _damaged(source, str(error)[:200]) from error
+    try:
+        manifest = parse_json(members.pop(MANIFEST, b""))
+    except ValueError as error:
+        raise _damaged(source, f"no readable {MANIFEST}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
+        raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=HINT)
+    if set(manifest) - EARLIER_FIELDS != FIELDS or manifest["sha256"] != digest(manifest):
+        raise _damaged(source, f"the SHA-256 of {MANIFEST} does not match")
+    if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
+        raise _damaged(source, "a member is missing, or has another checksum")
+    return manifest, members
+
+
+def fit_outputs(path: str | PathLike[str]) -> Outputs:
+    """Return the one output file of a saved fit."""
+    return Outputs(folder=Path(path).parent, names=(Path(path).name,), kind="saved fit", recognize=is_saved_fit)
+
+
+def is_saved_fit(path: Path) -> bool:
+    """Return True for files with the format name of saved fits, in any version."""
+    try:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+        return str(manifest["format"]).startswith(FORMAT_NAME)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, RecursionError, RuntimeError, zipfile.BadZipFile):
+        return False
+
+
+def _entry(data: bytes) -> dict[str, object]:
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _array_bytes(array: NDArray[Any]) -> bytes:
+    sink = io.BytesIO()
+    plain = np.ascontiguousarray(array, dtype="<i8" if array.dtype.kind == "i" else "<f8").reshape(array.shape)
+    np.lib.format.write_array(sink, plain, allow_pickle=False)
+    return sink.getvalue()
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    if array.dtype.str not in DTYPES:
+        raise ValueError(f"numbers of type {array.dtype.str}")
+    return array
+
+
+def _under(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(folder): array for name, array in arrays.items() if name.startswith(folder)}
+
+
+def _damaged(source: str, found: str) -> ReportsError:
+    return ReportsError("a saved fit must be whole", source=source, examples=found, hint=HINT)

@@ -1,1 +1,0 @@
-"""Incremental fits: warm starts from saved fits, and online EM on streams of reports."""

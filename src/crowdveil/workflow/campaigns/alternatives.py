@@ -1,0 +1,143 @@
+"""Nearest campaigns that are worth asking: another mechanism, fewer tasks each, more workers, or more epsilon."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from crowdveil.campaign.document_fields import MAX_SLOTS
+from crowdveil.campaign.source.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
+from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.errors import SettingsError
+from crowdveil.planning import Prediction, predict
+from crowdveil.planning.bayes_error import SEARCH_CROWDS
+from crowdveil.planning.prediction import predict_from_bayes_errors
+from crowdveil.planning.summary import expected_error
+from crowdveil.planning.worker_budget import loads
+from crowdveil.release.conclusion import USELESS
+from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
+from crowdveil.workflow.campaigns.expected_error import ExpectedError, planned_campaign, planned_mechanism
+
+WORTH_ASKING = USELESS
+"""Share of the error of the best public constant up to which a campaign is asked."""
+WORKER_FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0)
+EPSILON_FACTORS = (*WORKER_FACTORS, 20.0, 50.0, 100.0, 1_000.0)
+"""Factors on workers and on epsilon that are tried."""
+HOPELESS = f"Even {WORKER_FACTORS[-1]:g} times as many workers, or {EPSILON_FACTORS[-1]:,g} times epsilon, are too few."
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Changed campaign that is worth asking: what changes, its settings, and its expected error."""
+
+    change: str
+    source: CampaignSource
+    prediction: Prediction
+
+
+def is_worth_asking(expected: ExpectedError) -> bool:
+    """Return whether the expected error is at most `WORTH_ASKING` of that of the best public constant."""
+    return expected.protected.error <= WORTH_ASKING * expected.constant
+
+
+def require_worth_asking(source: CampaignSource, expected: ExpectedError) -> None:
+    """Refuse a campaign whose expected error is above `WORTH_ASKING` of that of the best public constant.
+
+    Args:
+        source: settings of the campaign.
+        expected: its expected error.
+
+    Raises:
+        SettingsError: the hint names the nearest campaigns that are worth asking.
+    """
+    if is_worth_asking(expected):
+        return
+    found = [f"{one.change} (expected {expected_error(one.prediction)})" for one in nearest_alternatives(source)]
+    nearest = f"Any of these is enough: {'; '.join(found)}." if found else HOPELESS
+    raise SettingsError(
+        f"the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
+        f"public constant, {expected.constant:.3g}",
+        value=float(f"{expected.protected.error:.3g}"),
+        hint=f"{nearest} --anyway asks all the same.",
+    )
+
+
+def nearest_alternatives(source: CampaignSource) -> list[Alternative]:
+    """Return the nearest campaign that is worth asking in each direction; none where no step is enough."""
+    directions = (_other_mechanism(source), _fewer_tasks(source), _more_workers(source), _more_epsilon(source))
+    return [found for steps in directions if (found := _first(steps)) is not None]
+
+
+def _first(steps: Iterator[tuple[str, CampaignSource]]) -> Alternative | None:
+    """Return the first changed campaign that is worth asking; None if there is none."""
+    for change, source in steps:
+        try:
+            prediction = _prediction_if_worth(source)
+        except SettingsError:  # an epsilon that no mechanism accepts: the next ones are larger
+            return None
+        if prediction is not None:
+            return Alternative(change, source, prediction)
+    return None
+
+
+def _prediction_if_worth(source: CampaignSource) -> Prediction | None:
+    """Return the prediction of one simulation if the campaign is worth asking; else None.
+
+    A campaign that is not worth asking even with known worker classes is not simulated.
+    """
+    chosen = choose_mechanism(source)
+    campaign = planned_campaign(chosen.source, chosen.method)
+    mechanism = planned_mechanism(campaign.crowd.alphabet, chosen.mechanism)
+    most = WORTH_ASKING * campaign.crowd.constant_error
+    if predict_from_bayes_errors(campaign, mechanism.channel(), 0.0, crowds=SEARCH_CROWDS).error > most:
+        return None
+    prediction = predict(campaign, mechanism, seeds=1)
+    return prediction if prediction.error <= most else None
+
+
+def _other_mechanism(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+    """Yield the campaign with the mechanism, and where a budget is divided the tasks, that a plan recommends."""
+    privacy, per_worker = source.privacy, source.per_worker
+    if privacy.mechanism != PLAN:
+        planned = PrivacyRequest(
+            mechanism=PLAN,
+            budget_per_worker=privacy.budget_per_worker,
+            epsilon_per_answer=privacy.epsilon_per_answer,
+            prior=privacy.prior,
+        )
+        divided = privacy.budget_per_worker is not None and per_worker is not None and source.relay is None
+        change = f'privacy.mechanism = "{PLAN}"{" without tasks.per_worker" if divided else ""}'
+        yield change, replace(source, privacy=planned, per_worker=None if divided else per_worker)
+
+
+def _fewer_tasks(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+    """Yield campaigns with fewer tasks to each worker, the most first, where a budget is divided among them."""
+    if source.privacy.budget_per_worker is None or source.relay is not None:
+        return
+    whole = replace(planned_campaign(source), assigned_per_task=None)
+    fewer = [load for load in loads(whole) if load < (source.per_worker or len(source.rows))]
+    for load in reversed(fewer):
+        yield f"tasks.per_worker = {load}", replace(source, per_worker=load)
+
+
+def _more_workers(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+    """Yield campaigns with more workers, of whom the new ones may get every task."""
+    for factor in WORKER_FACTORS:
+        slots = math.ceil(factor * source.slots)
+        if slots <= MAX_SLOTS:
+            excluded = (*source.excluded, *[frozenset[int]()] * (slots - source.slots))
+            yield f"{slots:,} workers", replace(source, slots=slots, names=(), excluded=excluded)
+
+
+def _more_epsilon(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+    """Yield campaigns with a larger budget of each worker, or a larger epsilon of each answer."""
+    privacy = source.privacy
+    for factor in EPSILON_FACTORS:
+        if privacy.budget_per_worker is not None:
+            name, epsilon = "budget_per_worker", factor * privacy.budget_per_worker
+            changed = replace(privacy, budget_per_worker=epsilon)
+        else:
+            assert privacy.epsilon_per_answer is not None
+            name, epsilon = "epsilon_per_answer", factor * privacy.epsilon_per_answer
+            changed = replace(privacy, epsilon_per_answer=epsilon)
+        if epsilon <= MAX_BUDGET:
+            yield f"privacy.{name} = {epsilon:g}", replace(source, privacy=changed)

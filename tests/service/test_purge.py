@@ -1,0 +1,251 @@
+"""Purges remove every value from the files of both databases, say what prevents it, and can be repeated."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import select, text
+from sqlalchemy.exc import OperationalError
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.token import token_hash
+from crowdveil.cli import main
+from crowdveil.cli.campaign.serve import database_errors
+from crowdveil.errors import SettingsError
+from crowdveil.service import schema
+from crowdveil.service import store as store_module
+from crowdveil.service.registration import register
+from crowdveil.service.release import Retention, purge_due
+from crowdveil.service.schema import campaigns, connect, failure, metadata, upgrade
+from crowdveil.service.store import Purged, Store
+from tests.campaign.builders import build_campaign
+from tests.service.sql_server import SqlServer
+
+CELLS, SLOTS = 64, 20
+STATISTICS = text(
+    "SELECT tablename, attname FROM pg_stats WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+)
+ROWS = {"report", "token"}
+
+
+class Filled:
+    """A store with reports of a campaign, and the values that a purge must remove."""
+
+    def __init__(self, url: str, folder: Path, store: Store) -> None:
+        built = build_campaign(tasks=CELLS, slots=SLOTS)
+        self.url, self.store, self.digest = url, store, built.campaign.digest
+        self.file = built.write(folder / "campaign") / "campaign.json"
+        register(store, CampaignFolder(self.file.parent))
+        with store.engine.connect() as connection:
+            self.secrets = [bytes(connection.execute(select(campaigns.c.receipt_key)).scalar_one())]
+        for token in built.tokens:
+            body = bytes(secrets.choice(b"\0\1\2") for _ in range(CELLS))
+            report_id = secrets.token_hex(16)
+            store.store_report(self.digest, token, report_id, body)
+            self.secrets += [body, bytes.fromhex(report_id), token_hash(self.digest, token)]
+
+    def held(self) -> set[bytes]:
+        """The values that files of the database hold."""
+        if self.url.startswith("sqlite"):
+            paths = Path(self.url.removeprefix("sqlite:///")).parent.glob("reports.sqlite*")
+        else:
+            with self.store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.execute(text("CHECKPOINT"))
+                where = "current_setting('data_directory') || '/base/' || oid"
+                query = text(f"SELECT {where} FROM pg_database WHERE datname = current_database()")
+                paths = Path(connection.execute(query).scalar_one()).iterdir()
+        data = b"\n".join(path.read_bytes() for path in paths if path.is_file())
+        return {value for value in self.secrets if value in data}
+
+    def purge(self) -> Purged:
+        """Delete the rows and rewrite the files."""
+        deleted = self.store.purge(self.digest)
+        self.store.rewrite_files()
+        return deleted
+
+
+@pytest.fixture
+def filled(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Filled]:
+    """A closed campaign with reports, in each database; locks are waited for briefly."""
+    monkeypatch.setattr(schema, "LOCK_SECONDS", 0.1)
+    store = Store.open(database_url)
+    made = Filled(database_url, tmp_path, store)
+    store.close_campaign(made.digest)
+    yield made
+    store.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + 20.0
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert condition()
+
+
+@contextmanager
+def reader(url: str, statement: str = "SELECT count(*) FROM report", **options: str) -> Iterator[None]:
+    """Another connection in a transaction that has read, and does not end."""
+    engine = connect(url)
+    with engine.connect().execution_options(**options) as connection:
+        connection.execute(text(statement))
+        yield
+    engine.dispose()
+
+
+def test_a_purge_leaves_no_value_in_the_files(filled: Filled) -> None:
+    """Bodies, report ids, hashes of tokens and the key of receipts are in the files before, and in none after."""
+    assert set(filled.secrets) == filled.held()
+
+    filled.purge()
+
+    assert set() == filled.held()
+
+
+def test_postgresql_makes_no_statistics(sql_server: SqlServer, tmp_path: Path) -> None:
+    """ANALYZE, which PostgreSQL also runs by itself, copies no value of any column of the service."""
+    with sql_server.database() as url:
+        store = Store.open(url)
+        Filled(url, tmp_path, store)
+        with store.engine.begin() as connection:
+            connection.execute(text("ANALYZE"))
+            assert [] == connection.execute(STATISTICS).all()
+            bounded = "SELECT count(*) FROM pg_attribute WHERE attstattarget = 0 AND attnum > 0"
+            columns = sum(len(table.columns) for table in metadata.tables.values())
+            assert columns == connection.execute(text(bounded)).scalar_one()
+        store.close()
+
+
+def test_the_statistics_of_an_older_schema_are_deleted(sql_server: SqlServer, tmp_path: Path) -> None:
+    """Values that PostgreSQL copied before the migration leave its catalog and, with the purge, its files."""
+    with sql_server.database() as url:
+        old = connect(url)
+        with old.begin() as connection:
+            upgrade(connection, "0002")
+        store = Store(url)
+        filled = Filled(url, tmp_path, store)
+        with old.begin() as connection:
+            connection.execute(text("ANALYZE"))
+            assert ROWS <= {row.tablename for row in connection.execute(STATISTICS)}
+        old.dispose()
+        schema.prepare(store.engine, migrate=True)
+        with store.engine.begin() as connection:
+            connection.execute(text("ANALYZE"))
+            assert [] == connection.execute(STATISTICS).all()
+        store.close_campaign(filled.digest)
+        filled.purge()
+
+        assert set() == filled.held()
+        store.close()
+
+
+def test_an_old_transaction_keeps_no_deleted_row(sql_server: SqlServer, tmp_path: Path) -> None:
+    """A transaction that could still see deleted rows, and locks no table of the service, does not keep them."""
+    with sql_server.database() as url:
+        store = Store.open(url)
+        filled = Filled(url, tmp_path, store)
+        with reader(url, "SELECT 1", isolation_level="REPEATABLE READ"):
+            store.close_campaign(filled.digest)
+            filled.purge()
+
+            assert set() == filled.held()
+        store.close()
+
+
+def test_a_purge_that_a_reader_prevents_says_so_and_is_repeated(filled: Filled) -> None:
+    """While another connection reads, the rows are deleted and the rewrite is refused; afterwards a repeat succeeds."""
+    with reader(filled.url):
+        with pytest.raises(SettingsError, match="that another connection uses"):
+            filled.purge()
+        assert set() != filled.held()
+
+    assert Purged(SLOTS, 0, 0, 0) == filled.purge()
+    assert set() == filled.held()
+
+
+def test_an_interrupted_purge_is_repeated(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interrupt between deletion and rewrite, a repeat removes the values from the files."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "rewrite", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            filled.purge()
+    assert set() != filled.held()
+
+    filled.purge()
+
+    assert set() == filled.held()
+
+
+def test_the_service_repeats_a_purge_until_it_is_complete(filled: Filled, caplog: pytest.LogCaptureFixture) -> None:
+    """The thread of the service tries again while a transaction is open, also one of a process that was restarted."""
+    with reader(filled.url):
+        filled.store.purge(filled.digest)
+        retention = Retention(filled.store, seconds=0.01)
+        until(lambda: "purge failed" in caplog.text)
+    until(lambda: not filled.held())
+    retention.close()
+
+    assert 0 == purge_due(filled.store)
+
+
+def test_a_closing_that_a_reader_prevents_is_repeated(filled: Filled) -> None:
+    """A campaign stays closed whose files could not be rewritten; the service or a repeat rewrites them."""
+    with reader(filled.url), pytest.raises(SettingsError, match="order of arrival"):
+        filled.store.close_campaign(filled.digest)
+
+    assert SLOTS == filled.store.close_campaign(filled.digest)
+
+
+def test_a_deletion_does_not_wait_for_a_locked_row(sql_server: SqlServer, tmp_path: Path) -> None:
+    """In PostgreSQL the deletion itself ends, too, while another transaction holds the row of the campaign."""
+    with sql_server.database() as url, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(schema, "LOCK_SECONDS", 0.1)
+        store = Store.open(url)
+        filled = Filled(url, tmp_path, store)
+        store.close_campaign(filled.digest)
+        with reader(filled.url, "SELECT 1 FROM campaign FOR SHARE"), pytest.raises(OperationalError) as refused:
+            filled.purge()
+
+        assert "busy" == failure(refused.value)
+        assert SLOTS == filled.purge().reports
+        store.close()
+
+
+def test_the_command_says_what_is_left_and_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit status is 1 while another connection reads, and 0 for the repeat, which prints the number of reports."""
+    monkeypatch.setattr(schema, "LOCK_SECONDS", 0.1)
+    url = f"sqlite:///{tmp_path / 'reports.sqlite'}"
+    store = Store.open(url)
+    filled = Filled(url, tmp_path, store)
+    store.close_campaign(filled.digest)
+    words = ["campaign", "purge", str(filled.file), "--database", url, "--yes"]
+    with reader(filled.url):
+        refused = CliRunner().invoke(main, words)
+    repeated = CliRunner().invoke(main, words)
+
+    assert 1 == refused.exit_code
+    assert "until then they show deleted data" in refused.stderr
+    assert "run the command again" in refused.stderr
+    assert (0, True) == (repeated.exit_code, f"all: {SLOTS}" in repeated.stdout)
+    assert set() == filled.held()
+    store.close()
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """A command on a full disk says so, and does not ask whether the server is running."""
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    with store.engine.begin() as connection:
+        connection.execute(text("PRAGMA max_page_count = 1"))
+        with pytest.raises(SettingsError, match="got 'a full disk'") as refused, database_errors():
+            connection.execute(text("CREATE TABLE large AS SELECT zeroblob(100000)"))
+
+    assert "make room on the disk" in refused.value.hint
+    store.close()
