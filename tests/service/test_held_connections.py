@@ -50,7 +50,12 @@ async def serving(store: Store) -> AsyncIterator[Open]:
         running = asyncio.create_task(server.serve(sockets=[listening]))
 
         async def connect(data: bytes) -> Streams:
-            opened.append(await asyncio.open_connection(*listening.getsockname()))
+            # Small buffers on both sides: else the system holds a whole response for a client that reads nothing.
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            client.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(client, listening.getsockname())
+            opened.append(await asyncio.open_connection(sock=client))
             opened[-1][1].write(data)
             return opened[-1]
 
