@@ -86,7 +86,7 @@ def _request(campaign: Campaign, token: Token, outputs: int) -> ReportRequest:
 
 
 class ServiceProcess:
-    """`crowdveil serve` as a process; its output goes to a file.
+    """`crowdveil campaign serve` as a process; its output goes to a file.
 
     Attributes:
         port: port of the service.
@@ -94,7 +94,16 @@ class ServiceProcess:
     """
 
     def __init__(self, folder: Path, log: Path, *options: str, database: str = "", port: int = 0) -> None:
-        command = [sys.executable, "-m", "crowdveil", "serve", str(folder / "campaign.json"), "--port", str(port)]
+        command = [
+            sys.executable,
+            "-m",
+            "crowdveil",
+            "campaign",
+            "serve",
+            str(folder / "campaign.json"),
+            "--port",
+            str(port),
+        ]
         self.log = log
         with open(log, "ab") as stream:
             start = stream.tell()

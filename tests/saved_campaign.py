@@ -22,12 +22,11 @@ from crowdveil import (
     MajorityVote,
     OneCoin,
     OrdinalDawidSkene,
-    PrivateDawidSkene,
     Reports,
     Scale,
     WeightedMean,
-    WeightedVote,
 )
+from crowdveil.estimators import PrivateDawidSkene, WeightedVote
 
 CAMPAIGN = Path(__file__).parent / "cases" / "campaign"
 LABEL_METHODS = (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene)

@@ -128,3 +128,20 @@ def test_reports_alone_are_no_crowd(crowd: Crowd) -> None:
     """Errors need known truths."""
     with pytest.raises(SettingsError, match="must have answers and gold, got 'Reports'"):
         compare(["randomized-response"], crowd.answers)  # type: ignore[arg-type]
+
+
+def test_a_frame_with_gold_is_a_crowd() -> None:
+    """A frame of answers and its gold give the rows of the same answers as a crowd; a frame alone is refused."""
+    crowd = categorical_crowd(workers=9, tasks=20, labels=Categories(("a", "b")), sparsity=0.0, source=seeded(3))
+    answers = crowd.answers
+    frame = {
+        "task": [str(answers.tasks[task]) for task in answers.task],
+        "worker": [str(answers.workers[worker]) for worker in answers.worker],
+        "label": [answers.alphabet.names[value] for value in answers.value],
+    }
+    lists = {"alphabet": answers.alphabet, "tasks": answers.tasks.tolist(), "workers": answers.workers.tolist()}
+    found = compare(["randomized-response"], frame, gold=crowd.gold, epsilons=[2.0], **lists)
+
+    assert compare(["randomized-response"], crowd, epsilons=[2.0]).rows == found.rows
+    with pytest.raises(SettingsError, match="must have answers and gold"):
+        compare(["randomized-response"], frame)

@@ -1,5 +1,7 @@
 """Documentation: examples run, every mechanism, estimator and public name has its place, pages stay short."""
 
+import doctest
+import inspect
 import re
 import shlex
 import shutil
@@ -145,6 +147,15 @@ def test_public_name_has_one_api_page() -> None:
     documented = re.findall(r"^\.\. auto(?!module)\w+:: crowdveil\.(\w+)$", pages, re.MULTILINE)
 
     assert sorted(crowdveil.__all__) == sorted(documented)
+
+
+@pytest.mark.parametrize("name", [name for name in crowdveil.__all__ if inspect.isfunction(getattr(crowdveil, name))])
+def test_public_functions_have_an_example(name: str) -> None:
+    """The docstring of every public function has an example, which prints what it says."""
+    found = doctest.DocTestFinder(recurse=False).find(getattr(crowdveil, name), name)
+
+    assert [True] == [bool(one.examples) for one in found]
+    assert [0] == [doctest.DocTestRunner().run(one).failed for one in found]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def _sent(written: Written, answers: Answers, folder: Path) -> list[bytes]:
 
 
 def without_service(answers: Answers) -> dict[str, bytes]:
-    """Return what `campaign close`, `collect`, `infer` and `report` write and print, and the symbols of the report."""
+    """Return what `campaign close` and `collect`, `infer` and `report` write and print, and the report's symbols."""
     run = run_in_process(main)
     with TemporaryDirectory(prefix="crowdveil-audit-") as name:
         folder = Path(name)
@@ -137,7 +137,7 @@ def without_service(answers: Answers) -> dict[str, bytes]:
         for number, words in enumerate(
             [
                 ["campaign", "close", document, "--reports", str(received)],
-                ["collect", str(received), "--campaign", document, "--out", str(out)],
+                ["campaign", "collect", str(received), "--campaign", document, "--out", str(out)],
                 ["infer", str(out / "reports.csv"), "--out", str(out / "found")],
                 ["report", str(out / "found"), "--reports", str(out / "reports.csv"), "--campaign", document],
             ]

@@ -60,7 +60,7 @@ EMPTY_AND_FULL = {
     SCALE: (("absent.csv", "no-value.csv"), ("all-values.csv", "values-but-one.csv")),
 }
 MOVED = (("near.csv", "far.csv"),)
-RELEASE = "crowdveil synthesize {input} --epsilon 0.5 --bounds 0:100 --records 3 --out {out}"
+RELEASE = "crowdveil data synthesize {input} --epsilon 0.5 --bounds 0:100 --records 3 --out {out}"
 QUANTIZED = f"{SCALE} --mechanism quantized-response"
 
 
@@ -88,9 +88,9 @@ CASES = (
     *(_perturb(name, BINARY, ANSWERS) for name in ("randomized-response", "one-layer", "two-layer", "sun-two-layer")),
     *(_perturb(name, SCALE, VALUES) for name in ("laplace", "quantized-response", "designed", "matrix-factorization")),
     Case(
-        "`assign`, `perturb --budget --assignment`",
+        "`data assign`, `perturb --budget --assignment`",
         (
-            f"crowdveil assign {LISTS} --budget 1 --epsilon 0.5 --out {{out}}/asked.csv",
+            f"crowdveil data assign {LISTS} --budget 1 --epsilon 0.5 --out {{out}}/asked.csv",
             f"crowdveil perturb {{input}} {BINARY} --mechanism randomized-response --budget 1 "
             "--assignment {out}/asked.csv --out {out}/sent",
         ),
@@ -98,17 +98,17 @@ CASES = (
     ),
     Case("`perturb --channels`", (f"{RESPONSE} --channels by-worker.csv --out {{out}}",), ANSWERS),
     Case(
-        "`perturb`, `encode`, `infer`, `report`",
+        "`perturb`, `data encode`, `infer`, `report`",
         (
             f"{RESPONSE} --out {{out}}/sent",
-            "crowdveil encode {out}/sent/reports.csv --out {out}/blocks",
+            "crowdveil data encode {out}/sent/reports.csv --out {out}/blocks",
             "crowdveil infer {out}/blocks --out {out}/found",
             "crowdveil report {out}/found --reports {out}/sent/reports.csv",
         ),
         ANSWERS[:2],
     ),
     *(
-        Case(f"`synthesize`, `{method}`", (f"{RELEASE} --method {method} {options}",), MOVED)
+        Case(f"`data synthesize`, `{method}`", (f"{RELEASE} --method {method} {options}",), MOVED)
         for method, options in (
             ("histogram", ""),
             ("pooled-shape", ""),
@@ -116,10 +116,12 @@ CASES = (
         )
     ),
     Case(
-        "`synthesize`, JSON", (f"{RELEASE} --method histogram {readers.STATED_VALUES}",), (("near.json", "far.json"),)
+        "`data synthesize`, JSON",
+        (f"{RELEASE} --method histogram {readers.STATED_VALUES}",),
+        (("near.json", "far.json"),),
     ),
     Case(
-        "`synthesize`, participation protected",
+        "`data synthesize`, participation protected",
         (f"{RELEASE} --method histogram --participation protected --expected-claims 2 --tasks tasks.csv",),
         (VALUES[0], *EMPTY_AND_FULL[SCALE]),
     ),
@@ -132,13 +134,13 @@ LEAKING = Case("worker list from answers", (f"{RESPONSE.replace(LISTS, '')} --li
 LINKING = Case("link with the answers in its text", ("sh link.sh {input} {out}",), (("one.csv", "none.csv"),))
 """Program whose files are all alike, but for the target of a symbolic link."""
 CAMPAIGNS = {
-    "`answer`: requests of a device": campaigns.requests,
-    "`serve`, `campaign close`, `export`, `report`": campaigns.service,
-    "`answer --files`, `close`, `collect`, `infer`, `report`": campaigns.without_service,
+    "`campaign answer`: requests of a device": campaigns.requests,
+    "`campaign serve`, `campaign close`, `export`, `report`": campaigns.service,
+    "`campaign answer --files`, `close`, `campaign collect`, `infer`, `report`": campaigns.without_service,
 }
 RELAYS = {
-    "`relay`, whole reports: another order": (relays.reports, relays.FORWARDS, relays.BACKWARDS),
-    "`relay`, single cells: other workers": (relays.cells, relays.LINKED, relays.CROSSED),
+    "`campaign relay`, whole reports: another order": (relays.reports, relays.FORWARDS, relays.BACKWARDS),
+    "`campaign relay`, single cells: other workers": (relays.cells, relays.LINKED, relays.CROSSED),
 }
 EVERY = {f"t{task}": "yes" for task in range(campaigns.TASKS)}
 ANSWERED: tuple[tuple[dict[str, str], dict[str, str]], ...] = (
@@ -153,7 +155,7 @@ ANSWERED: tuple[tuple[dict[str, str], dict[str, str]], ...] = (
 def command_pairs(case: Case) -> Iterator[list[Pair]]:
     """Context in a temporary folder with the files of a case, and its pairs.
 
-    The expected error of `synthesize` is left out: it takes fifty releases of simulated claims, from public numbers.
+    The expected error of `data synthesize` is left out: it takes fifty releases of simulated claims.
     """
     with _folder() as work:
         box = _box(case.commands, work)

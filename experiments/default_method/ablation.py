@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin, Reports, WeightedVote
+from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin, Reports
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
+from crowdveil.estimators import WeightedVote
 from crowdveil.evaluation.calibration import calibration_error, confidence_bins, fit_temperature
 from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes, mean_error
 

@@ -17,7 +17,6 @@ from crowdveil import (
     Categories,
     DawidSkene,
     Designed,
-    DesignObjective,
     Gaussian,
     OrdinalDawidSkene,
     QuantizedResponse,
@@ -30,7 +29,7 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data.datasets import available, load
 from crowdveil.evaluation.metrics import score
-from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.mechanisms import ChannelMechanism, DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
 from crowdveil.planning.population import ABILITY_CONCENTRATION, ordinal_worker_model
 from crowdveil.randomness import Seeded, seeded

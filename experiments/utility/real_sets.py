@@ -21,12 +21,13 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import Categories, DawidSkene, DesignObjective, Gaussian, RandomizedResponse, Reports, Scale
+from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Reports, Scale
 from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.datasets import Dataset, available, load
 from crowdveil.demo.crowds import every_nth_task
 from crowdveil.evaluation.metrics import score
+from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict
 from crowdveil.planning.population import AssumedCrowd
 from crowdveil.randomness import seeded

@@ -27,7 +27,6 @@ from crowdveil import (
     RandomizedResponse,
     Scale,
     WeightedMean,
-    WeightedVote,
 )
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet
@@ -37,7 +36,7 @@ from crowdveil.data.datasets import load
 from crowdveil.data.reports import Reports
 from crowdveil.demo.crowds import every_nth_task
 from crowdveil.em.estimate import Estimate
-from crowdveil.estimators import Estimator
+from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_prior
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import DesignObjective

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil import HierarchicalDawidSkene, Reports, WorkerHistory
+from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
+from crowdveil.em.history import WorkerHistory
 from crowdveil.evaluation.gold import align_gold, gold_codes
 from crowdveil.evaluation.metrics import score
 

@@ -20,11 +20,27 @@ if TYPE_CHECKING:
     from crowdveil.data.assignment import Assignment as Assignment
     from crowdveil.data.reports import Reports as Reports
     from crowdveil.em.estimate import Estimate as Estimate
-    from crowdveil.em.saved_fit import SavedFit as SavedFit
     from crowdveil.errors import CrowdveilError as CrowdveilError
-    from crowdveil.estimators import *  # noqa: F403
-    from crowdveil.estimators.factorization_mean import FactorizationMean as FactorizationMean
-    from crowdveil.mechanisms import *  # noqa: F403
+    from crowdveil.estimators import DawidSkene as DawidSkene
+    from crowdveil.estimators import Gaussian as Gaussian
+    from crowdveil.estimators import HierarchicalDawidSkene as HierarchicalDawidSkene
+    from crowdveil.estimators import MajorityVote as MajorityVote
+    from crowdveil.estimators import OneCoin as OneCoin
+    from crowdveil.estimators import OrdinalDawidSkene as OrdinalDawidSkene
+    from crowdveil.estimators import StudentT as StudentT
+    from crowdveil.estimators import WeightedMean as WeightedMean
+    from crowdveil.mechanisms import Designed as Designed
+    from crowdveil.mechanisms import Laplace as Laplace
+    from crowdveil.mechanisms import MatrixFactorization as MatrixFactorization
+    from crowdveil.mechanisms import QuantizedResponse as QuantizedResponse
+    from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
+    from crowdveil.mechanisms import TwoLayer as TwoLayer
+    from crowdveil.perturbation import perturb as perturb
+    from crowdveil.planned import plan as plan
+    from crowdveil.quality import agreement as agreement
+    from crowdveil.quality import next_answers as next_answers
+    from crowdveil.quality import review as review
+    from crowdveil.randomness import seeded as seeded
 
     __version__: str
 else:

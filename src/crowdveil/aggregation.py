@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Literal, NamedTuple, TypeVar, Unpack, overload
+
+import pyarrow as pa
 
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -21,15 +23,68 @@ from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.io import absent_notes, spelling_notes
 from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
 
+Frame = TypeVar("Frame")
+"""Kind of frame of the answers."""
+MethodChoice = str | Estimator[Any, Any] | None
+
+
+class ColumnKeywords(ReadKeywords, total=False):
+    """Names of columns and options of reading a frame, as of `Reports.from_frame`."""
+
+    task: str | None
+    worker: str | None
+    label: str | None
+    value: str | None
+
+
+class FitKeywords(ColumnKeywords, total=False):
+    """Arguments of a fit beyond the answers and the method, as of `aggregate`."""
+
+    channel: Channel | ChannelTable | None
+    assignment: Assignment | None
+    gold: Mapping[Any, Any] | None
+    prior: Mapping[str, float] | None
+    history: Any
+    progress: Progress | bool | None
+    engine: Engine | None
+    memory: int | None
+
+
+class Fit(NamedTuple):
+    """Estimator and its estimate."""
+
+    estimator: AnyEstimator
+    estimate: Estimate
+
+
+@overload
+def aggregate(
+    answers: Reports, method: MethodChoice = None, *, with_workers: Literal[False] = False, **given: Unpack[FitKeywords]
+) -> pa.Table: ...
+
+
+@overload
+def aggregate(
+    answers: Reports, method: MethodChoice = None, *, with_workers: Literal[True], **given: Unpack[FitKeywords]
+) -> tuple[pa.Table, pa.Table]: ...
+
+
+@overload
+def aggregate(
+    answers: Frame, method: MethodChoice = None, *, with_workers: Literal[False] = False, **given: Unpack[FitKeywords]
+) -> Frame: ...
+
+
+@overload
+def aggregate(
+    answers: Frame, method: MethodChoice = None, *, with_workers: Literal[True], **given: Unpack[FitKeywords]
+) -> tuple[Frame, Frame]: ...
+
 
 def aggregate(
     answers: Any,
-    method: str | Estimator[Any, Any] | None = None,
+    method: MethodChoice = None,
     *,
-    task: str | None = None,
-    worker: str | None = None,
-    label: str | None = None,
-    value: str | None = None,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
     gold: Mapping[Any, Any] | None = None,
@@ -39,7 +94,7 @@ def aggregate(
     progress: Progress | bool | None = None,
     engine: Engine | None = None,
     memory: int | None = None,
-    **options: Unpack[ReadKeywords],
+    **options: Unpack[ColumnKeywords],
 ) -> Any:
     """Return the truth of every task with its confidence, as the kind of frame of the answers.
 
@@ -48,11 +103,10 @@ def aggregate(
     Args:
         answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns.
         method: name of an estimator, or an estimator; by default that of `crowdveil infer`.
-        task, worker, label, value: names of columns; by default the usual ones, as in `Reports.from_frame`.
         channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 50 gold tasks
             or more, the confidence of the default method is calibrated to them.
         with_workers: return two frames, tasks and workers.
-        options: as in `Reports.from_frame`.
+        options: as in `Reports.from_frame`: task, worker, label or value name the columns, by default the usual names.
 
     Raises:
         ReportsError: the answers, or as in `Estimator.fit`.
@@ -60,13 +114,35 @@ def aggregate(
 
     Warns:
         UserWarning: no convergence, truths unlike the votes, odd spellings of labels, no worker with a history.
+
+    >>> import crowdveil as cv
+    >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
+    >>> cv.aggregate(answers, "majority-vote")["truth"]
+    ['yes', 'no']
     """
     require_mapping(gold)
-    names = {"task": task, "worker": worker, "label": label, "value": value}
+    evidence = evidence_of(answers, method, channel, assignment, options)
+    inputs: dict[str, Any] = {"gold": gold, "prior": prior}
+    inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
+    estimate = fitted(evidence, method, **inputs).estimate
+    for note in (*_label_notes(evidence.reports, channel, options), *_notes(evidence, estimate, history)):
+        warnings.warn(note, UserWarning, stacklevel=2)
+    tasks = estimate.to_frame(answers)
+    return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
+
+
+def evidence_of(
+    answers: Any,
+    method: str | AnyEstimator | None,
+    channel: Channel | ChannelTable | None,
+    assignment: Assignment | None,
+    options: ColumnKeywords,
+) -> Evidence:
+    """Return a frame or `Reports` as evidence; options and errors as `aggregate`."""
     reports = answers
     if not isinstance(answers, Reports):
-        reports = Reports.from_frame(answers, **names, **_options(options, method, channel))
-    evidence = Evidence(
+        reports = Reports.from_frame(answers, **_options(options, method, channel))
+    return Evidence(
         reports=reports,
         crowd=None,
         channel=channel,
@@ -74,19 +150,18 @@ def aggregate(
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
     )
-    inputs: dict[str, Any] = {"channel": channel, "assignment": assignment, "gold": gold, "prior": prior}
-    inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
+
+
+def fitted(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
+    """Return the fit of a method, calibrated to gold; inputs and errors as `Estimator.fit`."""
+    inputs = {"gold": None, **inputs, "channel": evidence.channel, "assignment": evidence.assignment}
     estimator, _ = calibrated(_estimator(method, evidence), evidence, inputs)
-    estimate = estimator.fit(reports, **inputs)
-    for note in (*_label_notes(reports, channel, options), *_notes(evidence, estimate, history)):
-        warnings.warn(note, UserWarning, stacklevel=2)
-    tasks = estimate.to_frame(answers)
-    return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
+    return Fit(estimator, estimator.fit(evidence.reports, **inputs))
 
 
 def _options(
-    given: ReadKeywords, method: str | AnyEstimator | None, channel: Channel | ChannelTable | None
-) -> ReadKeywords:
+    given: ColumnKeywords, method: str | AnyEstimator | None, channel: Channel | ChannelTable | None
+) -> ColumnKeywords:
     """Return the options with the alphabet of the channel, or else the kind of the method, unless one is given."""
     if given.keys() & {"alphabet", "kind"}:
         return given
@@ -107,7 +182,7 @@ def _estimator(method: str | AnyEstimator | None, evidence: Evidence) -> AnyEsti
     return method if isinstance(method, Estimator) else build_estimator(Method(name=method), evidence)
 
 
-def _label_notes(reports: Reports, channel: object, options: ReadKeywords) -> list[str]:
+def _label_notes(reports: Reports, channel: object, options: ColumnKeywords) -> list[str]:
     """Return warnings about labels that were taken from the answers, with the names of arguments."""
     if channel is not None or "alphabet" in options:
         return []

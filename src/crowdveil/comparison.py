@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
+from crowdveil.aggregation import ColumnKeywords
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.frames import as_pandas, as_polars
+from crowdveil.data.frames import ArrowRows
 from crowdveil.data.reports import Reports
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.demo.page import sampling_error
@@ -58,7 +59,7 @@ class CrowdWithGold(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Comparison:
+class Comparison(ArrowRows):
     """Errors of mechanisms and methods on one crowd.
 
     Attributes:
@@ -71,14 +72,6 @@ class Comparison:
         """Return the rows as an Arrow table, with the columns of `demo.trials.Row` without the crowd."""
         columns = [{name: value for name, value in asdict(row).items() if name != "crowd"} for row in self.rows]
         return pa.Table.from_pylist(columns)
-
-    def to_pandas(self) -> Any:
-        """Return `to_arrow` as a pandas frame; raises SettingsError without pandas."""
-        return as_pandas(self.to_arrow())
-
-    def to_polars(self) -> Any:
-        """Return `to_arrow` as a Polars frame; raises SettingsError without Polars."""
-        return as_polars(self.to_arrow())
 
     def __str__(self) -> str:
         """Return the facts and one line per row."""
@@ -130,13 +123,15 @@ class Comparison:
 
 def compare(
     mechanisms: Sequence[MechanismChoice],
-    crowd: CrowdWithGold,
+    crowd: CrowdWithGold | Any,
     *,
+    gold: Mapping[Any, Any] | None = None,
     epsilons: Sequence[float] = EPSILONS,
     methods: Sequence[str | AnyEstimator] = (),
     participation: Participation = "protected",
     seed: int = 1,
     progress: bool = False,
+    **options: Unpack[ColumnKeywords],
 ) -> Comparison:
     """Return the errors of truths inferred from simulated reports of each mechanism, and of unprotected answers.
 
@@ -145,27 +140,32 @@ def compare(
 
     Args:
         mechanisms: mechanisms as they are; or names or functions of epsilon, which are built at every epsilon.
-        crowd: answers and gold, such as a simulated `Crowd` or a data set.
+        crowd: answers and gold, such as a simulated `Crowd` or a data set; or a frame of answers, as in `aggregate`.
+        gold: known truth by task, for a frame.
         epsilons: in nats per cell.
         methods: names or estimators; by default that of `crowdveil infer` for such reports, and for a scale the
             weighted mean.
         participation: of mechanisms that are given by name.
         seed: seed of the simulated devices.
         progress: show the number of finished simulations, in notebooks and on terminals.
+        options: for a frame, names of columns and options of reading, as in `aggregate`.
 
     Raises:
         SettingsError: no mechanism, one that refuses the answers, an unknown name, or a crowd without gold.
         ReportsError: answers without labels or scale, or no gold task among the tasks.
+
+    >>> import crowdveil as cv
+    >>> votes = {"task": [1, 1, 2, 2], "worker": [*"vwvw"], "label": ["no", "no", "yes", "no"]}
+    >>> found = cv.compare(["randomized-response"], votes, gold={1: "no", 2: "yes"}, epsilons=[1.0])
+    >>> len(found.rows)
+    2
     """
-    if not (hasattr(crowd, "answers") and hasattr(crowd, "gold")):
-        hint = "Give a simulated Crowd, a data set (crowdveil.data.datasets.load), or an object with both."
-        raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
-    answers = crowd.answers
+    answers, known = _answers_and_gold(crowd, gold, options)
     if answers.alphabet is None:
         hint = "Read them with alphabet=Scale(low, high, step)."
         raise SettingsError("mechanisms need labels or numbers on a scale", value="free numbers", hint=hint)
     error: ErrorName = "mae" if isinstance(answers.alphabet, Scale) else "error_rate"
-    described = DemoCrowd(name="crowd", title="crowd", description="", answers=answers, gold=crowd.gold, error=error)
+    described = DemoCrowd(name="crowd", title="crowd", description="", answers=answers, gold=known, error=error)
     chosen = _built(mechanisms, answers, epsilons, participation)
     models = _estimators(methods, answers)
     trials = [Trial(crowd=described, mechanism=one, seed=seed, models=models) for one in (None, *chosen)]
@@ -176,6 +176,19 @@ def compare(
             if progress:
                 display(number, 0.0)
     return Comparison(rows=tuple(row for result in compare_with_unprotected(results) for row in result.rows))
+
+
+def _answers_and_gold(
+    crowd: Any, gold: Mapping[Any, Any] | None, options: ColumnKeywords
+) -> tuple[Reports, Mapping[Any, Any]]:
+    """Return the answers and gold of a crowd, or of a frame with its gold."""
+    if hasattr(crowd, "answers") and hasattr(crowd, "gold"):
+        return crowd.answers, crowd.gold if gold is None else gold
+    if gold is None:
+        hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.data.datasets.load)."
+        raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
+    answers = crowd if isinstance(crowd, Reports) else Reports.from_frame(crowd, **options)
+    return answers, {str(task): truth for task, truth in gold.items()}
 
 
 def _built(

@@ -169,7 +169,7 @@ class MemoryShortageError(CrowdveilError, MemoryError):
         self.rule, self.value = "the work must fit into memory", found
         self.hint = (
             "Raise the limit (ulimit -v, or that of the container), close other programs, or give large reports as "
-            "encoded blocks (crowdveil encode) and infer with --memory."
+            "encoded blocks (crowdveil data encode) and infer with --memory."
         )
         super().__init__(f"{self.rule}, but the operating system reported: {found}. {self.hint}")
 

@@ -286,24 +286,39 @@ ENGINE_ENTRIES: Mapping[str, Entry] = by_name(
 METHOD_NAMES = (*ESTIMATOR_ENTRIES, SUMS_ESTIMATOR.name)
 MECHANISM_NAMES = tuple(MECHANISM_ENTRIES)
 ENGINE_NAMES = tuple(ENGINE_ENTRIES)
+USUAL_ESTIMATORS = (
+    *("majority-vote", "dawid-skene", "hierarchical-dawid-skene", "one-coin", "ordinal-dawid-skene"),
+    *("weighted-mean", "gaussian", "student-t"),
+)
+"""Estimators that are public names of the package; `crowdveil.estimators` has all."""
+USUAL_MECHANISMS = (
+    *("randomized-response", "laplace", "quantized-response", "designed", "two-layer", "matrix-factorization"),
+)
+"""Mechanisms that are public names of the package; `crowdveil.mechanisms` has all."""
 PUBLIC_MODULES: Mapping[str, str] = {
     "Assignment": "data.assignment",
     "Categories": "channels.alphabet",
     "Channel": "channels.channel",
     "ChannelTable": "channels.channel_table",
     "CrowdveilError": "errors",
-    "DesignObjective": "mechanisms.design_objective",
     "Estimate": "em.estimate",
     "Guarantee": "channels.guarantee",
     "Reports": "data.reports",
-    "SavedFit": "em.saved_fit",
     "Scale": "channels.alphabet",
-    "WorkerHistory": "em.history",
     "aggregate": "aggregation",
+    "agreement": "quality",
     "compare": "comparison",
+    "next_answers": "quality",
+    "perturb": "perturbation",
+    "plan": "planned",
+    "review": "quality",
+    "seeded": "randomness",
 } | {
     entry.class_name: entry.module
-    for entry in (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.values())
+    for entry in (
+        *(ESTIMATOR_ENTRIES[name] for name in USUAL_ESTIMATORS),
+        *(MECHANISM_ENTRIES[name] for name in USUAL_MECHANISMS),
+    )
 }
 """Module of each public name of the package, by name."""
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, RandomizedResponse, WeightedVote
+from crowdveil import DawidSkene, RandomizedResponse
 from crowdveil.data.reports import Reports
+from crowdveil.estimators import WeightedVote
 from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb

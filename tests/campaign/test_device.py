@@ -87,12 +87,12 @@ def test_checks_that_disagree_are_refused(service, tmp_path, monkeypatch):
 
 
 def test_command_line_answers_and_prints_json(service, tmp_path, answers):
-    """`crowdveil answer` prints the promise, and with --json one object on stdout."""
+    """`crowdveil campaign answer` prints the promise, and with --json one object on stdout."""
     home = tmp_path / "home"
     shown = CliRunner().invoke(
-        main, ["answer", service.built.link(0).text, "--answers", str(answers), "--home", str(home)]
+        main, ["campaign", "answer", service.built.link(0).text, "--answers", str(answers), "--home", str(home)]
     )
-    second = ["answer", service.built.link(1).text, "--answers", str(answers), "--json", "--home"]
+    second = ["campaign", "answer", service.built.link(1).text, "--answers", str(answers), "--json", "--home"]
     refused = CliRunner().invoke(main, [*second, str(home)])
     printed = CliRunner().invoke(main, [*second, str(tmp_path / "other")])
 
@@ -105,9 +105,9 @@ def test_command_line_refuses_in_one_line(service, tmp_path, answers):
     """A budget that would be exceeded ends with exit code 1 and nothing sent; without a terminal answers are needed."""
     link = service.built.link(0).text
     home = ["--home", str(tmp_path / "home")]
-    refused = CliRunner().invoke(main, ["answer", link, "--answers", str(answers), "--budget", "1", *home])
+    refused = CliRunner().invoke(main, ["campaign", "answer", link, "--answers", str(answers), "--budget", "1", *home])
 
     assert (1, []) == (refused.exit_code, service.bodies)
     assert "exceeds your budget" in refused.stderr
-    assert 2 == CliRunner().invoke(main, ["answer", link, *home]).exit_code
-    assert 2 == CliRunner().invoke(main, ["answer", link, "--budget", "nan", *home]).exit_code
+    assert 2 == CliRunner().invoke(main, ["campaign", "answer", link, *home]).exit_code
+    assert 2 == CliRunner().invoke(main, ["campaign", "answer", link, "--budget", "nan", *home]).exit_code

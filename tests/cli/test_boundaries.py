@@ -13,7 +13,7 @@ from crowdveil.cli import main
 from tests.cli.conftest import LABELS, Refusal, Run, written
 
 ACCOUNT = ("account", "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "a,b")
-ASSIGN = ("assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
+ASSIGN = ("data", "assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
 ENORMOUS = "9" * 320
 FULL = Path("/dev/full")
 SYNTHESIS_COUNTS = ("records", "most-claims", "least-claims", "k", "bins")
@@ -105,12 +105,12 @@ def test_enormous_counts_of_an_account_are_refused(option: str, refusal: Refusal
     [
         (*ACCOUNT[:1], "--mechanism", "two-layer", "--tasks", 3, "--answers", ENORMOUS),
         (*ACCOUNT[:1], "--mechanism", "matrix-factorization", "--tasks", 3, "--dimensions", ENORMOUS),
-        ("assign", "--per-task", ENORMOUS),
+        ("data", "assign", "--per-task", ENORMOUS),
         ("infer", "labels.csv", "--max-steps", ENORMOUS),
         ("plan", "--tasks", ENORMOUS),
         ("plan", "--workers", ENORMOUS),
         *(
-            ("synthesize", "x", f"--{name}", ENORMOUS)
+            ("data", "synthesize", "x", f"--{name}", ENORMOUS)
             for name in ("records", "most-claims", "least-claims", "k", "bins")
         ),
     ],

@@ -37,7 +37,7 @@ def test_reports_spend_the_budget_over_all_tasks(run_json: RunJson, lists: tuple
 
 def test_reports_spend_the_budget_over_assigned_tasks(run: Run, run_json: RunJson, lists: tuple[str, ...]) -> None:
     """With two assigned tasks for each worker, each has half of the budget."""
-    run("assign", *lists, "--budget", 8, "--epsilon", 4, "--out", "asked.csv")
+    run("data", "assign", *lists, "--budget", 8, "--epsilon", 4, "--out", "asked.csv")
     asked = Path("asked.csv").read_text("utf-8").split()[1:]
     kept = [line for line in Path("answers.csv").read_text("utf-8").split() if line.rsplit(",", 1)[0] in asked]
     Path("answers.csv").write_text("\n".join(["task,worker,label", *kept]) + "\n", "utf-8")
@@ -81,7 +81,7 @@ def test_mechanisms_for_whole_workers_take_no_budget(refusal: Refusal) -> None:
 
 def test_a_budget_that_pays_for_no_task_is_refused(refusal: Refusal, lists: tuple[str, ...]) -> None:
     """An assignment gives every task a worker, or is refused with the numbers."""
-    line = refusal("assign", *lists, "--budget", 1, "--epsilon", 2, "--out", "asked.csv")
+    line = refusal("data", "assign", *lists, "--budget", 1, "--epsilon", 2, "--out", "asked.csv")
 
     assert "6 workers with 0 tasks each cannot answer 4 tasks" in line
 
@@ -92,7 +92,7 @@ def test_gold_tasks_count_in_the_budget(run_json: RunJson, lists: tuple[str, ...
     Path("gold.csv").write_text("task,truth\n" + Path("tasks.csv").read_text("utf-8").split()[2] + ",yes\n", "utf-8")
 
     words = ("--budget", budget, "--epsilon", 1, "--gold", "gold.csv", "--gold-per-worker", 1)
-    data = run_json("assign", *lists, *words, "--out", "asked.csv")
+    data = run_json("data", "assign", *lists, *words, "--out", "asked.csv")
 
     assert int(budget) >= data["most"] > 1
     assert data["workers"] == data["gold_cells"]
@@ -100,7 +100,7 @@ def test_gold_tasks_count_in_the_budget(run_json: RunJson, lists: tuple[str, ...
 
 def test_a_budget_for_gold_alone_is_refused(refusal: Refusal, run: Run, lists: tuple[str, ...]) -> None:
     """A budget that gold tasks use up is refused with the numbers; gold without its number is wrong usage."""
-    words = ("assign", *lists, "--budget", 1, "--epsilon", 1, "--out", "asked.csv", "--gold", "tasks.csv")
+    words = ("data", "assign", *lists, "--budget", 1, "--epsilon", 1, "--out", "asked.csv", "--gold", "tasks.csv")
     Path("gold.csv").write_text("\n".join(Path("tasks.csv").read_text("utf-8").split()[:2]) + "\n", "utf-8")
 
     line = refusal(*words[:-1], "gold.csv", "--gold-per-worker", 1)
@@ -112,7 +112,7 @@ def test_a_budget_for_gold_alone_is_refused(refusal: Refusal, run: Run, lists: t
 @pytest.mark.parametrize("words", [("--per-task", 2, "--budget", 4, "--epsilon", 1), ("--budget", 4), ()])
 def test_assign_needs_one_way_to_choose(run: Run, lists: tuple[str, ...], words: tuple[object, ...]) -> None:
     """Workers per task are given, or follow from budget and epsilon."""
-    assert "--per-task" in run("assign", *lists, *words, "--out", "asked.csv", code=2).stderr
+    assert "--per-task" in run("data", "assign", *lists, *words, "--out", "asked.csv", code=2).stderr
 
 
 def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: RunJson, folder: Path) -> None:
@@ -158,7 +158,7 @@ def test_an_assignment_at_a_delta_has_more_tasks(run: Run, run_json: RunJson) ->
     """Sixty cells of 0.1 cost 6 by the sum; at delta 1e-6 a worker may have more."""
     Path("tasks.csv").write_text("task\n" + "".join(f"t{n}\n" for n in range(300)), "utf-8")
     Path("workers.csv").write_text("worker\n" + "".join(f"w{n}\n" for n in range(10)), "utf-8")
-    words = ("assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--budget", 6, "--epsilon", 0.1)
+    words = ("data", "assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--budget", 6, "--epsilon", 0.1)
 
     assert 60 == run_json(*words, "--out", "sum.csv")["most"]
     assert 100 <= run_json(*words, "--delta", 1e-6, "--out", "delta.csv")["most"] <= 300
@@ -171,9 +171,12 @@ def test_an_assignment_at_a_delta_has_more_tasks(run: Run, run_json: RunJson) ->
         (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--linked", 2), "--linked goes with --shuffled"),
         (("statement", "certificate.json", "--delta", 1e-6), "--delta goes with --shuffled"),
         (("plan", *SIZE, "--target-error", 0.2, "--delta", 1e-6), "--delta goes with --budget"),
-        (("assign", "--tasks", "t", "--workers", "w", "--per-task", 2, "--delta", 0.1, "--out", "x"), "with --budget"),
-        (("answer", "--spent", "a link"), "leave out LINK"),
-        (("answer", "--json"), "Missing argument"),
+        (
+            ("data", "assign", "--tasks", "t", "--workers", "w", "--per-task", 2, "--delta", 0.1, "--out", "x"),
+            "with --budget",
+        ),
+        (("campaign", "answer", "--spent", "a link"), "leave out LINK"),
+        (("campaign", "answer", "--json"), "Missing argument"),
     ],
 )
 def test_delta_and_shuffling_go_with_what_they_change(words: tuple[object, ...], said: str, run: Run) -> None:

@@ -74,7 +74,9 @@ def test_assign_draws_an_even_assignment(run_json: RunJson, folder: Path) -> Non
     write("tasks.csv", "task", *(f"t{k}" for k in range(7)))
     write("workers.csv", "worker", *(f"w{k}" for k in range(5)))
 
-    data = run_json("assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--per-task", 3, "--out", "drawn.csv")
+    data = run_json(
+        "data", "assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--per-task", 3, "--out", "drawn.csv"
+    )
 
     assert (21, 4, 5) == (data["cells"], data["fewest"], data["most"])
     assert 21 == len(rows("drawn.csv"))

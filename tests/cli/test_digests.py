@@ -52,7 +52,7 @@ def test_reports_of_another_epsilon_are_refused(form: str, run: Run, refusal: Re
             shutil.copy(Path("low", name), Path("high", name))
     given = reports_in("high", form)
 
-    for words in (("infer", given, "--out", "a"), ("encode", given, "--out", "b")):
+    for words in (("infer", given, "--out", "a"), ("data", "encode", given, "--out", "b")):
         line = refusal(*words)
         assert "must be unchanged since the crowd.json of their folder was written" in line
         assert "--accept-edited" in line
@@ -111,7 +111,7 @@ def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: Ru
         Path("sent/reports.csv").write_text(text.rsplit("\n", 2)[0] + "\n")
     given = reports_in("sent", form)
     accepted = (given, "--accept-edited", "--json", "--out")
-    done = [json.loads(run(verb, *accepted, verb).stdout) for verb in ("infer", "encode")]
+    done = [json.loads(run(*words, *accepted, words[-1]).stdout) for words in (("infer",), ("data", "encode"))]
     done.append(run_json("infer", "encode", "--out", "x"))
 
     assert [len(reports) - 1] * 3 == [data["reports"] for data in done]

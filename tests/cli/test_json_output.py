@@ -48,7 +48,7 @@ CUTS: Words = (*("perturb", "numbers.csv", "--scale", "-2:7", "--cuts", 0, "--se
     *("--mechanism", "quantized-response", "--epsilon", 3))  # fmt: skip
 ASKED = "asked/campaign.json"
 STUDIO, QUESTION = DOCS / "samples" / "label-studio.json", ("--question", "sentiment")
-SERVE: Words = ("serve", ASKED, "--port", 0)
+SERVE: Words = ("campaign", "serve", ASKED, "--port", 0)
 SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 
 RELAYED: Words = ("relayed/campaign.json",)
@@ -67,9 +67,9 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "demo": ([], ("--out", "shown")),
     "import": ([], ("wide", DOCS / "samples" / "wide.csv", "--out", "answers.csv")),
     "plan": ([], (*SIZE, "--labels", "no,yes", "--target-error", 0.2, "--epsilon", "1,4", "--out", "planned")),
-    "assign": ([], (*LISTS, "--per-task", 5, "--out", "asked.csv")),
+    "data assign": ([], (*LISTS, "--per-task", 5, "--out", "asked.csv")),
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
-    "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
+    "data encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
     "export": (
         [("infer", STUDIO, *QUESTION, "--out", "found")],
@@ -84,25 +84,25 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "verify": ([(*PERTURB, "--out", "sent")], ("sent/certificate.json",)),
     "statement": ([], (ASKED,)),
     "audit": ([], ("randomized-response", "--epsilon", 3, "--labels", "no,yes", "--draws", 2000)),
-    "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
+    "data synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
     "campaign init": ([], ("--out", "new.toml")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
     "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
     "campaign demo": ([], ("--out", "shown")),
-    "serve": ([], (ASKED, "--port", 0)),
+    "campaign serve": ([], (ASKED, "--port", 0)),
     "campaign close": ([SERVE], (ASKED,)),
     "campaign export": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--out", "collected")),
     "campaign purge": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--yes")),
-    "answer": ([], answer_words(0)),
-    "relay": ([], (*RELAYED, "--port", 0, "--to", "http://127.0.0.1:1", "--token-file", "relayed/token.txt")),
+    "campaign answer": ([], answer_words(0)),
+    "campaign relay": ([], (*RELAYED, "--port", 0, "--to", "http://127.0.0.1:1", "--token-file", "relayed/token.txt")),
     "campaign receive": ([], (*RELAYED, "--port", 0, "--out", "batches")),
-    "collect": (
-        [("answer", *answer_words(0)), ("answer", *answer_words(1))],
+    "campaign collect": (
+        [("campaign", "answer", *answer_words(0)), ("campaign", "answer", *answer_words(1))],
         ("handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
     ),
-    "datasets list": ([], ()),
-    "datasets sources": ([], ("duchenne", "--from", "published", "--out", "converted")),
+    "data list": ([], ()),
+    "data sources": ([], ("duchenne", "--from", "published", "--out", "converted")),
     "reproduce": ([], ("sun2018/theorem1", "--quick", "--out", "shown", "--cache", "rows")),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
@@ -114,9 +114,9 @@ REFUSED: dict[str, Words] = {
     "demo": ("--out", "labels.csv/below"),
     "import": ("toloka", "labels.csv", "--out", "answers.csv"),
     "plan": (*SIZE, "--labels", "no,yes", "--target-error", -1),
-    "assign": ("--tasks", "none.csv", "--workers", "every-worker.csv", "--per-task", 5, "--out", "asked.csv"),
+    "data assign": ("--tasks", "none.csv", "--workers", "every-worker.csv", "--per-task", 5, "--out", "asked.csv"),
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
-    "encode": ("none.csv", "--out", "blocks"),
+    "data encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),
     "export": ("label-studio", ".", "--tasks", STUDIO, "--out", "predictions.json"),
     "agreement": ("none.csv",),
@@ -128,22 +128,22 @@ REFUSED: dict[str, Words] = {
     "verify": ("labels.csv",),
     "statement": ("labels.csv",),
     "audit": ("randomized-response", "--epsilon", 99, "--labels", "no,yes"),
-    "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
+    "data synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
     "campaign init": (),
     "campaign invite": ("none",),
     "campaign new": ("none.toml", "--out", "essays"),
     "campaign page": ("none", "--out", "device.html"),
     "campaign demo": ("--out", "labels.csv/below"),
-    "serve": ("none/campaign.json", "--port", 0),
+    "campaign serve": ("none/campaign.json", "--port", 0),
     "campaign close": ("none/campaign.json",),
     "campaign export": ("none/campaign.json", "--out", "collected"),
     "campaign purge": ("campaign.toml", "--yes"),
-    "relay": (ASKED, "--port", 0, "--to", "http://127.0.0.1:1", "--token-file", "none"),
+    "campaign relay": (ASKED, "--port", 0, "--to", "http://127.0.0.1:1", "--token-file", "none"),
     "campaign receive": (ASKED, "--port", 0, "--out", "batches"),
-    "answer": ("no link", "--answers", "labels.csv", "--home", "home"),
-    "collect": ("none", "--campaign", "by-hand/campaign.json", "--out", "got"),
-    "datasets list": (),
-    "datasets sources": ("nonsense",),
+    "campaign answer": ("no link", "--answers", "labels.csv", "--home", "home"),
+    "campaign collect": ("none", "--campaign", "by-hand/campaign.json", "--out", "got"),
+    "data list": (),
+    "data sources": ("nonsense",),
     "reproduce": ("sun2018/theorem9",),
 }
 """For every command: options of a run that must end with exit code 1."""
@@ -206,7 +206,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write a campaign into asked/; `serve` then stores a report of every worker and ends."""
+    """Write a campaign into asked/; `campaign serve` then stores a report of every worker and ends."""
     built.write(Path("asked"))
 
     def answer(settings: ServerSettings, _: object) -> None:
@@ -255,7 +255,7 @@ def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     document = {
         "format": "crowdveil-json/1",
-        "command": "assign",
+        "command": "data assign",
         "status": "done",
         "warnings": [],
         "files": [],
@@ -263,7 +263,7 @@ def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
     }
     document |= dict.fromkeys(("tasks", "workers", "cells", "gold_cells", "fewest", "most"), 2)
 
-    check(document, "assign")
+    check(document, "data-assign")
     assert not Draft202012Validator(SCHEMA).is_valid(document | change)
 
 
@@ -284,7 +284,7 @@ def test_done_is_one_document(name: str, run: Run, made_up: None) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that cannot be met prints an error with rule and message, and the line on stderr."""
-    if name == "datasets list":
+    if name == "data list":
         Path("data/tiny/meta.json").write_text("{")
     result = run(*name.split(), *REFUSED[name], "--json", code=3 if name in ("audit", "statement") else 1)
     document = json.loads(result.stdout)
@@ -305,15 +305,13 @@ def test_wrong_usage_is_one_document(name: str, run: Run) -> None:
     assert f"{name} --help" in document["error"]["hint"]
 
 
-@pytest.mark.parametrize(
-    "words", [("nonsense", "--json"), ("datasets", "nonsense", "--json"), ("--nonsense", "--json")]
-)
+@pytest.mark.parametrize("words", [("nonsense", "--json"), ("data", "nonsense", "--json"), ("--nonsense", "--json")])
 def test_unknown_commands_are_documents_too(words: tuple[str, ...], run: Run) -> None:
     """What names no command gives an object whose command is null, or the group's name."""
     document = json.loads(run(*words, "--json", code=2).stdout)
 
     check(document, "error")
-    assert ("datasets" if "datasets" in words else None) == document["command"]
+    assert ("data" if "data" in words else None) == document["command"]
 
 
 def test_the_flag_after_two_dashes_is_a_name() -> None:
@@ -416,4 +414,4 @@ def test_the_pages_examples_are_documents(text: str) -> None:
     """Each object that the page shows is valid under the schema."""
     document = json.loads(text)
 
-    check(document, "error" if document["status"] == "error" else document["command"])
+    check(document, "error" if document["status"] == "error" else document["command"].replace(" ", "-"))

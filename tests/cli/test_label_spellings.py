@@ -46,8 +46,8 @@ def test_given_labels_are_not_warned_of(mixed: str, run_json: RunJson) -> None:
 
 def test_encode_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, refusal: Callable[..., str]) -> None:
     """Blocks are warned of when they are written and when they are read; merging is said when encoding."""
-    apart = run_json("encode", mixed, "--out", "apart")
-    merged = run_json("encode", mixed, "--merge-labels", "--out", "merged")
+    apart = run_json("data", "encode", mixed, "--out", "apart")
+    merged = run_json("data", "encode", mixed, "--merge-labels", "--out", "merged")
 
     assert [NOTE] == apart["warnings"]
     assert ([], ["1", "no", "yes"]) == (merged["warnings"], merged["labels"])
@@ -79,8 +79,8 @@ def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., 
     (folder / "counts.csv").write_text("task,worker,answer\n" + "".join(f"t{k},w{k % 5},{k * 3}\n" for k in range(60)))
     question = "counts.csv: the kind of a label column with more than 20 different numbers must be stated."
 
-    for words in (("infer",), ("encode",), ("perturb", *RESPONSE)):
-        line = refusal(words[0], "counts.csv", *words[1:], "--out", "refused")
+    for words in (("infer",), ("data", "encode"), ("perturb", *RESPONSE)):
+        line = refusal(*words, "counts.csv", "--out", "refused")
         assert question in line
         assert "Found: 60 different numbers from 0 to 177." in line
     assert "student-t" == run_json("infer", "counts.csv", "--kind", "numeric", "--out", "numbers")["method"]

@@ -184,9 +184,9 @@ def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, ru
     run("perturb", "labels.csv", *RESPONSE, "--out", "c7")
     before = contents("c7")
 
-    assert "a folder holds one collection" in refusal("encode", "c6/reports.csv", "--out", "c7")
+    assert "a folder holds one collection" in refusal("data", "encode", "c6/reports.csv", "--out", "c7")
     assert before == contents("c7")
-    data = run_json("encode", "c6/reports.csv", "--out", "c7", "--replace")
+    data = run_json("data", "encode", "c6/reports.csv", "--out", "c7", "--replace")
     assert {f"c7/{name}" for name in before} - {f"c7/{RECORD}"} == set(data["replaced"])
     assert "reports.csv" not in os.listdir("c7")
     assert contents("c6")["certificate.json"] == contents("c7")["certificate.json"]
@@ -194,7 +194,7 @@ def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, ru
 
 def test_single_files_replace_their_own_kind_only(run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """A single output replaces what the same command wrote there, and no other file."""
-    words: tuple[object, ...] = ("assign", *LISTS, "--per-task", 2, "--out", "made.csv")
+    words: tuple[object, ...] = ("data", "assign", *LISTS, "--per-task", 2, "--out", "made.csv")
     run(*words)
 
     assert ["made.csv"] == run_json(*words)["replaced"]
@@ -216,7 +216,7 @@ def test_single_files_replace_their_own_kind_only(run: Run, run_json: RunJson, r
              "--target-error", 0.1),
             "plan.png",
         ),
-        (("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2), "guarantee.json"),
+        (("data", "synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2), "guarantee.json"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )  # fmt: skip

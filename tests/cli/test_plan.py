@@ -33,7 +33,7 @@ def write_parts(source: str, parts: dict[str, range]) -> None:
 
 
 def carry_out(run: Run, commands: list[str]) -> None:
-    """Run printed commands; after `assign`, keep only the answers in assigned cells."""
+    """Run printed commands; after `data assign`, keep only the answers in assigned cells."""
     for command in commands:
         run(*shlex.split(command)[1:])
         if " assign " in command:

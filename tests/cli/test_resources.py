@@ -28,7 +28,7 @@ def test_other_sizes_are_refused(text: str) -> None:
 
 def test_memory_changes_no_number(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
     """Under a limit the command prints what it prints without."""
-    run("encode", "labels.csv", "--out", "blocks")
+    run("data", "encode", "labels.csv", "--out", "blocks")
 
     found = [run_json("infer", "blocks", *words) for words in ((), ("--memory", "8GB"))]
 

@@ -44,7 +44,7 @@ def collection(run: Run, folder: Path) -> None:
 def test_encoded_blocks_are_promised_what_the_certificate_promises(run: Run, collection: None) -> None:
     """The crowd.json of encoded blocks states the guarantee of the certificate, not that of the edited crowd.json."""
     original = reworded("first", guarantee=FORGED)
-    run("encode", "first/reports.csv", "--out", "blocks")
+    run("data", "encode", "first/reports.csv", "--out", "blocks")
 
     assert original["guarantee"] == json.loads(Path("blocks/crowd.json").read_text(encoding="utf-8"))["guarantee"]
 

@@ -1,4 +1,4 @@
-"""`crowdveil synthesize`: printed guarantees, files, refusals, and pictures of raw claims on request only."""
+"""`crowdveil data synthesize`: printed guarantees, files, refusals, and pictures of raw claims on request only."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ import pytest
 from crowdveil.files.output_record import RECORD_FILE
 from tests.cli.conftest import Run, RunJson
 
-PRIVATE = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
+PRIVATE = ("data", "synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
 
 
 def every_task(*more: str) -> str:
@@ -60,7 +60,7 @@ def test_claims_are_read_as_by_the_other_commands(run_json: RunJson, form: str) 
     else:
         sources = ("a.csv", "--task-column", "a", "--worker-column", "b", "--value-column", "c")
         Path("a.csv").write_text("\n".join(["a;b;c", *(";".join(row) for row in rows)]), "utf-8")
-    read = run_json("synthesize", *sources, *PRIVATE[2:], "--seed", 1)
+    read = run_json("data", "synthesize", *sources, *PRIVATE[3:], "--seed", 1)
 
     assert expected == Path("made/synthetic.csv").read_bytes()
     assert plain["guarantees"] == read["guarantees"]
@@ -71,7 +71,7 @@ def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) 
     Path("runs.csv").write_text("task_id,user_id,info__q\n1,ann,2\n", "utf-8")
     hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
 
-    assert "must have plain columns" in refusal("synthesize", "runs.csv", *PRIVATE[2:], *hidden)
+    assert "must have plain columns" in refusal("data", "synthesize", "runs.csv", *PRIVATE[3:], *hidden)
 
 
 @pytest.mark.parametrize("cells", ["1,1,2\n2,2,1", "1,1,2\n2,3,4", "1,,\n2,,"])
@@ -79,7 +79,7 @@ def test_no_claim_decides_whether_a_wide_table_is_read(refusal: Callable[..., st
     """Whether columns have numbers in common, by which a wide table is recognised, changes no refusal."""
     Path("wide.csv").write_text(f"task,ann,bob\n{cells}\n", "utf-8")
 
-    line = refusal("synthesize", "wide.csv", *PRIVATE[2:])
+    line = refusal("data", "synthesize", "wide.csv", *PRIVATE[3:])
 
     assert "wide.csv: exactly one column for the worker is needed, 0 were found" in line
 
@@ -90,7 +90,7 @@ def test_json_is_refused_with_a_list_of_tasks(refusal: Callable[..., str], recor
     Path("claims.json").write_text(json.dumps(records), "utf-8")
     hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
 
-    assert "in a table with a header" in refusal("synthesize", "claims.json", *PRIVATE[2:], *hidden)
+    assert "in a table with a header" in refusal("data", "synthesize", "claims.json", *PRIVATE[3:], *hidden)
 
 
 @pytest.mark.parametrize("question", ["known", "other"])
@@ -102,7 +102,7 @@ def test_questions_are_refused_with_a_list_of_tasks(
     Path("claims.csv").write_text(f"task,worker,question,value\n1,ann,{question},3\n", "utf-8")
     hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
 
-    assert "must be of one question" in refusal("synthesize", "claims.csv", *PRIVATE[2:], *hidden, *chosen)
+    assert "must be of one question" in refusal("data", "synthesize", "claims.csv", *PRIVATE[3:], *hidden, *chosen)
 
 
 @pytest.mark.parametrize("method", ["histogram", "pooled-shape"])
@@ -149,13 +149,13 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
     said = {}
     for name, text in (("none.csv", header), ("one.csv", header + claim)):
         Path(name).write_text(text, encoding="utf-8")
-        said[name] = run_json("synthesize", name, *PRIVATE[2:], *hidden, "--tasks", every_task())
+        said[name] = run_json("data", "synthesize", name, *PRIVATE[3:], *hidden, "--tasks", every_task())
     varying = ("records", "withheld", "expected", "replaced", "warnings")
     none, one = ({k: v for k, v in data.items() if k not in varying} for data in said.values())
 
     assert none == one
     assert 20 == none["tasks"]
-    assert "there must be at least one answer" in refusal("synthesize", "none.csv", *PRIVATE[2:], *hidden)
+    assert "there must be at least one answer" in refusal("data", "synthesize", "none.csv", *PRIVATE[3:], *hidden)
 
 
 def test_a_database_without_a_claim_is_released_too(run_json: RunJson) -> None:
@@ -164,12 +164,12 @@ def test_a_database_without_a_claim_is_released_too(run_json: RunJson) -> None:
         database.execute("CREATE TABLE claims (task TEXT, worker TEXT, value REAL)")
     hidden = ("--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
 
-    assert 20 == run_json("synthesize", "sqlite:///claims.db?claims", *PRIVATE[2:], *hidden)["tasks"]
+    assert 20 == run_json("data", "synthesize", "sqlite:///claims.db?claims", *PRIVATE[3:], *hidden)["tasks"]
 
 
 def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJson) -> None:
     """It must be asked for by name; the exact epsilon is infinite, and both mode and table say so."""
-    published = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--method", "huai-published", "--out", "made")
+    published = ("data", "synthesize", "numbers.csv", "--bounds", "-2:7", "--method", "huai-published", "--out", "made")
     said = run_json(*published, "--k", 4)
 
     assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
@@ -267,7 +267,7 @@ def test_wrong_usage_is_named(run: Run, words: tuple[object, ...], rule: str) ->
 
 def test_epsilon_must_be_said(run: Run) -> None:
     """A private method without an epsilon is wrong usage."""
-    assert "--epsilon" in run("synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
+    assert "--epsilon" in run("data", "synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
 
 
 @pytest.mark.parametrize("method", [(), ("--method", "pooled-shape"), ("--method", "huai-corrected")])
@@ -281,7 +281,7 @@ def test_refusals_name_the_way_out(refusal: Callable[..., str]) -> None:
     assert "outside='clip'" in refusal(*(word if word != "-2:7" else "0:5" for word in PRIVATE))
     Path("made").mkdir()
     Path("numbers.csv").rename("made/synthetic.csv")
-    assert "must not replace" in refusal("synthesize", "made/synthetic.csv", *PRIVATE[2:])
+    assert "must not replace" in refusal("data", "synthesize", "made/synthetic.csv", *PRIVATE[3:])
 
 
 def test_json_has_the_numbers_of_the_table(run: Run, run_json: RunJson) -> None:

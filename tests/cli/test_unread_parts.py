@@ -1,4 +1,4 @@
-"""Warnings of `infer`, `encode` and `perturb` about changed numbers and unread columns."""
+"""Warnings of `infer`, `data encode` and `perturb` about changed numbers and unread columns."""
 
 import csv
 from collections.abc import Callable
@@ -19,7 +19,7 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("words", [("infer",), ("encode",), ("infer", "--kind", "numeric")])
+@pytest.mark.parametrize("words", [("infer",), ("data", "encode"), ("infer", "--kind", "numeric")])
 def test_clipped_and_rounded_numbers_are_counted(words: tuple[str, ...], run: Run, run_json: RunJson) -> None:
     """Without a certificate numbers are put on the scale, and two warnings count those that were changed."""
     Path("far.csv").write_text(NUMBERS)
@@ -29,7 +29,7 @@ def test_clipped_and_rounded_numbers_are_counted(words: tuple[str, ...], run: Ru
 
     assert set(CHANGES) <= set(data["warnings"])
     assert all(change in table for change in CHANGES)
-    if words == ("encode",):
+    if words == ("data", "encode"):
         assert [0, 5, 2, 3] == sorted(Reports.open("found").value.tolist(), key=[0, 5, 2, 3].index)
 
 

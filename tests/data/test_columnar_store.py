@@ -104,7 +104,7 @@ def test_one_changed_bit_is_found(saved, name, at) -> None:
     """Whichever file and byte is damaged, reading everything is refused, and the error names file and way out."""
     flip(saved / name, at)
 
-    with pytest.raises(ReportsError, match="crowdveil encode") as caught:
+    with pytest.raises(ReportsError, match="crowdveil data encode") as caught:
         Reports.open(saved, verify=True)
     assert caught.value.source in (str(saved), str(saved / name))
 

@@ -85,7 +85,7 @@ def test_needed_lists_follow_from_participation() -> None:
 
 @pytest.mark.parametrize("missing", ["labels", "tasks", "workers"])
 def test_the_library_refuses_what_the_command_refuses(missing: str, tmp_path: Path) -> None:
-    """`collect` without a seed refuses a list taken from answers; with permission it writes no epsilon."""
+    """`campaign collect` without a seed refuses a list taken from answers; with permission it writes no epsilon."""
     held = answers("tasks", "workers", "alphabet").with_public_lists(ALL_LISTS - {missing})
     setup = Setup(mechanism=MECHANISM)
 

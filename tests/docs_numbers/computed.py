@@ -23,9 +23,10 @@ from experiments.theory.published_bounds import (
     smallest_workers,
 )
 
-from crowdveil import Categories, Lfc, MajorityVote, OneCoin, RandomizedResponse
+from crowdveil import Categories, MajorityVote, OneCoin, RandomizedResponse
 from crowdveil.channel_design import mutual_information, one_coin_worker_model
 from crowdveil.em.acceleration import REMAINING_CHANGE
+from crowdveil.estimators import Lfc
 from crowdveil.evaluation.metrics import score
 from crowdveil.privacy.composition import composition
 from crowdveil.randomness import seeded

@@ -14,18 +14,8 @@ from experiments.papers.li2018.tradeoff import clearly_lower
 from experiments.papers.run import read_rows
 from experiments.papers.wang2018.theorem2 import abilities_of
 
-from crowdveil import (
-    DawidSkene,
-    Estimate,
-    HierarchicalDawidSkene,
-    Kos,
-    Mace,
-    MajorityVote,
-    OneCoin,
-    WeightedMean,
-    WeightedVote,
-)
-from crowdveil.estimators import Estimator
+from crowdveil import DawidSkene, Estimate, HierarchicalDawidSkene, MajorityVote, OneCoin, WeightedMean
+from crowdveil.estimators import Estimator, Kos, Mace, WeightedVote
 from crowdveil.evaluation import metrics
 from crowdveil.evaluation.dependence import measure_dependence
 from crowdveil.planning.prediction import DEPARTURES

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, PrivateDawidSkene, Reports, Scale, WeightedMean
+from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, Reports, Scale, WeightedMean
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimator import summarize
 from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
 from crowdveil.em.model import merge
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators import PrivateDawidSkene
 from tests.estimators.dense import LABELS, blocks_channel, channels, random_reports, sent_alphabet
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=12, workers=6, share=0.6)

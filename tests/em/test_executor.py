@@ -7,12 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, OneCoin, WeightedMean, WeightedVote
+from crowdveil import DawidSkene, OneCoin, WeightedMean
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Summary
+from crowdveil.estimators import WeightedVote
 from crowdveil.registry import Capabilities
 from tests.engines.crowds import GOLD, REPORTS, in_blocks
 from tests.engines.test_worker import LocalEngine, captured

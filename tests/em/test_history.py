@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import beta, chi2
 
-from crowdveil import Categories, MajorityVote, RandomizedResponse, Reports, Scale, WorkerHistory, aggregate
+from crowdveil import Categories, MajorityVote, RandomizedResponse, Reports, Scale, aggregate
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.history import beta_answers, log_answers
+from crowdveil.em.history import WorkerHistory, beta_answers, log_answers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.randomness import seeded

@@ -5,15 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdveil import (
-    DawidSkene,
-    MajorityVote,
-    OneCoin,
-    PrivateDawidSkene,
-    QuantizedResponse,
-    RandomizedResponse,
-    Reports,
-)
+from crowdveil import DawidSkene, MajorityVote, OneCoin, QuantizedResponse, RandomizedResponse, Reports
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -21,6 +13,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.em.estimator import summarize
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators import PrivateDawidSkene
 from crowdveil.estimators.confusion.model import all_reports, expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (

@@ -8,10 +8,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from crowdveil import DawidSkene, Estimate, OneCoin, PrivateDawidSkene, RandomizedResponse, Reports
+from crowdveil import DawidSkene, Estimate, OneCoin, RandomizedResponse, Reports
 from crowdveil.channels.alphabet import Categories
 from crowdveil.em import saddle_points
-from crowdveil.estimators import Estimator
+from crowdveil.estimators import Estimator, PrivateDawidSkene
 
 Table = tuple[tuple[int, ...], ...]
 METHODS: tuple[Estimator[Any, Any], ...] = (DawidSkene(), OneCoin(), PrivateDawidSkene())

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from crowdveil import Ebcc, Reports
+from crowdveil import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.estimators import Ebcc
 from crowdveil.estimators.ebcc import EbccParameters
 from tests.estimators.dense import LABELS, Table, one_block, random_reports, summary_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil import Lfc
+from crowdveil.estimators import Lfc
 from crowdveil.evaluation import metrics
 from tests.estimators.dense import LABELS, random_reports
 from tests.real_data import load_or_skip

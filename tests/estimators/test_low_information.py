@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, MajorityVote, OneCoin, PrivateDawidSkene, RandomizedResponse
+from crowdveil import DawidSkene, MajorityVote, OneCoin, RandomizedResponse
 from crowdveil.channels.alphabet import Categories
-from crowdveil.estimators import Estimator
+from crowdveil.estimators import Estimator, PrivateDawidSkene
 from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb

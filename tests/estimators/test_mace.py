@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from crowdveil import Mace, Reports
+from crowdveil import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.estimators import Mace
 from tests.estimators.dense import LABELS, Table, random_reports
 
 

@@ -15,7 +15,8 @@ from experiments.papers.li2018.truth_discovery import CLAMP, Crowd, majority_vot
 from experiments.theory.published_bounds import beta_flip_epsilon
 from scipy.integrate import quad
 
-from crowdveil import Categories, MajorityVote, TwoLayer, WeightedVote
+from crowdveil import Categories, MajorityVote, TwoLayer
+from crowdveil.estimators import WeightedVote
 
 
 def answers_of(crowd: Crowd, reports: np.ndarray) -> list[tuple[int, int, int]]:

@@ -250,7 +250,7 @@ def test_without_data_the_other_exhibits_of_a_paper_are_written(name: str, tmp_p
     assert set(selected([name])) - set(expected) == {one["name"] for one in document["exhibits"]}
     assert 3 * len(document["exhibits"]) == len(document["files"])
     assert all(Path(path).is_file() for path in document["files"])
-    assert bool(expected) == any("datasets sources" in text for text in document["warnings"])
+    assert bool(expected) == any("data sources" in text for text in document["warnings"])
 
 
 @pytest.mark.parametrize("names", [["sun2018/figure1"], ["sun2018/theorem1", "sun2018/figure1"]])
@@ -259,7 +259,7 @@ def test_without_data_a_named_exhibit_is_refused(names: list[str], tmp_path: Pat
     result = CliRunner().invoke(main, ["reproduce", *names, "--quick", "--out", str(tmp_path / "out")])
 
     assert (1, False) == (result.exit_code, (tmp_path / "out").exists())
-    assert "Missing: snow_wsd, adult2. 'crowdveil datasets sources snow_wsd adult2'" in result.stderr
+    assert "Missing: snow_wsd, adult2. 'crowdveil data sources snow_wsd adult2'" in result.stderr
 
 
 def test_the_list_names_every_exhibit():

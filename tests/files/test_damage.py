@@ -115,7 +115,7 @@ def test_odd_fields_of_a_manifest_are_refused(folder, name) -> None:
     with pytest.raises(ReportsError, match=rule) as caught:
         Reports.open(folder)
     assert caught.value.source == str(folder / MANIFEST_FILE)
-    assert "crowdveil encode" in caught.value.hint
+    assert "crowdveil data encode" in caught.value.hint
 
 
 def test_memory_follows_the_file_and_not_the_manifest(folder) -> None:

@@ -31,7 +31,7 @@ def test_an_older_schema_needs_migrate_and_keeps_its_rows(database_url: str) -> 
         if newest_version() == "0001":  # an unknown version has the same reply as an older one
             connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
 
-    with pytest.raises(SettingsError, match="crowdveil serve --migrate"):
+    with pytest.raises(SettingsError, match="crowdveil campaign serve --migrate"):
         prepare(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))

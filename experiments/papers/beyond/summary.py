@@ -27,8 +27,9 @@ from experiments.papers.sun2018.parameters import OF_MECHANISMS
 from experiments.papers.sun2018.published import send
 from experiments.synthesis.density_error import basic_release
 
-from crowdveil import Gaussian, PrivateDawidSkene, RandomizedResponse, WeightedMean
+from crowdveil import Gaussian, RandomizedResponse, WeightedMean
 from crowdveil.data.reports import Reports
+from crowdveil.estimators import PrivateDawidSkene
 from crowdveil.plotting import INK
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
@@ -469,8 +470,8 @@ EXHIBIT = Exhibit(
         "inference of their papers. The table has every swept setting of them; the picture and the verdict take the "
         "best one at each epsilon, chosen on the truths, which a curator does not have: their best case. *crowdveil* "
         "knows the domain or the bounds and the channel, and learns the rest: on numbers it reads the reports of RR, "
-        "on labels those of one-layer, and on claims the method is the one that `crowdveil synthesize` chooses by its "
-        "expected error. *Given the distributions*, on numbers, it knows more than any published method: the true "
+        "on labels those of one-layer, and on claims the method is the one that `crowdveil data synthesize` chooses by "
+        "its expected error. *Given the distributions*, on numbers, it knows more than any published method: the true "
         "prior, the mixture of deviations and the rate of participation, from which its channel is designed. Nothing "
         "of crowdveil is chosen on the truths.",
         "*Unprotected* is crowdveil's method on the answers themselves, on numbers with the true prior; *constant* the "

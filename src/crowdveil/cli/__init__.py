@@ -15,14 +15,8 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
-from crowdveil.cli.campaign.answer import answer
-from crowdveil.cli.campaign.collect import collect
-from crowdveil.cli.campaign.relay import relay
-from crowdveil.cli.campaign.serve import serve
-from crowdveil.cli.data.datasets import datasets
-from crowdveil.cli.data.encode import encode
+from crowdveil.cli.data import data
 from crowdveil.cli.data.export import export_results
 from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.demo import demo
@@ -41,7 +35,6 @@ from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review import review
 from crowdveil.cli.results.share import share
-from crowdveil.cli.synthesize import synthesize
 from crowdveil.cli.verb import VerbGroup
 from crowdveil.errors import (
     CampaignError,
@@ -55,12 +48,11 @@ from crowdveil.errors import (
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Answers to truths": (infer, share, import_answers, export_results, report, datasets),
+    "Answers to truths": (infer, share, report, import_answers, export_results),
     "Quality and the next answers": (agreement, review, next_answers),
-    "Campaigns": (plan, assign, campaign, serve, answer, relay, collect),
-    "Files of reports": (perturb, encode, synthesize),
+    "Ask a crowd": (plan, perturb, campaign),
     "Privacy": (account, statement, verify, audit),
-    "Experiments": (demo, reproduce),
+    "Data and experiments": (data, demo, reproduce),
 }
 """Verbs by the heading of help, in the order of help."""
 NOT_CHECKED = 3

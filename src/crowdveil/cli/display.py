@@ -228,7 +228,7 @@ def truncated_list(items: Sequence[Any], of: int) -> dict[str, Any]:
 
 
 def _command(context: click.Context) -> str:
-    """Return the name of the running command without the program: `datasets list`."""
+    """Return the name of the running command without the program: `data list`."""
     names = list[str]()
     here: click.Context | None = context
     while here is not None and here.parent is not None:

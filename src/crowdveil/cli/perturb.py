@@ -34,6 +34,7 @@ from crowdveil.cli.options import (
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
+    from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.reports import Reports
     from crowdveil.workflow.channel_assignment import Setup
@@ -79,7 +80,7 @@ list_options = options(
         "--assignment",
         type=PATH,
         metavar="FILE",
-        help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil assign.",
+        help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil data assign.",
     ),
     click.option(
         "--channels",
@@ -163,12 +164,12 @@ def perturb(
             public_participation=seed is None and not lists_from_answers and requested.participation == "public",
             progress=reading,
         )
-    _check_budget(requested.budget, delta, channels)
-    cells = len(read.answers.tasks) if lists.assignment is None else int(lists.assignment.per_worker.max())
+    cells = _cells(requested.budget, delta, channels, lists.assignment, len(read.answers.tasks))
     requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
-    replaced = outputs.check(inputs=[*source.inputs, tasks, workers, assignment, channels, requested.expected.prior])
+    prior = requested.expected.prior_file
+    replaced = outputs.check(inputs=[*source.inputs, tasks, workers, assignment, channels, prior])
     announced, outdated = _many_rows(read.answers, setup), estimate_notes(out)
     with temporary_report_folder(out, expected_rows(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
@@ -214,12 +215,15 @@ def _many_rows(answers: Reports, setup: Setup) -> list[str]:
     return [caution]
 
 
-def _check_budget(budget: float | None, delta: float | None, channels: Path | None) -> None:
-    """Refuse a delta without a budget, and a budget with epsilons by worker."""
+def _cells(
+    budget: float | None, delta: float | None, channels: Path | None, assignment: Assignment | None, tasks: int
+) -> int:
+    """Return the most cells of a worker; refuse a delta without a budget, and a budget with epsilons by worker."""
     if budget is not None and channels is not None:
         raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
     if delta is not None and budget is None:
         raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
+    return tasks if assignment is None else int(assignment.per_worker.max())
 
 
 def _composed(collection: Collection, cells: int, delta: float | None) -> list[dict[str, Any]]:

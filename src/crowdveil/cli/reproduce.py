@@ -26,7 +26,7 @@ DETAILS = """Measured steps are kept in a cache, so that an interrupted run cont
 source distribution: they are taken from the current folder, from the checkout that crowdveil is installed from, or from
 a folder of PYTHONPATH.
 Exhibits of a paper whose data sets are missing are skipped and named, and the others are written (exit code 0); an
-exhibit that is named itself, or a paper of which nothing can run, is refused. 'crowdveil datasets sources' says where
+exhibit that is named itself, or a paper of which nothing can run, is refused. 'crowdveil data sources' says where
 the data sets are published.
 Simulation only: no privacy."""
 FOLDER = GivenPath(file_okay=False, path_type=Path)

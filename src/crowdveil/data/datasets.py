@@ -22,7 +22,7 @@ from crowdveil.errors import ReportsError, SettingsError
 VARIABLE = "CROWDVEIL_DATA"
 META_FILE = "meta.json"
 KINDS = ("binary", "categorical", "ordinal", "numeric")
-DIRECTORY_HINT = f"Set {VARIABLE} to a folder with one folder per data set, or see 'crowdveil datasets sources'."
+DIRECTORY_HINT = f"Set {VARIABLE} to a folder with one folder per data set, or see 'crowdveil data sources'."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,17 +3,22 @@
 Integers, truth values, categories and enumerations are text inside; `OriginalColumns` turns them back.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_columns
 from crowdveil.errors import ReportsError, SettingsError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 SOURCE = "frame"
 FrameKind = Literal["pandas", "polars", "arrow", "dask", "duckdb", "dict"]
@@ -68,6 +73,33 @@ class OriginalColumns:
         with suppress(pa.ArrowException):  # such as given identifiers that the original type cannot hold
             column = column.cast(kind)
         return table.set_column(0, table.column_names[0] if name in taken else name, column)
+
+    def with_own_identifiers(self, table: pa.Table) -> pa.Table:
+        """Return a table whose columns "task" and "worker" have their original names, unless taken, and types."""
+        for role, name, kind in (("task", self.task, self.task_type), ("worker", self.worker, self.worker_type)):
+            if role in table.column_names:
+                column, place = table.column(role), table.column_names.index(role)
+                with suppress(pa.ArrowException):
+                    column = column.cast(kind)
+                free = name == role or name not in table.column_names
+                table = table.set_column(place, name if free else role, column)
+        return table
+
+
+class ArrowRows(ABC):
+    """Result with rows, as a frame of each kind."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return `to_arrow` as a pandas frame; raises SettingsError without pandas."""
+        return as_pandas(self.to_arrow())
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Return `to_arrow` as a Polars frame; raises SettingsError without Polars."""
+        return as_polars(self.to_arrow())
 
 
 def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalColumns]:
@@ -240,7 +272,7 @@ def _with_pandas_types(found: Any, types: Any, sources: Mapping[str, str]) -> An
     return found
 
 
-def as_polars(table: pa.Table) -> Any:
+def as_polars(table: pa.Table) -> "polars.DataFrame":
     """Return an Arrow table as a Polars frame.
 
     Raises:
@@ -251,10 +283,11 @@ def as_polars(table: pa.Table) -> Any:
     except ImportError as error:
         hint = "pip install 'crowdveil[polars]'"
         raise SettingsError("this needs Polars", value="no such package", hint=hint) from error
-    return polars.from_arrow(table)
+    found: Any = polars.from_arrow(table)
+    return found
 
 
-def as_pandas(table: pa.Table) -> Any:
+def as_pandas(table: pa.Table) -> "pandas.DataFrame":
     """Return an Arrow table as a pandas frame.
 
     Raises:

@@ -68,7 +68,7 @@ def state_of(name: str, directory: Path) -> str:
 def where_to_get(names: Sequence[str]) -> str:
     """Return the sentence that says how missing sets are obtained."""
     return (
-        f"'crowdveil datasets sources {' '.join(names)}' says where they are published and converts them; or set "
+        f"'crowdveil data sources {' '.join(names)}' says where they are published and converts them; or set "
         f"{VARIABLE} to the folder that has them."
     )
 

@@ -68,7 +68,7 @@ INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
 DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
 FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
-ENCODE_AGAIN = "Encode the reports again (crowdveil encode)."
+ENCODE_AGAIN = "Encode the reports again (crowdveil data encode)."
 MAX_REPORTS, MAX_IDENTIFIERS, MAX_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
 """Limits of counts: identifiers have int32 codes, and 2**60 reports need fewer than 2**63 bytes."""
 MAX_ITEM_BYTES = 8

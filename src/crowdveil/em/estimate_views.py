@@ -21,6 +21,8 @@ from crowdveil.presentation.html import Html, card, table
 from crowdveil.presentation.pictures import count_bars, intervals, share_histogram
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     from matplotlib.axes import Axes
 
 StopReason = Literal["tolerance", "settled", "set", "limit"]
@@ -146,11 +148,11 @@ class EstimateViews(ABC):
             return None
         return self.original.label_values(self.alphabet.names)
 
-    def to_pandas(self, rows: Rows = "tasks") -> Any:
+    def to_pandas(self, rows: Rows = "tasks") -> pandas.DataFrame:
         """Return `to_arrow` as a pandas frame; raises SettingsError without pandas."""
         return as_pandas(self.to_arrow(rows))
 
-    def to_polars(self, rows: Rows = "tasks") -> Any:
+    def to_polars(self, rows: Rows = "tasks") -> polars.DataFrame:
         """Return `to_arrow` as a Polars frame; raises SettingsError without Polars."""
         return as_polars(self.to_arrow(rows))
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
+from crowdveil.data.frames import ArrowRows
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import SEARCH_CROWDS, report_given_truth
@@ -104,7 +106,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plan:
+class Plan(ArrowRows):
     """Result of planning.
 
     Attributes:
@@ -137,6 +139,23 @@ class Plan:
     def best(self) -> CandidateResult:
         """Candidate with the smallest expected error."""
         return min(self.results, key=lambda result: result.prediction.error)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the candidates: mechanism, epsilon, error, low, high (interval for real crowds), and the exact
+        losses per cell and per worker."""
+        rows = [
+            {
+                "mechanism": one.name,
+                "epsilon": one.epsilon,
+                "error": one.prediction.error,
+                "low": one.prediction.real_low,
+                "high": one.prediction.real_high,
+                "epsilon_per_cell": one.cost.cell_epsilon,
+                "epsilon_per_worker": one.cost.worker_epsilon,
+            }
+            for one in self.results
+        ]
+        return pa.Table.from_pylist(rows)
 
     def _repr_html_(self) -> str:
         """Return the recommendation for a notebook, and expected errors by epsilon; `verdict` says more."""

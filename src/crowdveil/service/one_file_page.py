@@ -50,7 +50,7 @@ def one_file_page(folder: CampaignFolder) -> bytes:
         raise SettingsError(
             "a campaign with a relay has no one-file page",
             value=folder.campaign.name,
-            hint="Workers answer with the page of their links, or with crowdveil answer.",
+            hint="Workers answer with the page of their links, or with crowdveil campaign answer.",
         )
     names = ("device.mjs", "hpke.mjs", "page.mjs", "qr.mjs", "style.css")
     device, sealing, page, code, style = map(_static, names)

@@ -45,7 +45,8 @@ def register(
     campaign = folder.campaign
     if (campaign.relay is not None) != relay:
         raise SettingsError(
-            "a campaign with a relay is served by crowdveil relay, another one by crowdveil serve", value=campaign.name
+            "a campaign with a relay is served by crowdveil campaign relay, another one by crowdveil campaign serve",
+            value=campaign.name,
         )
     with store.engine.execution_options(**{WRITES: True}).begin() as connection:
         known = select(campaigns.c.state).where(campaigns.c.hash == campaign.digest).with_for_update()

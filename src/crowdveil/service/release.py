@@ -35,7 +35,7 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
         raise SettingsError(
             "the reports of a relay are sealed: they are forwarded, not exported",
             value=campaign.name,
-            hint="The curator joins the batches: crowdveil collect.",
+            hint="The curator joins the batches: crowdveil campaign collect.",
         )
     accepted = []
     for slot, body in store.released_reports(digest):

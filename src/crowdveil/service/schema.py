@@ -249,7 +249,7 @@ def prepare(engine: Engine, *, migrate: bool = False) -> None:
             raise SettingsError(
                 f"the database must have schema {newest}",
                 value=found,
-                hint="Make a copy of it, and run crowdveil serve --migrate once.",
+                hint="Make a copy of it, and run crowdveil campaign serve --migrate once.",
             )
         upgrade(connection)
 

@@ -91,7 +91,7 @@ def _copied_names(folder: Path) -> list[str]:
 
 
 def encoded_outputs(source: Path | AnswerSource, out: Path, *, replace: bool) -> Outputs:
-    """Return the outputs of `encode`: blocks and copied collection files.
+    """Return the outputs of `data encode`: blocks and copied collection files.
 
     Raises:
         SettingsError: the output folder is the input folder.

@@ -1,6 +1,6 @@
 """Mechanism settings of a campaign: public expectation of the answers, construction of the mechanism, description."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,21 @@ class Expectation:
     """Public expectation of the answers, stated before the campaign; it must not depend on the answers.
 
     Attributes:
-        prior: file with the probability of each label as truth; uniform by default.
+        prior: probability of each label as truth, or a file of them; uniform by default.
         participation_rate: share of cells that are answered.
         ability: probability that an answer is right; `USUAL_ABILITY` by default.
         sigmas: instead of `ability`, for a scale: standard deviations of equal shares of the workers.
     """
 
-    prior: Path | None = None
+    prior: Path | Mapping[str, float] | None = None
     participation_rate: float = 1.0
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
+
+    @property
+    def prior_file(self) -> Path | None:
+        """File of the prior; None without one, and for a prior that was given as such."""
+        return self.prior if isinstance(self.prior, Path) else None
 
     def objective(self, alphabet: Alphabet, participation: Participation) -> DesignObjective:
         """Return the design objective for truths in the alphabet of the answers.
@@ -67,16 +72,15 @@ class Expectation:
         return normal_worker_model(alphabet, self.sigmas)
 
 
-def _prior(path: Path | None, alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return the file's probabilities in the alphabet's order; raise ReportsError for other names."""
-    if path is None:
+def _prior(given: Path | Mapping[str, float] | None, alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return the probabilities in the alphabet's order; raise ReportsError for other names."""
+    if given is None:
         return np.full(alphabet.size, 1 / alphabet.size)
-    probabilities = load_prior(path)
+    probabilities = given if isinstance(given, Mapping) else load_prior(given)
     wrong = sorted(probabilities.keys() ^ set(alphabet.names))
     if wrong:
-        raise ReportsError(
-            "a prior has one row for each of the labels", source=str(path), examples=", ".join(wrong[:3])
-        )
+        source = "prior" if isinstance(given, Mapping) else str(given)
+        raise ReportsError("a prior has one row for each of the labels", source=source, examples=", ".join(wrong[:3]))
     return np.array([probabilities[name] for name in alphabet.names])
 
 

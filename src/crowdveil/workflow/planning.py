@@ -219,7 +219,7 @@ def _lines(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[l
     lists = [*TASK_OPTION, "--workers", "workers.csv"]
     assign, assignment = list[list[str]](), list[str]()
     if campaign.assigned_per_task is not None:
-        assign = [["assign", *lists, "--per-task", str(campaign.assigned_per_task), "--out", "asked.csv"]]
+        assign = [["data", "assign", *lists, "--per-task", str(campaign.assigned_per_task), "--out", "asked.csv"]]
         assignment = ["--assignment", "asked.csv"]
     perturb = ["perturb", "answers.csv", *lists, *assignment, *mechanism, "--out", "sent"]
     return [*assign, perturb, ["infer", "sent/reports.csv", *infer, "--out", "found"]]

@@ -1,4 +1,4 @@
-"""`crowdveil collect`: what it refuses before it reads a report."""
+"""`crowdveil campaign collect`: what it refuses before it reads a report."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def test_batches_of_a_relay_need_the_key(tmp_path: Path) -> None:
     relay = Relay("The library", PUBLIC_KEY, 2, "cell")
     folder = build_campaign(content={"relay": relay}).write(tmp_path / "essays")
     (tmp_path / "batches").mkdir()
-    words = ["collect", str(tmp_path / "batches"), "--campaign", str(folder / "campaign.json")]
+    words = ["campaign", "collect", str(tmp_path / "batches"), "--campaign", str(folder / "campaign.json")]
     result = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "collected")])
 
     assert 2 == result.exit_code

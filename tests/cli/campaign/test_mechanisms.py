@@ -55,7 +55,7 @@ def answer_all(run: Run) -> None:
     Path("received").mkdir()
     subprocess.run([sys.executable, "device.py", links[0], *words, "--home", "home-0"], check=True, capture_output=True)
     for slot, link in enumerate(links[1:], start=1):
-        run("answer", link, *words, "--home", f"home-{slot}")
+        run("campaign", "answer", link, *words, "--home", f"home-{slot}")
 
 
 def ask_and_infer(run: Run, run_json: RunJson, path: Path) -> tuple[dict[str, Any], dict[str, float]]:
@@ -63,7 +63,7 @@ def ask_and_infer(run: Run, run_json: RunJson, path: Path) -> tuple[dict[str, An
     made = run_json("campaign", "new", path, "--out", "rooms")
     answer_all(run)
     run("campaign", "close", "rooms/campaign.json", "--reports", "received")
-    run("collect", "received", "--campaign", "rooms/campaign.json", "--out", "collected")
+    run("campaign", "collect", "received", "--campaign", "rooms/campaign.json", "--out", "collected")
     found = run_json("infer", "collected/reports.csv", "--out", "found")
     assert (8, True) == (found["workers"], found["channel_used"])
     with Path("found/truths.csv").open() as stream:

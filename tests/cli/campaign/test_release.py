@@ -1,4 +1,4 @@
-"""`crowdveil serve` and `campaign close`, `export` and `purge`: the words that a curator reads."""
+"""`crowdveil campaign serve` and `campaign close`, `export` and `purge`: the words that a curator reads."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ def served(run: Run, monkeypatch: pytest.MonkeyPatch) -> BuiltCampaign:
     built = build_campaign()
     built.write(Path("asked"))
     monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
-    run("serve", ASKED, "--port", 0)
+    run("campaign", "serve", ASKED, "--port", 0)
     return built
 
 
@@ -34,7 +34,7 @@ def answer(built: BuiltCampaign, *slots: int) -> None:
 
 def test_serve_names_the_pages_and_the_curators_token(run: Run, served: BuiltCampaign) -> None:
     """The addresses and the file of the token are printed, not the token; the database is closed to others."""
-    text = run("serve", ASKED, "--port", 0).stdout
+    text = run("campaign", "serve", ASKED, "--port", 0).stdout
 
     assert "/a/" in text
     assert "by this service from 2100-01-30 (UTC) on" in text
@@ -45,7 +45,7 @@ def test_serve_names_the_pages_and_the_curators_token(run: Run, served: BuiltCam
 
 def test_serve_refuses_plain_http_beyond_loopback(refusal: Callable[..., str], served: BuiltCampaign) -> None:
     """A public address needs TLS or a proxy."""
-    assert "Give --behind-proxy" in refusal("serve", ASKED, "--host", "0.0.0.0")
+    assert "Give --behind-proxy" in refusal("campaign", "serve", ASKED, "--host", "0.0.0.0")
 
 
 def test_a_database_that_does_not_answer_is_refused(refusal: Callable[..., str], served: BuiltCampaign) -> None:
@@ -53,14 +53,14 @@ def test_a_database_that_does_not_answer_is_refused(refusal: Callable[..., str],
     Path("notes.sqlite").write_text("no database, but a text that is long enough\n" * 9)
 
     for url in ("sqlite:///notes.sqlite", "postgresql://somebody:secret@127.0.0.1:1/asked"):
-        text = refusal("serve", ASKED, "--port", 0, "--database", url)
+        text = refusal("campaign", "serve", ASKED, "--port", 0, "--database", url)
         assert "the database must answer" in text
         assert "secret" not in text
 
 
 def test_the_campaign_may_be_given_as_its_folder(run: Run, served: BuiltCampaign) -> None:
     """Commands that read campaign.json accept the folder that holds it."""
-    assert "/a/" in run("serve", "asked", "--port", 0).stdout
+    assert "/a/" in run("campaign", "serve", "asked", "--port", 0).stdout
     assert "reports" in run("campaign", "close", "asked").stdout
 
 
@@ -79,7 +79,7 @@ def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: B
     assert "all: 2" in text
     assert "backups and exported files are not covered" in text
     assert "must not be purged" in refusal("campaign", "export", ASKED, "--out", "again")
-    assert "a purged campaign cannot be served" in refusal("serve", ASKED, "--port", 0)
+    assert "a purged campaign cannot be served" in refusal("campaign", "serve", ASKED, "--port", 0)
 
 
 def test_an_export_names_what_a_spreadsheet_reads_as_a_formula(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_an_export_names_what_a_spreadsheet_reads_as_a_formula(run: Run, monkeyp
     built = build_campaign(channels=[response(Categories(("=1+1", "no", "maybe")))])
     built.write(Path("asked"))
     monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
-    run("serve", ASKED, "--port", 0)
+    run("campaign", "serve", ASKED, "--port", 0)
     answer(built, 0, 2)
     run("campaign", "close", ASKED)
 

@@ -1,4 +1,4 @@
-"""`crowdveil answer --spent`: what a computer promised so far."""
+"""`crowdveil campaign answer --spent`: what a computer promised so far."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ def test_spent_shows_the_sum_and_the_loss_at_a_delta(run: Run, run_json: RunJson
     for number in range(80):
         add_to_ledger(home, [{**same, "campaign": f"{number}", "report": f"{number}", "host": f"host{number % 2}"}])
 
-    data = run_json("answer", "--spent", "--delta", 1e-6, "--home", "home")
-    text = " ".join(run("answer", "--spent", "--home", "home").stdout.split())
+    data = run_json("campaign", "answer", "--spent", "--delta", 1e-6, "--home", "home")
+    text = " ".join(run("campaign", "answer", "--spent", "--home", "home").stdout.split())
 
     assert pytest.approx(8.0, abs=0.002) == data["epsilon_all_campaigns"]
     assert ["host0", "host1", None] == [row["host"] for row in data["spent"]]
@@ -28,6 +28,6 @@ def test_spent_shows_the_sum_and_the_loss_at_a_delta(run: Run, run_json: RunJson
 def test_nothing_was_promised_yet(run_json: RunJson) -> None:
     """A computer without a ledger has spent nothing."""
     assert (0.0, []) == (
-        (data := run_json("answer", "--spent", "--delta", 1e-6, "--home", "none"))["epsilon_all_campaigns"],
+        (data := run_json("campaign", "answer", "--spent", "--delta", 1e-6, "--home", "none"))["epsilon_all_campaigns"],
         data["spent"],
     )

@@ -1,4 +1,4 @@
-"""`crowdveil datasets`: what is at hand, where it is published, and its conversion."""
+"""`crowdveil data`: what is at hand, where it is published, and its conversion."""
 
 import json
 from collections.abc import Callable
@@ -19,10 +19,10 @@ def test_sets_are_listed_with_their_counts(
     Path("data/tiny/truth.csv").write_text("task,truth\na,x\n")
     Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"], "title": "A tiny set"}))
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
-    data = run_json("datasets", "list")["datasets"][0]
+    data = run_json("data", "list")["datasets"][0]
 
     assert ("tiny", 2, 2, 3, 1) == tuple(data[key] for key in ("name", "workers", "tasks", "pairs", "gold"))
-    assert "binary; 2 workers, 2 tasks, 3 answers, 1 gold; A tiny set" in run("datasets", "list").stdout
+    assert "binary; 2 workers, 2 tasks, 3 answers, 1 gold; A tiny set" in run("data", "list").stdout
 
 
 def test_without_a_directory_the_way_out_is_shown(
@@ -31,8 +31,8 @@ def test_without_a_directory_the_way_out_is_shown(
     """No data is no error: an empty list, and the name of the variable to set."""
     monkeypatch.setenv("CROWDVEIL_DATA", "nowhere")
 
-    assert "CROWDVEIL_DATA" in run("datasets", "list").stdout
-    data = run_json("datasets", "list")
+    assert "CROWDVEIL_DATA" in run("data", "list").stdout
+    data = run_json("data", "list")
     assert ("nowhere", []) == (data["directory"], data["datasets"])
 
 
@@ -41,8 +41,8 @@ def test_sources_name_publisher_licence_files_and_sha256(
 ) -> None:
     """Without data every set is missing, with its publisher, licence, published files and SHA-256; none is invented."""
     monkeypatch.setenv("CROWDVEIL_DATA", "nowhere")
-    found = run_json("datasets", "sources")["sources"]
-    shown = run("datasets", "sources", "snow_wsd").stdout
+    found = run_json("data", "sources")["sources"]
+    shown = run("data", "sources", "snow_wsd").stdout
 
     assert {("missing", None)} == {(one["state"], one["published_sha256"]) for one in found}
     assert {64} == {len(digest) for one in found for digest in one["sha256"].values()}
@@ -59,13 +59,13 @@ def test_published_files_are_converted_and_compared(
     Path("published").mkdir()
     Path("published/workerResponses.txt").write_text("A9\t1\t1\nB7\t1\t0\n")
     Path("published/groundTruth.txt").write_text("1\t1\n")
-    words = ("datasets", "sources", "duchenne", "--from", "published")
+    words = ("data", "sources", "duchenne", "--from", "published")
     first, again = run_json(*words), run_json(*words)
 
     assert ["answers.csv", "truth.csv", "meta.json"] == [Path(path).name for path in first["files"]]
     assert ["duchenne: the files are not those on which the committed results were measured"] == first["warnings"]
     assert sorted(first["files"]) == sorted(again["replaced"])
-    assert [("duchenne", 2)] == [(one["name"], one["pairs"]) for one in run_json("datasets", "list")["datasets"]]
+    assert [("duchenne", 2)] == [(one["name"], one["pairs"]) for one in run_json("data", "list")["datasets"]]
 
 
 def test_a_set_of_another_origin_is_not_replaced(run: Run) -> None:
@@ -75,5 +75,5 @@ def test_a_set_of_another_origin_is_not_replaced(run: Run) -> None:
     Path("workerResponses.txt").write_text("A9\t1\t1\n")
     Path("groundTruth.txt").write_text("1\t1\n")
 
-    assert "not replaced" in run("datasets", "sources", "duchenne", "--from", ".", "--out", "data", code=1).stderr
+    assert "not replaced" in run("data", "sources", "duchenne", "--from", ".", "--out", "data", code=1).stderr
     assert ["answers.csv.gz"] == [path.name for path in Path("data/duchenne").iterdir()]

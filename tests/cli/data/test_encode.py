@@ -1,4 +1,4 @@
-"""`crowdveil encode`: a folder that infers as the file does, and is refused when it does not belong together."""
+"""`crowdveil data encode`: a folder that infers as the file does, and is refused when it does not belong together."""
 
 import json
 import os
@@ -21,7 +21,7 @@ RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",
 def blocks(run: Run) -> Path:
     """Return a folder with encoded reports of randomized response, made from `sent/reports.csv`."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
-    run("encode", "sent/reports.csv", "--out", "blocks")
+    run("data", "encode", "sent/reports.csv", "--out", "blocks")
     return Path("blocks")
 
 
@@ -38,8 +38,8 @@ def test_blocks_infer_as_the_file_does(blocks: Path, run_json: RunJson) -> None:
 
 def test_written_files_are_printed(blocks: Path, run: Run, run_json: RunJson) -> None:
     """Counts, labels and size are those of the folder; the table says them too."""
-    data = run_json("encode", "sent/reports.csv", "--out", "again")
-    table = " ".join(run("encode", "labels.csv", "--out", "answers").stdout.split())
+    data = run_json("data", "encode", "sent/reports.csv", "--out", "again")
+    table = " ".join(run("data", "encode", "labels.csv", "--out", "answers").stdout.split())
 
     assert (20, 30, list(LABELS)) == (data["tasks"], data["workers"], data["labels"])
     assert len(Reports.open("again")) == data["reports"]
@@ -102,7 +102,7 @@ def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) ->
     assert "to encode" in refusal("infer", "blocks", "--duplicates", "first")
     assert "to encode" in refusal("infer", "blocks", "--kind", "numeric")
     assert "labels or scale" in refusal("infer", "blocks", "--labels", "a,b")
-    assert "a folder other than the input folder" in refusal("encode", "sent/reports.csv", "--out", "sent")
+    assert "a folder other than the input folder" in refusal("data", "encode", "sent/reports.csv", "--out", "sent")
 
 
 @pytest.mark.parametrize("form", ["csv", "blocks"])
@@ -111,7 +111,7 @@ def test_repeated_pairs_do_not_go_through_a_channel(form: str, run: Run, refusal
     run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
     rows = Path("sent/reports.csv").read_text()
     Path("twice.csv").write_text(rows + rows.splitlines()[1] + "\n")
-    run("encode", "twice.csv", "--duplicates", "all", "--labels", ",".join(LABELS), "--out", "blocks")
+    run("data", "encode", "twice.csv", "--duplicates", "all", "--labels", ",".join(LABELS), "--out", "blocks")
     source = ("twice.csv", "--duplicates", "all") if form == "csv" else ("blocks",)
     run("infer", *source, "--out", "found")
 
@@ -136,7 +136,7 @@ def test_the_crowd_of_blocks_names_them(blocks: Path, run: Run) -> None:
     """Blocks list tasks and workers themselves; their crowd names them by their seal, and is encoded again alike."""
     crowd, listed = (json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("blocks", "sent"))
     seal = json.loads((blocks / "blocks.json").read_bytes())["sha256"]
-    run("encode", "blocks", "--out", "again")
+    run("data", "encode", "blocks", "--out", "again")
 
     assert {**listed, "tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": seal} == crowd
     assert json.loads(Path("again", "crowd.json").read_bytes()) == crowd
@@ -151,7 +151,7 @@ def test_the_crowd_of_blocks_goes_with_nothing_else(blocks: Path, refusal: Calla
 
 def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:
     """Blocks of plain answers that replace blocks of reports leave no certificate and no crowd behind."""
-    run("encode", "labels.csv", "--out", "blocks", "--replace")
+    run("data", "encode", "labels.csv", "--out", "blocks", "--replace")
 
     assert {"certificate.json", "crowd.json"}.isdisjoint(os.listdir(blocks))
 
@@ -161,6 +161,6 @@ def test_parquet_is_encoded(run_json: RunJson) -> None:
     pyarrow.parquet.write_table(pyarrow.csv.read_csv("labels.csv"), "labels.parquet")
 
     assert (
-        run_json("encode", "labels.csv", "--out", "a")["reports"]
-        == (run_json("encode", "labels.parquet", "--out", "b")["reports"])
+        run_json("data", "encode", "labels.csv", "--out", "a")["reports"]
+        == (run_json("data", "encode", "labels.parquet", "--out", "b")["reports"])
     )

@@ -52,7 +52,7 @@ def test_infer_perturb_and_encode_recognise_an_export(run: Run, run_json: RunJso
         "perturb", export, *question, "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "cat,dog",
         "--lists-from-answers", "--seed", 1, "--out", "sent",
     )  # fmt: skip
-    run("encode", export, *question, "--out", "blocks")
+    run("data", "encode", export, *question, "--out", "blocks")
 
     assert ["11", "12"] == [row["task"] for row in rows("found/truths.csv")]
     assert (2, 2) == (found["tasks"], found["reports"])

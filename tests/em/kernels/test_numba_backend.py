@@ -8,21 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil import (
-    DawidSkene,
-    Estimate,
-    MajorityVote,
-    OneCoin,
-    PrivateDawidSkene,
-    Reports,
-    WeightedMean,
-    WeightedVote,
-)
+from crowdveil import DawidSkene, Estimate, MajorityVote, OneCoin, Reports, WeightedMean
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.kernels import dispatch, encode
-from crowdveil.estimators import Estimator
+from crowdveil.estimators import Estimator, PrivateDawidSkene, WeightedVote
 from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
 from tests.real_data import load_or_skip
 from tests.strategies import small_numeric_reports, small_reports

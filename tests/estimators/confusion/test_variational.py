@@ -7,7 +7,7 @@ import pytest
 from scipy.special import digamma
 from scipy.stats import dirichlet
 
-from crowdveil import Ebcc, Mace
+from crowdveil.estimators import Ebcc, Mace
 from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
 from tests.estimators.dense import channels, dense_posterior, one_block, random_reports, sent_alphabet, summary_of
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from crowdveil import Catd, Crh, Gtm
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.estimators import Catd, Crh, Gtm
 from crowdveil.evaluation import metrics
 from tests.real_data import load_or_skip
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from crowdveil import Categories, Kos
+from crowdveil import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.estimators import Kos
 from crowdveil.evaluation import metrics
 from tests.estimators.dense import LABELS, random_reports
 from tests.real_data import load_or_skip

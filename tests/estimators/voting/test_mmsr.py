@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from crowdveil import Mmsr
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.estimators import Mmsr
 from crowdveil.estimators.voting.mmsr import agreement, trimmed_means
 from crowdveil.estimators.voting.worker_pairs import pairs_of_block
 from tests.estimators.dense import LABELS, one_block, random_reports

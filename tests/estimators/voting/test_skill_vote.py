@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crowdveil import GoldMajorityVote, Wawa, ZeroBasedSkill
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import Estimator
+from crowdveil.estimators import Estimator, GoldMajorityVote, Wawa, ZeroBasedSkill
 from tests.estimators.dense import LABELS, random_reports
 
 Rows = list[tuple[int, int, int]]

@@ -77,7 +77,18 @@ def test_private_synthesis_keeps_its_claim(monkeypatch):
     The expected error is left out: it takes fifty releases of simulated claims, from public numbers.
     """
     monkeypatch.setattr(crowdveil.workflow.synthesis, "release_errors", lambda *_, **__: None)
-    words = ["crowdveil", "synthesize", "{input}", "--method", "histogram", "--epsilon", "0.5", "--bounds", "0:100"]
+    words = [
+        "crowdveil",
+        "data",
+        "synthesize",
+        "{input}",
+        "--method",
+        "histogram",
+        "--epsilon",
+        "0.5",
+        "--bounds",
+        "0:100",
+    ]
 
     assert not audit([*words, "--records", "3", "--out", "{out}"], ("numbers.csv", "moved.csv")).refuted
 
@@ -88,7 +99,18 @@ def test_a_device_keeps_the_claim_of_its_campaign():
     built.write(Path("asked"))
     for name, rows in (("both.csv", "t0,zebrafish\nt1,narwhal\n"), ("one.csv", "t1,narwhal\n")):
         Path(name).write_text("task,label\n" + rows)
-    words = ["crowdveil", "answer", built.link(0).text, "--answers", "{input}", "--files", "asked", "--home", "home"]
+    words = [
+        "crowdveil",
+        "campaign",
+        "answer",
+        built.link(0).text,
+        "--answers",
+        "{input}",
+        "--files",
+        "asked",
+        "--home",
+        "home",
+    ]
 
     def new_device(given):
         shutil.rmtree("home", ignore_errors=True)

@@ -96,10 +96,9 @@ class Setting:
         """Open the batches; return what is printed, and the folder."""
         out = self.folder / "curator" / "collected"
         (self.folder / "key.pem").write_bytes(key_text(self.key))
-        done = crowdveil(
-            "collect", self.folder / "curator" / "batches", "--campaign", self.folder / "curator" / "campaign.json",
-            "--key", self.folder / "key.pem", "--out", out, "--json",
-        )  # fmt: skip
+        curator = self.folder / "curator"
+        words = [curator / "batches", "--campaign", curator / "campaign.json", "--key", self.folder / "key.pem"]
+        done = crowdveil("campaign", "collect", *words, "--out", out, "--json")
         return json.loads(done), out
 
 
@@ -151,7 +150,7 @@ def start(setting: Setting, parties: list[Party]) -> tuple[Party, Party]:
     ]
     curator = Party([*words, "--json"], setting.folder / "curator.log")
     parties.append(curator)
-    words = ["relay", str(setting.campaign_file), "--to", curator.data["url"], "--port", port]
+    words = ["campaign", "relay", str(setting.campaign_file), "--to", curator.data["url"], "--port", port]
     relay = Party([*words, "--token-file", curator.data["token_file"], "--json"], setting.folder / "relay.log")
     parties.append(relay)
     return relay, curator
@@ -266,7 +265,9 @@ def test_single_cells_are_read_by_infer_without_names(tmp_path: Path, parties: l
     start(setting, parties)
     answers = tmp_path / "my.csv"
     answers.write_text("task,label\nt0,quokka\n")
-    crowdveil("answer", setting.built.link(3).text, "--answers", answers, "--home", tmp_path / "homes" / "3")
+    crowdveil(
+        "campaign", "answer", setting.built.link(3).text, "--answers", answers, "--home", tmp_path / "homes" / "3"
+    )
     for slot in range(3):
         setting.answer(slot)
     crowdveil("campaign", "close", setting.campaign_file)

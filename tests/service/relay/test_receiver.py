@@ -141,7 +141,7 @@ def test_a_slow_confirmation_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_service_and_relay_refuse_each_others_campaigns(built: BuiltCampaign, tmp_path: Path) -> None:
     """A campaign with a relay is not served by the curator, another one is not relayed, and a key is not held."""
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    with pytest.raises(SettingsError, match="crowdveil relay"):
+    with pytest.raises(SettingsError, match="crowdveil campaign relay"):
         register(store, CampaignFolder(built.write(tmp_path / "relay")))
     store.close()
     build_campaign().write(tmp_path / "other")

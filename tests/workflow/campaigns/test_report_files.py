@@ -159,17 +159,11 @@ def test_devices_and_collect_agree(built, tmp_path):
     """Files that devices write are collected: the whole way without a service, by the command line."""
     (tmp_path / "my.csv").write_text("task,label\nt0,quokka\nt3,narwhal\n")
     for slot in (0, 1, 4):
-        words = ["answer", built.link(slot).text, "--answers", tmp_path / "my.csv", "--files", tmp_path / "campaign"]
-        words += ["--out", tmp_path / "in", "--home", tmp_path / f"home{slot}"]
+        words = ["campaign", "answer", built.link(slot).text, "--answers", tmp_path / "my.csv"]
+        words += ["--files", tmp_path / "campaign", "--out", tmp_path / "in", "--home", tmp_path / f"home{slot}"]
         assert 0 == CliRunner().invoke(main, list(map(str, words))).exit_code
-    words = [
-        "collect",
-        tmp_path / "in",
-        "--campaign",
-        tmp_path / "campaign" / "campaign.json",
-        "--out",
-        tmp_path / "out",
-    ]
+    words = ["campaign", "collect", tmp_path / "in", "--campaign", tmp_path / "campaign" / "campaign.json"]
+    words += ["--out", tmp_path / "out"]
     done = CliRunner().invoke(main, [*map(str, words), "--json"])
 
     assert (3, {"accepted": 3}) == tuple(json.loads(done.stdout)[key] for key in ("workers", "states"))
@@ -240,7 +234,7 @@ def test_close_and_collect_on_the_command_line(built, tmp_path):
     closed = CliRunner().invoke(main, ["campaign", "close", asked, "--reports", str(folder), "--json"])
     put(built, folder, late=report(built, 2))
     collected = CliRunner().invoke(
-        main, ["collect", str(folder), "--campaign", asked, "--out", str(tmp_path / "out"), "--json"]
+        main, ["campaign", "collect", str(folder), "--campaign", asked, "--out", str(tmp_path / "out"), "--json"]
     )
 
     assert (0, 0) == (closed.exit_code, collected.exit_code), closed.output + collected.output

@@ -57,7 +57,8 @@ SENTENCES = {
     "receipt": "The service confirmed another report than was sent. Tell the curator; nothing else will be sent.",
     "hash": "The file is not the one that the link or the campaign names: it was changed.",
     "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
-    "with the page of your link, or with crowdveil answer (pip install 'crowdveil[relay]'). Nothing was asked or sent.",
+    "with the page of your link, or with crowdveil campaign answer (pip install 'crowdveil[relay]'). Nothing was asked "
+    "or sent.",
     "answered-before": "This computer has drawn a report of this campaign before, with another link. A second one "
     "would reveal as much again, so nothing was drawn now. Another person here gives a folder of their own: --home.",
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",

@@ -2,7 +2,9 @@
 
 import click
 
+from crowdveil.cli.campaign.answer import answer
 from crowdveil.cli.campaign.close import close
+from crowdveil.cli.campaign.collect import collect
 from crowdveil.cli.campaign.demo import demo
 from crowdveil.cli.campaign.export import export
 from crowdveil.cli.campaign.init import init
@@ -11,15 +13,20 @@ from crowdveil.cli.campaign.new import new
 from crowdveil.cli.campaign.page import page
 from crowdveil.cli.campaign.purge import purge
 from crowdveil.cli.campaign.receive import receive
+from crowdveil.cli.campaign.relay import relay
+from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.verb import VerbGroup
 
-SUBCOMMANDS: tuple[click.Command, ...] = (init, new, invite, page, receive, close, export, purge, demo)
-"""Subcommands, in the order of help."""
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Make one": (init, new, invite, demo),
+    "Answer it": (page, answer),
+    "Collect with the service": (serve, close, export, purge),
+    "Collect files, or through a relay": (collect, relay, receive),
+}
+"""Subcommands by the heading of help, in the order of use."""
 
 
-@click.group(
-    cls=VerbGroup, sections={"Commands": SUBCOMMANDS}, short_help="Ask real people: make a campaign, invite, end it."
-)
+@click.group(cls=VerbGroup, sections=SECTIONS, short_help="Ask real people: make a campaign, invite, end it.")
 def campaign() -> None:
     """Ask real people: make a campaign, invite workers, end it.
 
@@ -31,11 +38,12 @@ def campaign() -> None:
       crowdveil campaign new campaign.toml --out essays
       crowdveil campaign invite essays
       crowdveil campaign page essays --out device.html
-      crowdveil collect received --campaign essays/campaign.json --out collected
+      crowdveil campaign collect received --campaign essays/campaign.json
+                                 --out collected
 
     \b
     With the service, after new and invite:
-      crowdveil serve essays/campaign.json
+      crowdveil campaign serve essays/campaign.json
       crowdveil campaign close essays/campaign.json
       crowdveil campaign export essays/campaign.json --out collected
     """

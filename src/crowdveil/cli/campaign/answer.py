@@ -1,4 +1,4 @@
-"""`crowdveil answer`: a worker's answers to a campaign, randomized on this computer and sent once."""
+"""`crowdveil campaign answer`: a worker's answers to a campaign, randomized on this computer and sent once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
 
 @click.command(
     cls=Verb,
-    example="crowdveil answer 'https://grades.example.org/a/#1....' --answers my.csv",
+    example="crowdveil campaign answer 'https://x.example.org/a/#1....' --answers my.csv",
     main_options=("answers", "files", "out", "budget", "spent", "delta", "home"),
     short_help="Answer a campaign from this computer, randomized here.",
 )

@@ -1,4 +1,4 @@
-"""`crowdveil collect`: report files of a campaign without a service, as the folder that `infer` reads."""
+"""`crowdveil campaign collect`: report files of a campaign without a service, as the folder that `infer` reads."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
 
 
+EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
+                           --out collected"""
+
+
 @click.command(
     cls=Verb,
-    example="crowdveil collect received --campaign essays/campaign.json --out collected",
+    example=EXAMPLE,
     main_options=("campaign", "key", "as_json"),
     short_help="Join report files, or the batches of a relay.",
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdveil.service.store import Store
 
 REASONS = {
-    "unknown": ("the database must hold the campaign", "Give the --database of crowdveil serve."),
+    "unknown": ("the database must hold the campaign", "Give the --database of crowdveil campaign serve."),
     "purged": ("the campaign must not be purged", "Its data were deleted."),
 }
 
@@ -41,7 +41,7 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         raise SettingsError(
             "the campaign must have been served",
             value=str(file),
-            hint="crowdveil serve makes reports.sqlite beside it.",
+            hint="crowdveil campaign serve makes reports.sqlite beside it.",
         )
     try:
         with database_errors(), closing(Store.open(database_url(file, database))) as store:

@@ -17,7 +17,7 @@ it gives the report as a file and as a QR code, and the worker hands it in. Prin
 
 With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign."""
 EXAMPLE = "crowdveil campaign page essays --out device.html"
-DETAILS = """`crowdveil collect` joins the files that were handed in. Whoever opens the page needs a link of
+DETAILS = """`crowdveil campaign collect` joins the files that were handed in. Whoever opens the page needs a link of
 `crowdveil campaign invite`: after the name of the file, or pasted into the page. The links name the campaign by its
 SHA-256: a campaign that was edited after they were made is refused."""
 

@@ -15,7 +15,7 @@ from crowdveil.errors import SettingsError
 
 HELP = """Delete reports, links, keys and documents of a closed campaign from the database.
 
-CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil serve purges it from that day on. The
+CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil campaign serve purges it from that day on. The
 campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the database
 are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also after an
 interrupt. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""

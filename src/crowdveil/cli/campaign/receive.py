@@ -15,7 +15,7 @@ HELP = """Store the batches that a relay sends.
 
 CAMPAIGN is the campaign.json of a campaign with a relay. A batch is stored durably before it is confirmed; sent again,
 it is stored once. The relay shows the token in relay-token.txt, which is written into FOLDER on the first start.
-The curator's key is not needed here: crowdveil collect opens the batches."""
+The curator's key is not needed here: crowdveil campaign collect opens the batches."""
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""`crowdveil relay`: forwards sealed reports to the curator, in shuffled batches and without names."""
+"""`crowdveil campaign relay`: forwards sealed reports to the curator, in shuffled batches and without names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ written into a folder, to be handed over. The database knows which link sent whi
     cls=Verb,
     help=HELP,
     details=DETAILS,
-    example="crowdveil relay essays/campaign.json --to https://curator.example.org",
+    example="crowdveil campaign relay essays/campaign.json\n                         --to https://curator.example.org",
     main_options=("to", "token_file", "out", "database", "host", "port"),
     short_help="Forward sealed reports in shuffled batches.",
 )

@@ -1,4 +1,4 @@
-"""`crowdveil serve`: HTTP service of a campaign."""
+"""`crowdveil campaign serve`: HTTP service of a campaign."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def database_url(campaign: Path, given: str | None) -> str:
     cls=Verb,
     help=HELP,
     details=DETAILS,
-    example="crowdveil serve essays/campaign.json",
+    example="crowdveil campaign serve essays/campaign.json",
     main_options=("database", "host", "port", "workers", "tls_certificate", "tls_key", "behind_proxy", "migrate"),
     short_help="Collect the reports of a campaign over HTTP.",
 )

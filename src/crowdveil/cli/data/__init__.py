@@ -1,1 +1,21 @@
-"""Commands on files: import, export, encode, and list data sets."""
+"""`crowdveil data`: data sets at hand and files made from others; `import` and `export` are commands of their own."""
+
+import click
+
+from crowdveil.cli.data.assign import assign
+from crowdveil.cli.data.datasets import list_sets, list_sources
+from crowdveil.cli.data.encode import encode
+from crowdveil.cli.data.synthesize import synthesize
+from crowdveil.cli.verb import VerbGroup
+
+SUBCOMMANDS: tuple[click.Command, ...] = (list_sets, list_sources, encode, assign, synthesize)
+"""Subcommands, in the order of help."""
+
+
+@click.group(
+    cls=VerbGroup,
+    sections={"Commands": SUBCOMMANDS},
+    short_help="List data sets; encode reports, draw assignments, release claims.",
+)
+def data() -> None:
+    """List public data sets of real answers in the folder CROWDVEIL_DATA, and make files from others."""

@@ -1,4 +1,4 @@
-"""`crowdveil assign`: random public assignment of tasks to workers."""
+"""`crowdveil data assign`: random public assignment of tasks to workers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import COUNT, PATH, json_option
 from crowdveil.cli.verb import Verb
 
-EXAMPLE = """crowdveil assign --tasks tasks.csv --workers workers.csv
+EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
          --per-task 5 --out asked.csv"""
 
 

@@ -1,4 +1,4 @@
-"""`crowdveil datasets`: available public data sets of real answers, and where they are published."""
+"""`crowdveil data list` and `sources`: available public data sets of real answers, and where they are published."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from crowdveil.data.datasets import Dataset
 
 
-@click.group(short_help="List public data sets of real answers.")
-def datasets() -> None:
-    """List public data sets of real answers in the folder CROWDVEIL_DATA, and who publishes them."""
-
-
-@datasets.command(name="list", cls=Verb, example="crowdveil datasets list", main_options=("as_json",))
+@click.command(
+    name="list",
+    cls=Verb,
+    short_help="List the available data sets.",
+    example="crowdveil data list",
+    main_options=("as_json",),
+)
 @json_option
 def list_sets(as_json: bool) -> None:
     """List the available data sets; perturb and infer read one as dataset:NAME."""
@@ -29,17 +30,23 @@ def list_sets(as_json: bool) -> None:
     sets = [_summary(load(name)) for name in available()]
     directory = str(data_directory())
     lines = [(str(one["name"]), _line(one)) for one in sets]
-    none = ("none", "set CROWDVEIL_DATA to a folder of data sets, or see 'crowdveil datasets sources'")
+    none = ("none", "set CROWDVEIL_DATA to a folder of data sets, or see 'crowdveil data sources'")
     rows = [("directory", directory), *(lines or [none])]
     print_result({"directory": directory, "datasets": sets}, rows, as_json=as_json)
 
 
-@datasets.command(cls=Verb, example="crowdveil datasets sources snow_wsd", main_options=("published", "out", "as_json"))
+@click.command(
+    name="sources",
+    cls=Verb,
+    short_help="Show who publishes the data sets, and convert their files.",
+    example="crowdveil data sources snow_wsd",
+    main_options=("published", "out", "as_json"),
+)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
 @click.option("--out", type=PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
 @json_option
-def sources(names: tuple[str, ...], published: Path | None, out: Path | None, as_json: bool) -> None:
+def list_sources(names: tuple[str, ...], published: Path | None, out: Path | None, as_json: bool) -> None:
     """Show who publishes the data sets that the exhibits read, their licences and SHA-256, and convert them.
 
     Nothing is downloaded. The SHA-256 are of the converted files on which the committed results were measured; those of

@@ -1,4 +1,4 @@
-"""`crowdveil encode`: conversion of a report file to encoded blocks."""
+"""`crowdveil data encode`: conversion of a report file to encoded blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ The blocks have checksums, which infer verifies."""
 @click.command(
     cls=Verb,
     help=HELP,
-    example="crowdveil encode sent/reports.csv --out blocks",
+    example="crowdveil data encode sent/reports.csv --out blocks",
     main_options=("labels", "scale", "replace", "as_json"),
     short_help="Convert a report file to blocks that infer reads faster.",
 )

@@ -1,4 +1,4 @@
-"""`crowdveil synthesize`: synthetic claims from a trusted curator who holds the original ones."""
+"""`crowdveil data synthesize`: synthetic claims from a trusted curator who holds the original ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HELP = """Release synthetic claims in place of the real ones in a file.
 A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
 labelling tools; or dataset:NAME. You hold all claims: this protects a publication, not a report. Epsilon is the loss of
 one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and guarantee.json."""
-EXAMPLE = """crowdveil synthesize claims.csv --epsilon 1
+EXAMPLE = """crowdveil data synthesize claims.csv --epsilon 1
           --bounds 0:100 --out released"""
 DETAILS = f"""CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.
 

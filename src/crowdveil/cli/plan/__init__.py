@@ -65,7 +65,7 @@ def _with_settings(source: CampaignSource, given: Given) -> dict[str, Any]:
         "participation_rate": expected.participation_rate,
     }
     if given["labels"] is None and given["scale"] is None:
-        stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": expected.prior}
+        stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": expected.prior_file}
         stated["sigmas"] = ",".join(map(repr, expected.sigmas)) or None
     if not (given["epsilon"] or given["budget"]):
         budget, epsilon = source.privacy.budget_per_worker, source.privacy.epsilon_per_answer

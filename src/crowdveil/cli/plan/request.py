@@ -55,12 +55,12 @@ class PlanRequest:
     @property
     def writes_prior(self) -> bool:
         """Whether the prior of the merged labels is written."""
-        return self.merged and self.expected.prior is not None
+        return self.merged and self.expected.prior_file is not None
 
     @property
     def prior(self) -> Path | None:
         """File with the prior of the planned labels; None if inference learns it."""
-        return self.out / PRIOR if self.out is not None and self.writes_prior else self.expected.prior
+        return self.out / PRIOR if self.out is not None and self.writes_prior else self.expected.prior_file
 
 
 class PlanView(ABC):
@@ -99,7 +99,7 @@ def carry_out(request: PlanRequest, view: PlanView, *, as_json: bool) -> None:
     drawn = PICTURES if has_matplotlib() else ()
     names = (FILE, *drawn, *((PRIOR,) if request.writes_prior else ()))
     outputs = None if request.out is None else Outputs(folder=request.out, names=names, kind="plan", remove_stale=True)
-    replaced = [] if outputs is None else outputs.check(inputs=[request.expected.prior])
+    replaced = [] if outputs is None else outputs.check(inputs=[request.expected.prior_file])
     with progress_bar("simulating") as bar:
         view.run(bar)
     data, stated = view.data(), list[tuple[str, str]]()

@@ -34,7 +34,7 @@ def require_relay(campaign: Campaign) -> Campaign:
         raise SettingsError(
             "the campaign must name a relay",
             value=campaign.name,
-            hint="Give campaign.toml the setting relay, or run crowdveil serve.",
+            hint="Give campaign.toml the setting relay, or run crowdveil campaign serve.",
         ) from error
     return campaign
 

@@ -1,8 +1,13 @@
 """Agreement of the answers in a file, through the channel of its folder if there is one."""
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.identifiers import Identifiers
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement import Agreement, agreement
 from crowdveil.evaluation.agreement_through_channel import agreement_through_channel
@@ -38,7 +43,25 @@ def write_agreement(path: Path, found: Agreement) -> None:
     Raises:
         SettingsError: the agreement of workers is not known, or the file cannot be written.
     """
+    write_columns(path, KIND, worker_columns(found))
+
+
+def worker_columns(found: Agreement) -> dict[str, Identifiers]:
+    """Return each worker's agreement with the others as columns: worker, agreement or difference, pairs.
+
+    Raises:
+        SettingsError: the agreement of workers is not known.
+    """
     if found.workers is None:
-        raise SettingsError("workers are not compared through a channel", value=str(path), hint=INFER)
-    columns = {"worker": found.workers.names, found.pairwise_name: found.workers.pairwise, "pairs": found.workers.pairs}
-    write_columns(path, KIND, columns)
+        raise SettingsError("workers are not compared through a channel", value="a channel", hint=INFER)
+    return {"worker": found.workers.names, found.pairwise_name: found.workers.pairwise, "pairs": found.workers.pairs}
+
+
+def measures(found: Agreement) -> dict[str, NDArray[Any]]:
+    """Return the measures of all answers as columns: measure, value, low, high."""
+    rows = {
+        **{f"alpha, {metric}": alpha for metric, alpha in found.alphas.items()},
+        found.pairwise_name: found.pairwise,
+    }
+    ends = {end: np.array([getattr(one, end) for one in rows.values()]) for end in ("value", "low", "high")}
+    return {"measure": np.array(list(rows), dtype=np.str_), **ends}

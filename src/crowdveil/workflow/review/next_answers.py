@@ -1,7 +1,9 @@
 """Next answers to buy, from reports: a fit, the likelihood of one more report, and the choice of pairs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from crowdveil.planning.next_answers import CrowdState, NextAnswers, Objective, 
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.io import read_names
-from crowdveil.workflow.methods import Method, build_estimator
+from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
 from crowdveil.workflow.review.tables import write_columns
 
 KIND = "next answers"
@@ -84,12 +86,28 @@ def choose_next(
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
         ReportsError: a damaged file.
     """
-    channel = _single_channel(evidence)
+    further_channel(evidence)
     estimate = infer(evidence, method, history=history).estimate
     listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
+    estimator = build_estimator(method, evidence)
+    return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker, by=by)
+
+
+def purchase_of(
+    estimate: Estimate,
+    evidence: Evidence,
+    estimator: AnyEstimator,
+    listed: Sequence[Any],
+    *,
+    budget: int,
+    per_worker: int | None = None,
+    by: Objective = "information",
+) -> Purchase:
+    """Return the answers to buy from a fit by an estimator; `listed` can be asked. Else as `choose_next`."""
+    channel = further_channel(evidence)
     names = tuple(dict.fromkeys(map(str, listed)))
     bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
-    state = _state(estimate, names, channel, build_estimator(method, evidence))
+    state = _state(estimate, names, channel, estimator)
     return Purchase(
         estimate=estimate,
         workers=names,
@@ -100,7 +118,7 @@ def choose_next(
     )
 
 
-def _single_channel(evidence: Evidence) -> Channel | None:
+def further_channel(evidence: Evidence) -> Channel | None:
     """Return the channel of further reports, None for answers; refuse where there is none or no cell is left."""
     channel = evidence.channel
     if isinstance(channel, ChannelTable):
@@ -109,7 +127,7 @@ def _single_channel(evidence: Evidence) -> Channel | None:
         raise SettingsError(
             "every worker has reported on every task: there is no further answer to ask",
             value=f"participation {channel.participation}",
-            hint="Ask more workers, in a collection of its own; or assign tasks (crowdveil assign).",
+            hint="Ask more workers, in a collection of its own; or assign tasks (crowdveil data assign).",
         )
     if channel is None and evidence.crowd is not None:
         raise ReportsError(
@@ -151,7 +169,7 @@ def _confusion(estimate: Estimate) -> NDArray[np.float64]:
         raise SettingsError(
             "gains need labels, and a method with probabilities and abilities of workers",
             value=estimate.method,
-            hint="Use --method hierarchical-dawid-skene.",
+            hint="Use the method hierarchical-dawid-skene.",
         )
     labels = estimate.posterior.shape[1]
     ability = np.nan_to_num(estimate.workers.quality, nan=1 / labels)[:, None, None]

@@ -11,6 +11,7 @@ The last two read answers, so that they are left out behind a channel; there the
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +73,6 @@ def review_workers(
         SettingsError: a bound outside (0, 1), or a method without intervals of abilities.
         ReportsError: protected reports without a certificate.
     """
-    if bound is not None and not 0 < bound < 1:
-        raise SettingsError("the bound of abilities must be between 0 and 1", value=bound)
     if evidence.channel is None and evidence.crowd is not None:
         raise ReportsError(
             "protected reports need their channel, or noise looks like bad work",
@@ -86,12 +85,14 @@ def review_workers(
 
 def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = None) -> Review:
     """Return the workers to review from a fit; errors as `review_workers`."""
+    if bound is not None and not 0 < bound < 1:
+        raise SettingsError("the bound of abilities must be between 0 and 1", value=bound)
     workers = estimate.workers
     if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:
         raise SettingsError(
             "a review needs labels and a method with intervals of abilities",
             value=estimate.method,
-            hint="Use --method hierarchical-dawid-skene.",
+            hint="Use the method hierarchical-dawid-skene.",
         )
     limit = bound or ability_bound(workers.quality, estimate.reports_per_worker, estimate.alphabet.size)
     reasons: list[list[str]] = [[] for _ in range(len(workers.quality))]
@@ -134,8 +135,13 @@ def ability_bound(quality: NDArray[np.float64], reports: NDArray[np.int64], labe
 
 def write_review(path: Path, review: Review) -> None:
     """Write the workers to review as a CSV file; errors as `write_columns`."""
+    write_columns(path, KIND, review_columns(review))
+
+
+def review_columns(review: Review) -> dict[str, NDArray[Any]]:
+    """Return the workers to review as columns: worker, ability, ability_low, ability_high, reports, reason."""
     found = review.found
-    columns = {
+    return {
         "worker": np.array([one.worker for one in found], dtype=np.str_),
         "ability": np.array([one.ability for one in found]),
         "ability_low": np.array([one.low for one in found]),
@@ -143,7 +149,6 @@ def write_review(path: Path, review: Review) -> None:
         "reports": np.array([one.reports for one in found], dtype=np.int64),
         "reason": np.array([" ".join(one.reasons) for one in found], dtype=np.str_),
     }
-    write_columns(path, KIND, columns)
 
 
 def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:

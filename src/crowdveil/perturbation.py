@@ -1,0 +1,67 @@
+"""Reports of a frame of answers by one call, as the kind of frame of the answers."""
+
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from crowdveil.aggregation import ColumnKeywords
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.frames import OriginalColumns, in_kind
+from crowdveil.data.public_lists import missing_lists, not_public_text
+from crowdveil.data.report_tables import reports_table
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import Mechanism
+from crowdveil.randomness import Secure, Source, secure
+from crowdveil.simulate.perturbation import perturb as perturb_reports
+
+
+def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **options: Unpack[ColumnKeywords]) -> Any:
+    """Return the reports that the devices of all workers would send, as the kind of frame of the answers.
+
+    Columns: task and worker under their own names, and the symbol sent. A cell whose report is NULL has no row. Rows
+    are in the order of tasks, then workers, whatever the order of the answers. `aggregate` reads them with
+    `channel=mechanism.channel()` and the same lists of tasks and workers.
+
+    Who calls this sees the answers: in a campaign each device draws its own report.
+
+    Args:
+        answers: as in `aggregate`; `Reports` give `Reports`.
+        mechanism: sends one symbol per task; its alphabet is that of the answers.
+        source: `seeded(n)` for a simulation without privacy. Without it the randomness is secure, and the guarantee of
+            the mechanism needs public lists: `tasks` and `workers` name all of them if participation is protected.
+        options: names of columns and options of reading, as in `aggregate`.
+
+    Raises:
+        ReportsError: the answers, another alphabet, or two answers of a worker to one task.
+        SettingsError: lists taken from the answers, or a mechanism that does not send one symbol per task.
+
+    >>> import crowdveil as cv
+    >>> votes = {"task": [1, 1, 2], "worker": ["v", "w", "v"], "label": ["no", "yes", "yes"]}
+    >>> mechanism = cv.RandomizedResponse(alphabet=cv.Categories(("no", "yes")), epsilon=4.0)
+    >>> cv.perturb(votes, mechanism, tasks=[1, 2, 3], workers=["v", "w"]).keys()
+    dict_keys(['task', 'worker', 'label'])
+    """
+    given = answers
+    if not isinstance(answers, Reports):
+        options = {"alphabet": mechanism.alphabet, **options}
+        given = Reports.from_frame(answers, **options)
+    drawn = secure() if source is None else source
+    missing = missing_lists(given.public_lists, mechanism.participation)
+    if isinstance(drawn, Secure) and missing:
+        hint = f"Give {' and '.join(f'{name}=' for name in missing)}, or source=seeded(n) for a simulation."
+        raise SettingsError(not_public_text(missing), value=", ".join(missing), hint=hint)
+    reports = perturb_reports(given, mechanism, drawn)
+    return reports if isinstance(answers, Reports) else _as_frame(answers, given.original, reports)
+
+
+def _as_frame(answers: Any, original: OriginalColumns | None, reports: Reports) -> Any:
+    """Return reports as a frame with the names of the answers' columns; numbers on a scale are numbers."""
+    assert original is not None
+    sent = reports_table(reports)
+    plain = [column.cast(column.type.value_type) for column in sent.columns]
+    if isinstance(reports.alphabet, Scale):
+        plain[2] = plain[2].cast(pa.float64())
+    table = original.with_own_identifiers(pa.table(plain, names=["task", "worker", original.label_name]))
+    own = {original.task, original.worker} & set(table.column_names)
+    return in_kind(answers, table, {name: name for name in own})

@@ -1,0 +1,69 @@
+"""Plan of a campaign by one call: expected errors, and what to ask with."""
+
+from collections.abc import Mapping, Sequence
+
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.guarantee import Participation
+from crowdveil.planning.plan import EPSILONS, Plan, Progress
+from crowdveil.planning.plan import plan as plan_campaign
+from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
+from crowdveil.workflow.mechanism_settings import Expectation
+from crowdveil.workflow.planning import expected_campaign
+
+
+def plan(
+    alphabet: Alphabet,
+    *,
+    workers: int,
+    tasks: int,
+    target: float | None = None,
+    epsilons: Sequence[float] = EPSILONS,
+    participation: Participation = "protected",
+    participation_rate: float,
+    ability: float | None = None,
+    sigmas: Sequence[float] = (),
+    prior: Mapping[str, float] | None = None,
+    assigned_per_task: int | None = None,
+    method: str | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Return the expected error of every mechanism at every epsilon, and the smallest epsilon that meets a target.
+
+    Nothing is read from answers: what is expected of them is stated here, and is public.
+
+    Args:
+        alphabet: labels or scale of the answers.
+        workers, tasks: size of the crowd.
+        target: error wanted: share of wrong labels, or mean absolute error; by default .9 of the best constant's.
+        epsilons: in nats per cell, one answer of one worker to one task.
+        participation: "protected" or "public".
+        participation_rate: share of the cells that are answered.
+        ability: probability that a worker's answer is right; by default .75.
+        sigmas: instead, for a scale: standard deviations of equal shares of the workers.
+        prior: probability of each label as truth, which inference is then given; by default uniform and not given.
+        assigned_per_task: workers asked on each task; None for all.
+        method: estimator; by default dawid-skene for labels, gaussian for numbers.
+        progress: called after every simulation with the number done and expected.
+
+    Raises:
+        SettingsError: a number out of range, or a prior that does not name exactly the labels.
+
+    >>> import crowdveil as cv
+    >>> found = cv.plan(cv.Categories(("no", "yes")), workers=40, tasks=99, participation_rate=0.5, epsilons=[1.0])
+    >>> found.best.prediction.error < found.constant_error
+    True
+    """
+    expected = Expectation(
+        prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
+    )
+    campaign = expected_campaign(
+        alphabet,
+        expected,
+        participation,
+        tasks=tasks,
+        workers=workers,
+        assigned_per_task=assigned_per_task,
+        method=method,
+    )
+    wanted = WORTH_ASKING * campaign.crowd.constant_error if target is None else target
+    return plan_campaign(campaign, target=wanted, epsilons=epsilons, progress=progress)

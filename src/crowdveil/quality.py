@@ -1,0 +1,145 @@
+"""Agreement, workers to review and the next answers to ask for, as the kind of frame of the answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.frames import in_kind
+from crowdveil.data.identifiers import Identifiers, as_arrow
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.planning.next_answers import Objective
+from crowdveil.workflow.methods import AnyEstimator
+from crowdveil.workflow.review.agreement import agreement_of, measures, worker_columns
+from crowdveil.workflow.review.next_answers import further_channel, purchase_of
+from crowdveil.workflow.review.workers import review_columns, review_of
+
+
+def agreement(
+    answers: Any,
+    *,
+    channel: Channel | None = None,
+    assignment: Assignment | None = None,
+    with_workers: bool = False,
+    **options: Unpack[ColumnKeywords],
+) -> Any:
+    """Return how far workers agree: Krippendorff's alpha by metric, and the agreement of pairs of answers.
+
+    Columns: measure, value, low, high (a 90 % interval, from 10 tasks on). The row "agreement" is the share of equal
+    labels of two answers to a task, for numbers "difference", the root mean squared difference. Missing values are not
+    estimable.
+
+    Args:
+        answers: as in `aggregate`.
+        channel, assignment: of reports, which are then corrected for the noise.
+        with_workers: return two frames, the second with each worker's agreement with the others: worker, agreement (or
+            difference), pairs.
+        options: names of columns and options of reading, as in `aggregate`.
+
+    Raises:
+        ReportsError: the answers, or no task with two answers.
+        SettingsError: a channel that cannot be inverted, or workers of reports through one, who are not compared.
+
+    >>> import crowdveil as cv
+    >>> answers = {"task": [1, 1, 2, 2], "worker": ["v", "w", "v", "w"], "label": ["no", "no", "yes", "no"]}
+    >>> cv.agreement(answers)["value"]
+    [0.0, 0.5]
+    """
+    evidence = evidence_of(answers, None, channel, assignment, options)
+    found = agreement_of(evidence)
+    overall = _as_frame(answers, evidence.reports, measures(found))
+    return (overall, _as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
+
+
+def review(
+    answers: Any,
+    method: str | AnyEstimator | None = None,
+    *,
+    below: float | None = None,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    history: Any = None,
+    **options: Unpack[ColumnKeywords],
+) -> Any:
+    """Return the workers to review: abilities that are credibly low, and answers that look like spam.
+
+    Columns: worker, ability, ability_low, ability_high (a 90 % credible interval), reports, reason. A listed worker is
+    a question, not a verdict: tasks may be ambiguous, or labels swapped.
+
+    Args:
+        answers, method, channel, assignment, history: as in `aggregate`; reports without a channel are read as answers.
+        below: ability below which a worker is listed; by default the middle between 1 / labels and the median ability.
+        options: names of columns and options of reading, as in `aggregate`.
+
+    Raises:
+        ReportsError: the answers.
+        SettingsError: a bound outside (0, 1), or a method without intervals of abilities.
+
+    >>> import crowdveil as cv
+    >>> answers = {"task": [*range(20)] * 4, "worker": [w for w in "abcd" for _ in range(20)]}
+    >>> labels = ["cat" if task % 2 else "dog" for task in range(20)]
+    >>> cv.review(answers | {"label": labels * 3 + ["cat"] * 20})["worker"]
+    ['d']
+    """
+    evidence = evidence_of(answers, method, channel, assignment, options)
+    estimate = fitted(evidence, method, history=history).estimate
+    return _as_frame(answers, evidence.reports, review_columns(review_of(estimate, evidence, bound=below)))
+
+
+def next_answers(
+    answers: Any,
+    method: str | AnyEstimator | None = None,
+    *,
+    budget: int,
+    candidates: Sequence[Any] | None = None,
+    per_worker: int | None = None,
+    by: Objective = "information",
+    channel: Channel | None = None,
+    assignment: Assignment | None = None,
+    history: Any = None,
+    **options: Unpack[ColumnKeywords],
+) -> Any:
+    """Return the next answers to ask for, at most one for each task, the most useful first.
+
+    Columns: task, worker, expected_gain (fall of the expected error), information (nats), reports (of the task so far).
+
+    Args:
+        answers, method, channel, assignment, history: as in `aggregate`.
+        budget: number of answers.
+        candidates: workers who can be asked; new ones count as an average worker. None for all of the answers.
+        per_worker: largest number of answers of a worker; by default three even shares of the budget.
+        by: "information", or "cost" for the fall of the expected error alone.
+        options: names of columns and options of reading, as in `aggregate`.
+
+    Raises:
+        ReportsError: the answers.
+        SettingsError: a method without probabilities or abilities, several channels, or no cell is left.
+
+    >>> import crowdveil as cv
+    >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["y", "y", "y", "y", "n"]}
+    >>> cv.next_answers(answers, budget=1)["task"]
+    [2]
+    """
+    evidence = evidence_of(answers, method, channel, assignment, options)
+    further_channel(evidence)
+    estimator, estimate = fitted(evidence, method, history=history)
+    names = estimate.worker_names.tolist() if candidates is None else list(candidates)
+    if not names:
+        raise SettingsError("candidates must name at least one worker", value=candidates)
+    bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
+    return _as_frame(answers, evidence.reports, bought.columns())
+
+
+def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:
+    """Return columns as the kind of frame of the answers; tasks and workers have their own names and types."""
+    table, original = pa.table({name: as_arrow(column) for name, column in columns.items()}), reports.original
+    if isinstance(answers, Reports) or original is None:
+        return table
+    table = original.with_own_identifiers(table)
+    own = {original.task, original.worker} & set(table.column_names)
+    return in_kind(answers, table, {name: name for name in own})

@@ -1,0 +1,38 @@
+"""A plan by one call: the plan of the command, from what is stated."""
+
+import pytest
+
+import crowdveil
+from crowdveil import Categories, Scale
+from crowdveil.errors import CrowdveilError
+
+LABELS = Categories(("no", "yes"))
+SIZE = {"workers": 30, "tasks": 60, "participation_rate": 1.0}
+
+
+def test_a_stated_prior_is_public() -> None:
+    """With a prior the best constant is its largest label, and a prior of other labels is refused."""
+    found = crowdveil.plan(LABELS, **SIZE, epsilons=[1], prior={"no": 0.8, "yes": 0.2})
+
+    assert 0.2 == pytest.approx(found.constant_error)
+    assert found.campaign.prior_public
+    with pytest.raises(CrowdveilError, match="one row for each of the labels"):
+        crowdveil.plan(LABELS, **SIZE, prior={"no": 0.8, "maybe": 0.2})
+
+
+def test_numbers_are_planned_by_their_deviations() -> None:
+    """On a scale the error is a distance, and more epsilon never needs more of it."""
+    found = crowdveil.plan(
+        Scale(0, 10, 1), workers=30, tasks=40, participation_rate=1.0, epsilons=[1, 8], sigmas=[1.0, 2.0]
+    )
+
+    assert "mae" == found.campaign.crowd.error_name
+    assert found.best.epsilon == 8
+    assert found.best.prediction.error < found.constant_error
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"epsilons": []}, {"target": -1.0}, {"participation_rate": 2.0}])
+def test_what_no_plan_can_be_is_refused(wrong: dict[str, object]) -> None:
+    """Sizes, epsilons, targets and rates out of range name their rule."""
+    with pytest.raises(CrowdveilError):
+        crowdveil.plan(LABELS, **{**SIZE, **wrong})  # type: ignore[arg-type]

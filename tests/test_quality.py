@@ -1,0 +1,87 @@
+"""Agreement, review and next answers of a frame: the same kind of frame, and the numbers of the commands."""
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import crowdveil
+from crowdveil import Categories, RandomizedResponse, Reports
+from crowdveil.errors import SettingsError
+
+ROWS = {"task": [1, 1, 1, 2, 2, 2, 3], "worker": [*"abcabc", "a"], "label": ["y", "y", "n", "n", "n", "n", "y"]}
+MAKERS = {
+    "dict": lambda rows: rows,
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "polars lazy": pl.LazyFrame,
+    "arrow": pa.table,
+    "duckdb": lambda rows: duckdb.connect().from_arrow(pa.table(rows)),
+}
+CALLS = {
+    "agreement": crowdveil.agreement,
+    "review": crowdveil.review,
+    "next_answers": lambda rows: crowdveil.next_answers(rows, budget=2),
+}
+
+
+def columns(frame: object) -> dict[str, list[object]]:
+    """Return a frame as lists by column."""
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        frame = frame.to_arrow_table()
+    if isinstance(frame, pd.DataFrame):
+        return {name: [None if one != one else one for one in frame[name].tolist()] for name in frame}
+    if isinstance(frame, pl.DataFrame):
+        return frame.to_dict(as_series=False)
+    return frame.to_pydict() if isinstance(frame, pa.Table) else dict(frame)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", MAKERS)
+def test_results_are_frames_of_the_same_kind(kind: str, call: str) -> None:
+    """Each kind of frame gives its own kind, with equal numbers, and tasks as the integers that they were."""
+    answers = MAKERS[kind](ROWS)
+    found = CALLS[call](answers)
+
+    assert type(answers) is type(found)
+    assert columns(CALLS[call](ROWS)) == columns(found)
+    assert all(isinstance(task, int) for task in columns(found).get("task", []))
+
+
+def test_columns_keep_the_names_of_the_answers() -> None:
+    """Tasks and workers are under the names that the caller gave them."""
+    answers = pd.DataFrame(ROWS).rename(columns={"task": "item", "worker": "annotator"})
+
+    assert ["item", "annotator"] == list(crowdveil.next_answers(answers, budget=1).columns[:2])
+    assert "annotator" == crowdveil.review(answers).columns[0]
+    assert "annotator" == crowdveil.agreement(answers, with_workers=True)[1].columns[0]
+
+
+def test_reports_through_a_channel_are_corrected_for_it() -> None:
+    """With a channel the agreement of reports is that of the answers, and workers are not compared."""
+    mechanism = RandomizedResponse(alphabet=Categories(("n", "y")), epsilon=20.0, participation="public")
+    answers = Reports.from_frame(ROWS, alphabet=mechanism.alphabet)
+    found = columns(crowdveil.agreement(answers, channel=mechanism.channel()))
+
+    assert columns(crowdveil.agreement(ROWS))["value"] == pytest.approx(found["value"], abs=1e-4)
+    with pytest.raises(SettingsError, match="workers are not compared"):
+        crowdveil.agreement(answers, channel=mechanism.channel(), with_workers=True)
+
+
+def test_new_workers_can_be_candidates() -> None:
+    """A worker without an answer counts as an average one, and may be asked about any task."""
+    found = columns(crowdveil.next_answers(ROWS, budget=3, candidates=["zoe"], per_worker=3))
+
+    assert {"zoe"} == set(found["worker"])
+    assert sorted(ROWS["task"][::3]) == sorted(found["task"])  # type: ignore[type-var]
+    with pytest.raises(SettingsError, match="at least one worker"):
+        crowdveil.next_answers(ROWS, budget=3, candidates=[])
+
+
+def test_a_bound_that_is_no_ability_is_refused() -> None:
+    """The bound of a review lies between 0 and 1."""
+    with pytest.raises(SettingsError, match="between 0 and 1"):
+        crowdveil.review(ROWS, below=1.5)
