@@ -16,6 +16,7 @@ import crowdveil
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 
 FLOORS = {
+    "arguments": 0,
     "errors": 0,
     "jit": 0,
     "plotting": 0,
@@ -55,7 +56,7 @@ FLOORS = {
 PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
-WORKERS_HALF = {"errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
+WORKERS_HALF = {"arguments", "errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
 SEPARATE = {"mechanisms", "estimators"}
 OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service", "sql")
 """Extras of the library: engines, sources and pictures."""

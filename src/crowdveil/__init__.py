@@ -7,7 +7,8 @@ mechanism loads the standard library and numpy only.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from crowdveil.registry import PUBLIC_MODULES
+from crowdveil.arguments import nearest
+from crowdveil.registry import PACKAGES, PUBLIC_MODULES
 
 if TYPE_CHECKING:
     from crowdveil.aggregation import aggregate as aggregate
@@ -54,8 +55,14 @@ else:
 
             return version("crowdveil")
         if name not in PUBLIC_MODULES:
-            raise AttributeError(f"module 'crowdveil' has no attribute {name!r}; public names: {', '.join(__all__)}.")
+            raise AttributeError(_unknown(name), name=name)
         return getattr(import_module(f"crowdveil.{PUBLIC_MODULES[name]}"), name)
+
+    def _unknown(name: str) -> str:
+        """Return the message about a name that is not public: where it is, or which one was meant."""
+        package = next((package for package in PACKAGES if name in PACKAGES[package]), None)
+        hint = nearest(name, __all__) if package is None else f"It is {package}.{name}."
+        return f"module 'crowdveil' has no attribute {name!r}. {hint or 'Its names are ' + ', '.join(__all__) + '.'}"
 
     def __dir__() -> list[str]:
         """Return the public names."""

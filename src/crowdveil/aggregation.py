@@ -6,17 +6,19 @@ from typing import Any, Literal, NamedTuple, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
+from crowdveil.arguments import nearest
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.read_options import Kind, ReadKeywords
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.estimator import Estimator
+from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.em.executor import Engine
 from crowdveil.em.gold import require_mapping
 from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
+from crowdveil.errors import SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.workflow.confidence import calibrated, vote_note
 from crowdveil.workflow.evidence import Evidence
@@ -139,9 +141,16 @@ def evidence_of(
     options: ColumnKeywords,
 ) -> Evidence:
     """Return a frame or `Reports` as evidence; options and errors as `aggregate`."""
+    require_channel(channel)
     reports = answers
+    unknown = sorted(options.keys() - known_options())
+    if unknown:
+        hint = nearest(unknown[0], known_options()) or f"The options of reading are {', '.join(known_options())}."
+        raise SettingsError("options must be known", value=unknown[0], hint=hint)
     if not isinstance(answers, Reports):
         reports = Reports.from_frame(answers, **_options(options, method, channel))
+        if "kind" not in options and _kind(method) == "categorical":
+            _refuse_decimals(reports, method)
     return Evidence(
         reports=reports,
         crowd=None,
@@ -150,6 +159,11 @@ def evidence_of(
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
     )
+
+
+def known_options() -> tuple[str, ...]:
+    """Return the names of columns and options of reading."""
+    return (*ColumnKeywords.__annotations__,)
 
 
 def fitted(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
@@ -174,8 +188,27 @@ def _kind(method: str | AnyEstimator | None) -> Kind | None:
     """Return the kind of answers that a method reads; None if it is not chosen, or unknown."""
     if isinstance(method, Estimator):
         return method.capabilities.kind
+    if not (method is None or isinstance(method, str)):
+        name = method.__name__ if isinstance(method, type) else ""
+        hint = f"Give an estimator: {name}()." if name else "Such as 'dawid-skene', or DawidSkene()."
+        raise SettingsError("method must be a name or an estimator", value=name or method, hint=hint)
     entry = None if method is None else ESTIMATOR_ENTRIES.get(method)
     return None if entry is None else entry.capabilities.kind
+
+
+def _refuse_decimals(reports: Reports, method: str | AnyEstimator | None) -> None:
+    """Refuse decimals that a method for labels would read as labels."""
+    original, names = reports.original, () if reports.alphabet is None else reports.alphabet.names
+    if original is None or not original.holds_decimals:
+        return
+    fraction = next((name for name in names if not float(name).is_integer()), None)
+    if fraction is not None:
+        raise SettingsError(
+            f"{method if isinstance(method, str) else type(method).__name__} infers labels, and the column "
+            f"{original.label_name!r} has decimals",
+            value=fraction,
+            hint="Use a method for numbers, such as 'student-t'; or say kind='categorical' if each number is a label.",
+        )
 
 
 def _estimator(method: str | AnyEstimator | None, evidence: Evidence) -> AnyEstimator:

@@ -124,7 +124,10 @@ def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, N
 def one_coin_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of the one-coin model, shape (labels, labels): correct with probability `ability`."""
     if labels < 2 or not 0 <= ability <= 1:
-        raise SettingsError("a one-coin worker needs two labels and an ability in [0, 1]", value=(labels, ability))
+        hint = "An ability is the probability of a right answer."
+        raise SettingsError(
+            "a one-coin worker needs two labels and an ability in [0, 1]", value=(labels, ability), hint=hint
+        )
     table = np.full((labels, labels), (1 - ability) / (labels - 1))
     np.fill_diagonal(table, ability)
     return table

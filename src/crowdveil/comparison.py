@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import pyarrow as pa
 
 from crowdveil.aggregation import ColumnKeywords
+from crowdveil.arguments import require_list, require_whole_number
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
@@ -19,6 +20,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.demo.page import sampling_error
 from crowdveil.demo.trials import MEAN, Row, Trial, compare_with_unprotected, run
+from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import ErrorName
 from crowdveil.mechanisms import Mechanism
@@ -160,6 +162,12 @@ def compare(
     >>> len(found.rows)
     2
     """
+    mechanisms = [mechanisms] if isinstance(mechanisms, str | Mechanism) else mechanisms
+    require_list("mechanisms", mechanisms, example="['laplace']")
+    require_list("epsilons", epsilons, example="[1.0, 2.0]")
+    methods = [methods] if isinstance(methods, str) else methods
+    require_whole_number("seed", seed, least=0)
+    require_mapping(gold)
     answers, known = _answers_and_gold(crowd, gold, options)
     if answers.alphabet is None:
         hint = "Read them with alphabet=Scale(low, high, step)."
@@ -198,7 +206,7 @@ def _built(
     alphabet = answers.alphabet
     assert alphabet is not None
     found: list[Mechanism] = []
-    for choice in [choices] if isinstance(choices, str | Mechanism) else choices:
+    for choice in choices:
         if isinstance(choice, Mechanism):
             found.append(choice)
         elif isinstance(choice, str):

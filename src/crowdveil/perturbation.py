@@ -5,6 +5,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from crowdveil.aggregation import ColumnKeywords
+from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.frames import OriginalColumns, in_kind
 from crowdveil.data.public_lists import missing_lists, not_public_text
@@ -12,7 +13,7 @@ from crowdveil.data.report_tables import reports_table
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
-from crowdveil.randomness import Secure, Source, secure
+from crowdveil.randomness import Secure, Seeded, Source, secure
 from crowdveil.simulate.perturbation import perturb as perturb_reports
 
 
@@ -42,6 +43,10 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
     >>> cv.perturb(votes, mechanism, tasks=[1, 2, 3], workers=["v", "w"]).keys()
     dict_keys(['task', 'worker', 'label'])
     """
+    hint = "Such as RandomizedResponse(alphabet=Categories(('no', 'yes')), epsilon=2.0)."
+    require_instance("mechanism", mechanism, Mechanism, what="a mechanism", hint=hint)
+    if source is not None:
+        require_instance("source", source, (Secure, Seeded), what="a source of randomness", hint="Such as seeded(1).")
     given = answers
     if not isinstance(answers, Reports):
         options = {"alphabet": mechanism.alphabet, **options}

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from crowdveil.channels.alphabet import Alphabet
-from crowdveil.channels.guarantee import Participation
+from crowdveil.arguments import require_instance, require_list, require_number, require_whole_number
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
@@ -53,6 +54,20 @@ def plan(
     >>> found.best.prediction.error < found.constant_error
     True
     """
+    hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
+    require_instance("alphabet", alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
+    require_whole_number("workers", workers, least=1)
+    require_whole_number("tasks", tasks, least=1)
+    require_participation(participation)
+    require_list("epsilons", epsilons, example="[1.0, 2.0]")
+    require_list("sigmas", sigmas, example="[0.5, 1.0]")
+    if prior is not None:
+        require_instance(
+            "prior", prior, Mapping, what="a mapping from label to probability", hint="Such as {'no': 0.7, 'yes': 0.3}."
+        )
+    for name, value in (("target", target), ("ability", ability), ("participation_rate", participation_rate)):
+        if value is not None:
+            require_number(name, value)
     expected = Expectation(
         prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
     )

@@ -1,11 +1,12 @@
 """Agreement, workers to review and the next answers to ask for, as the kind of frame of the answers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Unpack, get_args
 
 import pyarrow as pa
 
 from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted
+from crowdveil.arguments import require_list, require_number, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
@@ -86,6 +87,8 @@ def review(
     >>> cv.review(answers | {"label": labels * 3 + ["cat"] * 20})["worker"]
     ['d']
     """
+    if below is not None:
+        require_number("below", below)
     evidence = evidence_of(answers, method, channel, assignment, options)
     estimate = fitted(evidence, method, history=history).estimate
     return _as_frame(answers, evidence.reports, review_columns(review_of(estimate, evidence, bound=below)))
@@ -125,12 +128,21 @@ def next_answers(
     >>> cv.next_answers(answers, budget=1)["task"]
     [2]
     """
+    require_whole_number("budget", budget, least=1)
+    if per_worker is not None:
+        require_whole_number("per_worker", per_worker, least=1)
+    if by not in get_args(Objective):
+        raise SettingsError(
+            f"by must be {' or '.join(map(repr, get_args(Objective)))}", value=by, hint="Information is the default."
+        )
+    if candidates is not None:
+        require_list("candidates", candidates, example="['ann', 'bob']")
     evidence = evidence_of(answers, method, channel, assignment, options)
     further_channel(evidence)
     estimator, estimate = fitted(evidence, method, history=history)
     names = estimate.worker_names.tolist() if candidates is None else list(candidates)
     if not names:
-        raise SettingsError("candidates must name at least one worker", value=candidates)
+        raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all workers.")
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
     return _as_frame(answers, evidence.reports, bought.columns())
 

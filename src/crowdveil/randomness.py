@@ -12,6 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_whole_number
+
 WORD_BITS = 48
 WORD_BYTES = WORD_BITS // 8
 
@@ -75,4 +77,5 @@ def seeded(seed: int) -> Seeded:
     >>> cv.seeded(1).words(1) == cv.seeded(1).words(1)
     array([ True])
     """
+    require_whole_number("seed", seed, least=0)
     return Seeded(seed=seed, generator=np.random.Generator(np.random.PCG64(seed)))

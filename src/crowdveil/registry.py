@@ -322,6 +322,12 @@ PUBLIC_MODULES: Mapping[str, str] = {
 }
 """Module of each public name of the package, by name."""
 
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "crowdveil.estimators": tuple(entry.class_name for entry in ESTIMATOR_ENTRIES.values()),
+    "crowdveil.mechanisms": tuple(entry.class_name for entry in MECHANISM_ENTRIES.values()),
+}
+"""Names of classes by the package that has all of them."""
+
 
 def capabilities_of(name: str) -> Capabilities:
     """Return the capabilities of a registered estimator."""

@@ -74,7 +74,7 @@ def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -
     run_json("infer", *SENT, "--method", "dawid-skene", "--gold", "gold.csv")
 
     assert "7" == {row["task"]: row["truth"] for row in rows("found/truths.csv")}["1"]
-    assert "0.25 of task '1'" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
+    assert "gold of task '1' must be among" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
 
 
 def test_a_worse_result_than_a_constant_is_called_that(run_json: RunJson) -> None:

@@ -71,7 +71,7 @@ def test_gold_on_a_scale_is_read_as_people_write_it() -> None:
     for written in (0.3, "0.3", "0.30"):
         assert [3] == align_gold(reports, {"t": written}, tenths, numeric=False).of(0, 1).tolist()
     for written in (0.35, 2, "x", None):
-        with pytest.raises(ReportsError, match=r"gold .* of task 't' must be among"):
+        with pytest.raises(ReportsError, match=r"gold of task 't' must be among"):
             align_gold(reports, {"t": written}, tenths, numeric=False)
     assert [0.35] == align_gold(reports, {"t": 0.35}, tenths, numeric=True).of(0, 1).tolist()
 
@@ -88,13 +88,13 @@ def test_gold_of_numbers_is_aligned() -> None:
 @pytest.mark.parametrize("truth", ["z", None, 3])
 def test_wrong_gold_labels_are_named(truth: Any) -> None:
     """A gold label outside the alphabet is refused with label, task and the labels there are."""
-    with pytest.raises(ReportsError, match=rf"gold {truth!r} of task 4 must be among \('a', 'b', 'c'\)"):
+    with pytest.raises(ReportsError, match=r"gold of task 4 must be among \('a', 'b', 'c'\)"):
         DawidSkene().fit(REPORTS, gold={4: truth})
 
 
 def test_gold_that_is_no_number_is_named() -> None:
     """A gold truth of free numbers must be a number."""
-    with pytest.raises(ReportsError, match="gold 'high' of task 1 must be a number"):
+    with pytest.raises(ReportsError, match=r"gold of task 1 must be a number\. Found: 'high'"):
         WeightedMean().fit(NUMBERS, gold={1: "high"})
 
 

@@ -78,8 +78,8 @@ def test_a_lost_person_is_named() -> None:
     answer = Guarantee(epsilon=3.0, unit="cell", participation="protected")
     sentences = posterior_sentences(answer, answer.per_worker(100))
 
-    assert "95.3 %" in sentences[0]
-    assert "promises nothing for the whole person" in sentences[1]
+    assert "95.3 %" in sentences[1]
+    assert "promises nothing for the whole person" in sentences[0]
     assert ["50.0 %", "95.3 %", "100.0 %"] == [text for _, _, text in posterior_rows(answer, answer.per_worker(100))]
     assert "50.1 %" in posterior_sentences(Guarantee(epsilon=1e-6, unit="cell", participation="public"), None)[0]
 

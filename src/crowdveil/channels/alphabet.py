@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.arguments import require_instance, require_number
 from crowdveil.errors import SettingsError
 
 NULL = "NULL"
@@ -31,10 +32,16 @@ class Categories:
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        hint = "Such as Categories(('no', 'yes')); numbers are labels as text, such as '1'."
+        require_instance("names", self.names, (tuple, list), what="a tuple of labels", hint=hint)
+        object.__setattr__(self, "names", tuple(self.names))
+        if not all(isinstance(name, str) for name in self.names):
+            raise SettingsError("labels must be texts", value=self.names, hint=hint)
+        require_instance("ordered", self.ordered, bool, what="True or False", hint="Without quotes.")
         if not 2 <= len(self.names) <= MAX_LABELS:
-            raise SettingsError(f"an alphabet needs 2 to {MAX_LABELS} labels", value=len(self.names))
+            raise SettingsError(f"an alphabet needs 2 to {MAX_LABELS} labels", value=len(self.names), hint=hint)
         if len(set(self.names)) != len(self.names):
-            raise SettingsError("labels must be distinct", value=self.names)
+            raise SettingsError("labels must be distinct", value=self.names, hint="Leave the second one out.")
         if NULL in self.names or "" in self.names:
             raise SettingsError(
                 f"{NULL!r} and the empty string cannot be labels", value=self.names, hint="Rename the label."
@@ -67,8 +74,13 @@ class Scale:
     step: float = 1.0
 
     def __post_init__(self) -> None:
+        for name in ("low", "high", "step"):
+            require_number(name, getattr(self, name))
         if not (all(map(math.isfinite, (self.low, self.high, self.step))) and self.low < self.high and self.step > 0):
-            raise SettingsError("a scale needs finite low < high and step > 0", value=(self.low, self.high, self.step))
+            found = (self.low, self.high, self.step)
+            raise SettingsError(
+                "a scale needs finite low < high and step > 0", value=found, hint="Such as Scale(0, 10)."
+            )
         if not has_valid_magnitude((self.low, self.high, self.step)).all():
             raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
         points = (_decimal_value(self.high) - _decimal_value(self.low)) / _decimal_value(self.step) + 1

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from crowdveil.arguments import require_number, require_whole_number
 from crowdveil.channels.rounding import format_bound, format_delta, percent_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.presentation.html import card
@@ -72,8 +73,7 @@ class Guarantee:
 
     def times(self, count: int) -> "Guarantee":
         """Return the guarantee of `count` independent releases about the same unit."""
-        if count < 1:
-            raise SettingsError("the number of releases must be at least 1", value=count)
+        require_whole_number("the number of releases", count, least=1)
         return replace(
             self,
             epsilon=sum_rounded_up([(self.epsilon, count)]),
@@ -115,8 +115,9 @@ def require_epsilon(epsilon: float) -> float:
     """Return `epsilon` if it is in [MIN_EPSILON, MAX_EPSILON].
 
     Raises:
-        SettingsError: epsilon is outside this interval.
+        SettingsError: epsilon is no number, or outside this interval.
     """
+    require_number("epsilon", epsilon)
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
         raise SettingsError(
             f"epsilon must be in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]",
@@ -124,3 +125,10 @@ def require_epsilon(epsilon: float) -> float:
             hint="Useful values lie between 0.1 and 8; there is no unprotected mode on a device.",
         )
     return float(epsilon)
+
+
+def require_participation(participation: object) -> None:
+    """Refuse other values than "protected" and "public"."""
+    if participation not in ("protected", "public"):
+        hint = "Protected participation hides who answered."
+        raise SettingsError("participation must be 'protected' or 'public'", value=participation, hint=hint)

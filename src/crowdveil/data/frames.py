@@ -49,6 +49,11 @@ class OriginalColumns:
             return None
         return tuple(str(value) for value in self.label.dictionary.to_pylist())
 
+    @property
+    def holds_decimals(self) -> bool:
+        """Whether the column of answers is of floating-point numbers."""
+        return bool(pa.types.is_floating(self.label.type))
+
     def label_values(self, names: Sequence[str]) -> Any:
         """Return labels as an Arrow array of the original type; None if one of them has no such value."""
         text = pa.array(names, pa.string())
@@ -161,6 +166,7 @@ def as_table(frame: Any) -> pa.Table:
             "a frame must be a pandas, Polars or Arrow table or a dict of columns of equal length",
             source=SOURCE,
             examples=str(error).partition("\n")[0][:200],
+            hint="Such as pandas.read_csv(...).",
         ) from error
 
 
@@ -200,8 +206,21 @@ def _as_arrow(frame: Any, names: ColumnNames) -> tuple[dict[str, str], pa.Table]
         roles = names.roles(frame.collect_schema().names(), SOURCE)
         frame = frame.select(list(roles.values())).collect()
     table = nw.from_native(frame, eager_only=True)
-    roles = names.roles(table.columns, SOURCE)
+    roles = _roles(names, frame, table.columns)
     return roles, table.select(list(roles.values())).to_arrow()
+
+
+def _roles(names: ColumnNames, frame: Any, columns: list[str]) -> dict[str, str]:
+    """Return the column of each role; where one is missing that may be in the index, the hint says so."""
+    try:
+        return names.roles(columns, SOURCE)
+    except ReportsError as error:
+        index = [str(name) for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+        if not index:
+            raise
+        found = f"the columns {', '.join(map(repr, columns))}, and the index {', '.join(map(repr, index))}"
+        hint = "An index is not read: give frame.reset_index()."
+        raise ReportsError(error.rule, source=SOURCE, examples=found, hint=hint) from error
 
 
 def _original(table: pa.Table, roles: Mapping[str, str]) -> OriginalColumns:

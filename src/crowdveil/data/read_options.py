@@ -6,6 +6,7 @@ from typing import Any, Literal, TypedDict
 
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
 from crowdveil.data.ingest.readers import ReportColumns
@@ -59,8 +60,13 @@ class ReadOptions:
         if self.grid not in ("round", "exact"):
             raise SettingsError("grid must be 'round' or 'exact'", value=self.grid)
         if self.kind not in (None, "categorical", "numeric"):
-            raise SettingsError("kind must be 'categorical' or 'numeric'", value=self.kind)
+            raise SettingsError("kind must be 'categorical' or 'numeric'", value=self.kind, hint="None chooses.")
+        if self.alphabet is not None:
+            hint = "Such as Categories(('no', 'yes')), or Scale(0, 10) for numbers."
+            require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
         for name, listed in (("task", self.tasks), ("worker", self.workers)):
+            if listed is not None and not isinstance(listed, str):
+                require_list(f"{name}s", listed, example="[1, 2, 3]")
             if isinstance(listed, str):
                 hint = f"The name of a column is given as {name}=."
                 raise SettingsError(f"{name}s must be the list of all {name}s", value=listed, hint=hint)

@@ -133,7 +133,7 @@ class EstimateViews(ABC):
             SettingsError: other rows than "tasks" and "workers".
         """
         if rows not in ("tasks", "workers"):
-            raise SettingsError("rows must be 'tasks' or 'workers'", value=rows)
+            raise SettingsError("rows must be 'tasks' or 'workers'", value=rows, hint="Such as to_pandas('workers').")
         table = self.tasks_frame() if rows == "tasks" else self.workers_frame()
         if self.original is None:
             return table

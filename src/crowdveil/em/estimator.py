@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_instance, require_number, require_whole_number
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -80,11 +81,54 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
     return vector / vector.sum()
 
 
+def require_channel(channel: object) -> None:
+    """Refuse what is no channel, such as a mechanism; None is accepted."""
+    if channel is not None:
+        hint = "Give mechanism.channel(), or Channel.from_certificate(...)."
+        require_instance("channel", channel, (Channel, ChannelTable), what="a Channel or a ChannelTable", hint=hint)
+
+
+def _require_types(
+    channel: object, assignment: object, warm_start: object, progress: object, engine: object, memory: object
+) -> None:
+    """Refuse arguments of `Estimator.fit` of another type."""
+    require_channel(channel)
+    if assignment is not None:
+        require_instance("assignment", assignment, Assignment, what="an Assignment", hint="See Assignment.balanced.")
+    if warm_start is not None:
+        require_instance("warm_start", warm_start, FitState, what="the state of a fit", hint="Give estimate.state.")
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise SettingsError("progress must be True, False or a function", value=progress, hint="True shows it.")
+    if not (engine is None or hasattr(engine, "open")):
+        raise SettingsError(
+            "engine must be one of crowdveil.engines", value=engine, hint="Such as Threads(4) or Dask()."
+        )
+    if memory is not None:
+        require_whole_number("memory", memory, least=0)
+
+
 class Estimator(Model[P, S]):
     """Model with `fit`: infers truths and worker qualities from reports.
 
     An estimator is a frozen value of settings: `fit` returns what it learned and stores nothing.
     """
+
+    def __post_init__(self) -> None:
+        self._require_setting_types()
+
+    def _require_setting_types(self) -> None:
+        """Refuse settings of another type than their defaults, and steps or a tolerance out of range."""
+        for name, default in ((one.name, one.default) for one in fields(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if isinstance(default, bool):
+                require_instance(name, value, bool, what="True or False", hint="Without quotes.")
+            elif isinstance(default, int):
+                require_whole_number(name, value, least=min(default, 1))
+            elif isinstance(default, float):
+                require_number(name, value)
+        if not 0 <= self.tolerance < np.inf:
+            hint = "Such as 1e-6; 0 takes all steps."
+            raise SettingsError("tolerance must be finite and not negative", value=self.tolerance, hint=hint)
 
     def fit(
         self,
@@ -123,6 +167,7 @@ class Estimator(Model[P, S]):
             EngineError: the engine cannot be reached, or its workers failed repeatedly.
             ReportsError: the reports have the wrong type or do not match the channel, or a gold truth is no label.
         """
+        _require_types(channel, assignment, warm_start, progress, engine, memory)
         if isinstance(progress, bool):
             with ProgressDisplay(self.name) as display:
                 shown = display if progress else None
@@ -295,10 +340,6 @@ def summarize(
     prior: Mapping[str, float] | None,
 ) -> tuple[Reports, Summary]:
     """Return the reports coded by symbol, and their counts; all inputs are checked for consistency."""
-    if estimator.max_steps < 1:
-        raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
-    if not 0 <= estimator.tolerance < np.inf:
-        raise SettingsError("tolerance must be finite and not negative", value=estimator.tolerance)
     if not len(reports.tasks):
         raise ReportsError("there is no task", hint="List the tasks, or give at least one report.")
     if estimator.capabilities.kind == "categorical" and reports.alphabet is None:

@@ -81,7 +81,10 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
         except (KeyError, TypeError, ValueError) as error:
             known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(
-                f"gold {to_builtin(truth)!r} of task {to_builtin(task)!r} must be {known}", source="gold"
+                f"gold of task {to_builtin(task)!r} must be {known}",
+                source="gold",
+                examples=repr(to_builtin(truth)),
+                hint="Correct it, or leave the task out.",
             ) from error
     if numeric:
         _check_numbers(truths, [name for _, name in found], alphabet)

@@ -94,6 +94,7 @@ class Ebcc(CrowdEstimator):
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if self.subtypes < 1 or self.starts < 1:
             raise SettingsError("subtypes and starts must be at least 1", value=(self.subtypes, self.starts))
         priors = (self.concentration, self.correct, self.wrong)

@@ -77,6 +77,7 @@ class Mace(CrowdEstimator):
     tolerance: float = 1e-4
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if not all(0 < parameter < np.inf for parameter in (*self.competence, self.strategy)):
             raise SettingsError("priors must be positive and finite", value=(*self.competence, self.strategy))
 

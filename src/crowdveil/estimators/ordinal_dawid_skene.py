@@ -130,6 +130,7 @@ class OrdinalDawidSkene(CrowdEstimator):
     damping: float = 0.1
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if not 0 < self.shrinkage < np.inf:
             raise SettingsError("shrinkage must be positive and finite", value=self.shrinkage)
         if not (0 <= self.pseudo_answers < np.inf and 0 <= self.damping < np.inf):

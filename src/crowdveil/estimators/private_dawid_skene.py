@@ -120,6 +120,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if self.projection is not None and not 0 < self.projection < 0.5:
             raise SettingsError(
                 "projection must be in (0, 0.5)",

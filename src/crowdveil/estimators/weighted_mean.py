@@ -68,6 +68,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if not 0 < self.floor <= 1:
             raise SettingsError(
                 "floor must be in (0, 1]", value=self.floor, hint="0.01 is the default; 1 is nearly the mean."

@@ -54,6 +54,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if not 0 < self.clamp < 0.5:
             raise SettingsError("clamp must be in (0, 0.5)", value=self.clamp, hint="0.01 is the default.")
 

@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Alphabet
+from crowdveil.arguments import require_instance
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon, require_participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.settings import Settings
@@ -40,6 +41,17 @@ class Mechanism(ABC):
     alphabet: Alphabet
     epsilon: float
     participation: Participation
+
+    def _require_settings(self) -> None:
+        """Refuse what `_require_alphabet` refuses, and an epsilon out of range."""
+        self._require_alphabet()
+        require_epsilon(self.epsilon)
+
+    def _require_alphabet(self) -> None:
+        """Refuse another type of alphabet, and an unknown participation."""
+        hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
+        require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
+        require_participation(self.participation)
 
     @classmethod
     @abstractmethod

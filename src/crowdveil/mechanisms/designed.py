@@ -46,6 +46,7 @@ class Designed(ChannelMechanism):
     rows: Rows = field(repr=False)
 
     def __post_init__(self) -> None:
+        self._require_alphabet()
         channel = self.channel()
         if channel.denominator != DENOMINATOR:
             raise SettingsError(

@@ -50,7 +50,7 @@ class Laplace(ChannelMechanism):
     null_value: NullValue = "uniform"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
         if not self.alphabet.ordered:
             raise SettingsError(
                 "laplace needs numbers or ordered labels",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
-from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
+from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import Mechanism
@@ -91,7 +91,7 @@ class MatrixFactorization(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         most = MAX_DENSE_DIMENSIONS
         if self.profiles not in ("unit", "dense"):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
-from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
+from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import float_rounded_up, format_bound, least_reading
 from crowdveil.errors import NoMinimiserError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
@@ -53,7 +53,7 @@ class MatrixFactorizationPublished(Mechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
         require_numeric_and_protected(self.name, self.alphabet, self.participation)
         if not (self.tasks >= 1 and self.dimensions >= 1):
             raise SettingsError("tasks and dimensions must be at least 1", value=(self.tasks, self.dimensions))

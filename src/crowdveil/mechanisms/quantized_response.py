@@ -14,6 +14,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_list, require_whole_number
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
@@ -89,7 +90,7 @@ class QuantizedResponse(ChannelMechanism):
     blocks: Blocks = ()
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
         if bool(self.cuts) == bool(self.blocks):
             raise SettingsError("give either cuts or blocks", value=(self.cuts, self.blocks))
         if self.cuts:
@@ -163,6 +164,9 @@ def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, b
 
 
 def _require_cuts(cuts: tuple[int, ...], alphabet: Alphabet) -> None:
+    require_list("cuts", cuts, example="(5,)")
+    for cut in cuts:
+        require_whole_number("a cut", cut, least=1)
     if not alphabet.ordered:
         raise SettingsError(
             "cuts need numbers or ordered labels",

@@ -11,7 +11,7 @@ from typing import ClassVar, Self, final
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
-from crowdveil.channels.guarantee import Participation, require_epsilon
+from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 
@@ -32,7 +32,7 @@ class RandomizedResponse(ChannelMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
 
     @classmethod
     def examples(cls) -> "tuple[RandomizedResponse, ...]":
@@ -89,7 +89,7 @@ class OneLayer(ChannelMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
 
     @classmethod
     def examples(cls) -> "tuple[OneLayer, ...]":

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel
-from crowdveil.channels.guarantee import MAX_EPSILON, Participation, require_epsilon
+from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound, log_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
@@ -84,7 +84,7 @@ class SunTwoLayer(SharedSecretMechanism):
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
+        self._require_settings()
         if self.participation != "protected":
             raise SettingsError(
                 f"{self.name} has no public participation: NULL is one of its symbols",

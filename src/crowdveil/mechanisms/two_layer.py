@@ -13,6 +13,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_number
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
@@ -127,6 +128,9 @@ class TwoLayer(SharedSecretMechanism):
     epsilon: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self._require_alphabet()
+        require_number("low", self.low)
+        require_number("high", self.high)
         if not (self.low >= 0 and self.high <= 1 and self.high - self.low >= MIN_WIDTH):
             raise SettingsError(
                 f"flip probabilities need 0 <= low < high <= 1, {MIN_WIDTH:g} apart",

@@ -11,7 +11,7 @@ EVEN = 0.5
 
 
 def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False) -> tuple[str, ...]:
-    """Return what an adversary can learn about one answer and about a whole person, in plain words.
+    """Return what an adversary can learn about a whole person and about one answer, in plain words: the worst first.
 
     Args:
         answer: guarantee of a single answer.
@@ -20,18 +20,18 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     """
     setting = "If the reports are shuffled and nobody colludes, someone" if shuffled else "Someone"
     after = percent_rounded_up(answer.largest_guess_probability)
-    first = (
-        f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be at most {after} sure "
-        f"of either after the report, whatever else is known{_slack(answer)}."
-    )
     if worker is None:
-        return (first,)
+        return (
+            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be at most {after} "
+            f"sure of either after the report, whatever else is known{_slack(answer)}.",
+        )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == "100.0 %" else ""
-    whole = (
-        f"Between two sets of all answers of that worker: at most {most} after all reports{_slack(worker)}{certain}."
+    return (
+        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be at most {most} "
+        f"sure of either after all reports, whatever else is known{_slack(worker)}{certain}.",
+        f"Between two possible answers to one task: at most {after}{_slack(answer)}.",
     )
-    return first, whole
 
 
 def posterior_rows(

@@ -29,6 +29,13 @@ OPENINGS: Mapping[Subject, str] = {
     "certificate": "Every answer that is randomized by this certificate is protected by local differential privacy.",
     "campaign": "Every answer to this campaign is protected by local differential privacy.",
 }
+MAX_PROTECTING = 60.0
+"""Largest epsilon of a worker (of an answer, if that of a worker is unknown) at which answers are called protected."""
+WEAK = "Answers are randomized on the device, but so much is left of them that they cannot be called protected."
+MEANING = (
+    "Epsilon bounds how far a report can change the odds between any two possible answers: by a factor of e to the "
+    "epsilon, here at most {odds} for one answer. The epsilons of the answers of a worker add up."
+)
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
 FROM_DEVICES = (
@@ -231,12 +238,13 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
     answer = statement.per_answer
     hidden = "is protected too" if answer.participation == "protected" else "is visible"
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
+    whole = statement.per_worker or answer
     return (
-        OPENINGS[statement.subject],
-        f"It {done}: {_loss_text(answer, statement)}.",
-        f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
-        f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}.",
         *posterior_sentences(answer, statement.per_worker),
+        OPENINGS[statement.subject] if whole.epsilon <= MAX_PROTECTING else WEAK,
+        MEANING.format(odds=statement.odds),
+        f"Each answer {done}: {_loss_text(answer, statement)}.",
+        f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
         f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
         *statement.relay,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
@@ -273,9 +281,19 @@ def _parameters(channel: Channel | None) -> str:
     return f"{sizes}; an answer is reported unchanged with a probability of at least {percent:.1f} %"
 
 
-def statement_text(statement: PrivacyStatement, facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the statement as plain text: one paragraph, further facts as pairs of name and text, and exclusions."""
-    lines = ["Statement of privacy", "", fill(" ".join(sentences(statement)), 80, break_on_hyphens=False)]
+def statement_text(
+    statement: PrivacyStatement, facts: Sequence[tuple[str, str]] = (), filed: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return the statement as plain text: a heading, one paragraph, further facts, and exclusions.
+
+    Args:
+        statement: the statement.
+        facts: of the source, as pairs of name and text.
+        filed: date, version and responsible party, in the heading.
+    """
+    lines = ["Statement of privacy", "", *(f"{name}: {text}" for name, text in filed), *([""] if filed else [])]
+    kept = " ".join(sentences(statement)).replace(" %", "\N{NO-BREAK SPACE}%")
+    lines.append(fill(kept, 80, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " "))
     if statement.status == "protected":
         sealed = [("Certificate, SHA-256", statement.certificate_sha256)] if statement.certificate_sha256 else []
         lines += ["", *(f"{name}: {text}" for name, text in (*sealed, *facts))] if (*sealed, *facts) else []

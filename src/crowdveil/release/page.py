@@ -204,7 +204,7 @@ def _whole_person(statement: PrivacyStatement) -> str:
     """Return how sure anyone can be of all answers of a person; empty without a guarantee."""
     if statement.per_answer is None or statement.per_worker is None:
         return ""
-    return posterior_sentences(statement.per_answer, statement.per_worker)[-1]
+    return posterior_sentences(statement.per_answer, statement.per_worker)[0]
 
 
 def _posterior_picture(statement: PrivacyStatement) -> Html | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import nearest
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
@@ -123,7 +124,8 @@ def build_mechanism(settings: MechanismSettings, alphabet: Alphabet, *, tasks: i
         SettingsError: unknown name, or a setting or alphabet that the mechanism refuses.
     """
     if settings.name not in MECHANISMS:
-        raise SettingsError(f"a mechanism must be one of {', '.join(MECHANISMS)}", value=settings.name)
+        hint = nearest(settings.name, MECHANISMS)
+        raise SettingsError(f"a mechanism must be one of {', '.join(MECHANISMS)}", value=settings.name, hint=hint)
     return MECHANISMS[settings.name].from_settings(settings, alphabet, tasks=tasks)
 
 

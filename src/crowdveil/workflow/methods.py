@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from crowdveil.arguments import nearest
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
@@ -84,7 +85,8 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
         raise SettingsError(
             f"the method must be one of {', '.join(ESTIMATOR_ENTRIES)}",
             value=name,
-            hint=f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
+            hint=nearest(name, ESTIMATOR_ENTRIES)
+            or f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
     if is_without_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:
         raise SettingsError(

@@ -1,6 +1,8 @@
 """`crowdveil statement` of a folder, a certificate and a campaign; epsilon only where it was checked."""
 
+import html
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,56 @@ def test_a_table_in_place_of_a_certificate_is_named(refusal: Refusal, folder: Pa
 
     assert "must be a certificate or a campaign, got 'labels.csv'" in line
     assert "Give certificate.json" in line
+
+
+def test_the_heading_has_date_version_and_responsible_party(run: Run, folder: Path) -> None:
+    """A statement that is filed says when, by which version and by whom; without a name it says so."""
+    send(run, "--epsilon", 1)
+    text = run("statement", "sent", "--responsible", "The library").stdout
+
+    assert re.match(r"Statement of privacy\n\nDate \(UTC\): 20\d\d-\d\d-\d\d\nVersion: crowdveil \S+\n", text)
+    assert "Responsible: The library\n" in text
+    assert "Responsible: not named" in run("statement", "sent").stdout
+
+
+def test_the_worst_case_for_a_person_comes_first(run: Run, folder: Path) -> None:
+    """The first sentence says how sure anyone can be of all answers of a worker."""
+    send(run, "--epsilon", 1)
+    paragraph = run("statement", "sent").stdout.split("\n\n")[2]
+
+    assert paragraph.startswith("Someone who held two sets of all answers of a worker")
+
+
+@pytest.mark.parametrize(("answers", "protects"), [(7, True), (8, False)])
+def test_much_epsilon_is_not_called_protection(answers: int, protects: bool, run: Run, folder: Path) -> None:
+    """Above an epsilon of 60 for a worker no sentence calls the answers protected."""
+    send(run, "--epsilon", 8)
+    said = document(run, "sent/certificate.json", "--answers", answers)
+    text = " ".join(map(str, said["statement"]))  # type: ignore[call-overload]
+
+    assert (float(str(said["epsilon_per_worker"])) <= 60) == protects
+    assert protects == ("is protected by local differential privacy" in text)
+    assert protects != ("cannot be called protected" in text)
+
+
+def test_the_page_of_a_statement_is_one_sheet(run: Run, folder: Path) -> None:
+    """It has every sentence of the text, loads nothing, escapes the name, and is not written over another file."""
+    send(run, "--epsilon", 1)
+    said = json.loads(run("statement", "sent", "--responsible", "<b>A & B</b>", "--out", "filed.html", "--json").stdout)
+    page = Path("filed.html").read_text("utf-8")
+
+    assert [str(Path("filed.html"))] == said["files"]
+    assert "&lt;b&gt;A &amp; B&lt;/b&gt;" in page
+    assert "<b>" not in page
+    assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
+    assert all(html.escape(text) in page for text in (*said["statement"], *said["not_covered"]))
+    Path("mine.html").write_text("mine")
+    assert "not replaced" in run("statement", "sent", "--out", "mine.html", code=3).stderr
+
+
+@pytest.mark.parametrize("name", ["", "a\nResponsible: b", "\u202eyrarbil"])
+def test_a_name_that_could_mislead_is_refused(name: str, run: Run, folder: Path) -> None:
+    """Line breaks and marks of direction do not enter the heading."""
+    send(run, "--epsilon", 1)
+
+    assert "printing characters" in run("statement", "sent", "--responsible", name, code=3).stderr

@@ -24,7 +24,7 @@ EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
     cls=Verb,
     example=EXAMPLE,
     main_options=("campaign", "key", "as_json"),
-    short_help="Join report files, or the batches of a relay.",
+    short_help="Join report files, or the batches of a relay, for infer.",
 )
 @click.argument("folder", type=PATH)
 @click.option("--campaign", type=CAMPAIGN_FILE, metavar="FILE", help="campaign.json. [default: that in FOLDER]")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+import crowdveil
 from crowdveil.cli.display import as_text, json_document, printable, printing, shuffled_data
 from crowdveil.cli.options import PATH, json_option, require_shuffling_usage, shuffling_options
 from crowdveil.cli.verb import Verb
+from crowdveil.errors import SettingsError
 
 
 @click.command(
     cls=Verb,
     example="crowdveil statement asked/campaign.json",
-    main_options=("answers", "shuffled", "delta"),
+    main_options=("answers", "responsible", "out", "shuffled", "delta"),
     short_help="Print the statement of privacy that can be filed.",
 )
 @click.argument("source", type=PATH)
@@ -24,12 +27,16 @@ from crowdveil.cli.verb import Verb
     metavar="N",
     help="Largest number of answers of one worker, with a certificate.",
 )
+@click.option("--responsible", metavar="NAME", help="Who answers for the collection; stands in the heading.")
+@click.option("--out", type=PATH, metavar="FILE", help="HTML file of the statement, for print or PDF.")
 @click.option("--delta", type=float, metavar="D", help="With --shuffled: probability left out, such as 1e-6.")
 @shuffling_options
 @json_option
 def statement(
     source: Path,
     answers: int | None,
+    responsible: str | None,
+    out: Path | None,
     delta: float | None,
     shuffled: int | None,
     linked: int | None,
@@ -37,20 +44,28 @@ def statement(
 ) -> None:
     """Print the statement of privacy of SOURCE: a folder of reports or results, a certificate.json or a campaign.json.
 
-    One paragraph names the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the
-    whole collection, and the participation; a list names what is not covered. Epsilon stands in it only with a
-    certificate that was checked; that of a folder is checked against its reports. With --shuffled a second paragraph
-    says what a curator learns if another party mixes the reports.
+    Its heading has date, version and responsible party. The paragraph begins with the worst case for a person, and has
+    the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the whole collection, and
+    the participation; a list names what is not covered. Epsilon stands in it only with a certificate that was checked;
+    that of a folder is checked against its reports. With --shuffled a second paragraph says what a curator learns if
+    another party mixes the reports.
 
     Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
     require_shuffling_usage(shuffled, linked, delta, alone=True)
+    from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.privacy.statement import sentences, statement_text, with_shuffling
     from crowdveil.release.privacy_statement import state_source
+    from crowdveil.release.statement_page import statement_page
 
+    outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
+    replaced = [] if outputs is None else outputs.check(inputs=[source])
     found, facts = state_source(source, answers=answers)
     found = with_shuffling(found, reports=shuffled, delta=delta, linked=linked)
-    text = statement_text(found, facts)
+    filed = _filed(responsible)
+    text = statement_text(found, facts, filed)
+    if outputs is not None:
+        write_outputs(outputs, {outputs.names[0]: statement_page(found, facts, filed)})
     answer, worker = found.per_answer, found.per_worker
     data = {
         "subject": found.subject,
@@ -67,7 +82,23 @@ def statement(
         "certificate_sha256": found.certificate_sha256,
         "facts": dict(facts),
         "not_covered": list(found.not_covered),
+        "filed": dict(filed),
         "text": text,
+        "files": [] if outputs is None else list(map(str, outputs.paths)),
+        "replaced": list(map(str, replaced)),
     }
     with printing():
         click.echo(as_text(json_document(data)) if as_json else printable(text.rstrip("\n")))
+
+
+def _filed(responsible: str | None) -> list[tuple[str, str]]:
+    """Return date, version and responsible party.
+
+    Raises:
+        SettingsError: the name has other signs than letters, digits, punctuation and spaces.
+    """
+    if responsible is not None and not (responsible.strip() and responsible.isprintable()):
+        raise SettingsError("the responsible party must be named in printing characters", value=responsible)
+    named = "not named (--responsible NAME)" if responsible is None else responsible
+    today = datetime.now(UTC).date().isoformat()
+    return [("Date (UTC)", today), ("Version", f"crowdveil {crowdveil.__version__}"), ("Responsible", named)]

@@ -290,7 +290,10 @@ def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
         ) from error
     except OSError as error:
         raise ReportsError(
-            "the file must exist and be readable", source=str(path), examples=error.strerror or str(error)
+            "the file must exist and be readable",
+            source=str(path),
+            examples=error.strerror or str(error),
+            hint="Check its name and folder.",
         ) from error
 
 

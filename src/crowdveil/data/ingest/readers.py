@@ -469,7 +469,10 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     elif str(kind) in TEXT_KINDS:
         column = _plain_text(column)
     elif not pa.types.is_integer(kind):
-        raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
+        hint = "Turn it into text or numbers."
+        raise ReportsError(
+            "columns must hold text or numbers", source=source, examples=f"a column of {kind}", hint=hint
+        )
     if pa.types.is_dictionary(column.type):
         return encode_sorted(column)
     if not pa.types.is_integer(kind):

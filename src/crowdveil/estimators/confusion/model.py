@@ -129,6 +129,7 @@ class ConfusionEstimator(CrowdEstimator):
     damping: float
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if not (0 < self.smoothing < np.inf and 0 <= self.shrinkage < np.inf and 0 <= self.damping < np.inf):
             raise SettingsError(
                 "smoothing must be positive, shrinkage and damping not negative, all finite",

@@ -166,6 +166,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     points_per_step: int = grid.MAX_POINTS_PER_STEP
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if (self.prior_mean is None) != (self.prior_deviation is None):
             raise SettingsError("a normal prior needs both mean and deviation", value=self.prior_mean)
         mean, deviation = self.prior_mean or 0.0, 1.0 if self.prior_deviation is None else self.prior_deviation

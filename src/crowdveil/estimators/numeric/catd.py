@@ -50,6 +50,7 @@ class Catd(WeightedTruths):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if not (0 < self.alpha < 1 and 0 < self.floor < 1):
             raise SettingsError("alpha and floor must be in (0, 1)", value=(self.alpha, self.floor))
 

@@ -53,6 +53,7 @@ class Gtm(WeightedTruths):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         settings = (self.shape, self.rate, self.truth_deviation)
         if not all(0 < setting < np.inf for setting in settings):
             raise SettingsError("shape, rate and truth_deviation must be positive and finite", value=settings)

@@ -118,6 +118,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     tolerance: float = 0.05
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if self.degrees_of_freedom is not None and not self.degrees_of_freedom >= 1:
             raise SettingsError("degrees_of_freedom must be at least 1", value=self.degrees_of_freedom)
         if not 0 < self.worker_prior < math.inf:

@@ -107,6 +107,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         self._gaussian()
 
     def _gaussian(self) -> Gaussian:

@@ -77,6 +77,7 @@ class Mmsr(Estimator[MmsrParameters, MmsrStatistics]):
     tolerance: float = 1.0
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if self.trimmed is not None and self.trimmed < 0:
             raise SettingsError("trimmed must not be negative", value=self.trimmed)
 

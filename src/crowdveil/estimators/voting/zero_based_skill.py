@@ -49,6 +49,7 @@ class ZeroBasedSkill(SkillVote[Agreement]):
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
+        self._require_setting_types()
         if self.halving < 1:
             raise SettingsError("halving must be at least 1", value=self.halving)
 

@@ -1,0 +1,195 @@
+"""Wrong calls of the library: each is refused where the wrong value is given, with the rule, the value and a hint."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdveil as cv
+from crowdveil import Categories, DawidSkene, RandomizedResponse, Reports, Scale, seeded
+from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.estimators import Catd
+from crowdveil.mechanisms import TwoLayer
+
+LABELS: Any = Categories(("no", "yes"))
+GRADES: Any = Scale(0, 10, 1)
+VOTES: Any = {"task": [1, 1, 2, 2], "worker": [*"vwvw"], "label": ["no", "no", "yes", "no"]}
+NUMBERS: Any = {"task": [1, 1, 2, 2], "worker": [*"vwvw"], "value": [1.0, 2.0, 3.0, 3.5]}
+SIZE: Any = {"workers": 3, "tasks": 3, "participation_rate": 1.0}
+DATES = pd.DataFrame({**VOTES, "label": pd.to_datetime(["2020-01-01"] * 4)})
+MECHANISM: Any = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
+
+
+def response(**wrong: Any) -> Any:
+    """Randomized response with one wrong setting."""
+    return RandomizedResponse(**{"alphabet": LABELS, "epsilon": 1.0, **wrong})
+
+
+def votes(**columns: Any) -> Any:
+    """Votes with other columns."""
+    return {**VOTES, **columns}
+
+
+def fit(**wrong: Any) -> Any:
+    """A fit of the votes with one wrong argument."""
+    return DawidSkene().fit(Reports.from_frame(VOTES), **wrong)
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "epsilon as text": (lambda: response(epsilon="1"), "epsilon must be a number, got '1'. Write it without quotes"),
+    "no epsilon": (lambda: response(epsilon=None), "epsilon must be a number, got None"),
+    "epsilon as a list": (lambda: response(epsilon=[1.0]), "epsilon must be a number"),
+    "epsilon as a truth value": (lambda: response(epsilon=True), "epsilon must be a number, got True"),
+    "epsilon of 0": (lambda: response(epsilon=0), "epsilon must be in [1e-06, 20], got 0"),
+    "epsilon that is no number": (lambda: response(epsilon=float("nan")), "epsilon must be in [1e-06, 20], got nan"),
+    "a list as alphabet": (lambda: response(alphabet=["no", "yes"]), "alphabet must be Categories or a Scale"),
+    "a text as alphabet": (lambda: response(alphabet="no,yes"), "alphabet must be Categories or a Scale, got 'no,yes'"),
+    "no alphabet": (lambda: response(alphabet=None), "alphabet must be Categories or a Scale"),
+    "unknown participation": (lambda: response(participation="none"), "participation must be 'protected' or 'public'"),
+    "a text as labels": (lambda: Categories("yn"), "names must be a tuple of labels, got 'yn'"),  # type: ignore[arg-type]
+    "numbers as labels": (lambda: Categories((1, 2)), "labels must be texts, got (1, 2)"),  # type: ignore[arg-type]
+    "a set as labels": (lambda: Categories({"a", "b"}), "names must be a tuple of labels"),  # type: ignore[arg-type]
+    "no labels": (lambda: Categories(None), "names must be a tuple of labels"),  # type: ignore[arg-type]
+    "one label": (lambda: Categories(("a",)), "an alphabet needs 2 to 1024 labels"),
+    "labels twice": (lambda: Categories(("a", "a")), "labels must be distinct"),
+    "ordered as text": (lambda: Categories(("a", "b"), ordered="yes"), "ordered must be True or False"),  # type: ignore[arg-type]
+    "a scale of texts": (lambda: Scale("0", "10"), "low must be a number, got '0'"),  # type: ignore[arg-type]
+    "a scale without end": (lambda: Scale(0, None), "high must be a number, got None"),  # type: ignore[arg-type]
+    "a scale backwards": (lambda: Scale(10, 0, 1), "a scale needs finite low < high"),
+    "laplace on labels": (lambda: cv.Laplace(alphabet=LABELS, epsilon=1.0), "laplace needs numbers or ordered labels"),
+    "cuts as text": (
+        lambda: cv.QuantizedResponse(alphabet=GRADES, epsilon=1.0, cuts="5"),  # type: ignore[arg-type]
+        "cuts must be a list, got '5'",
+    ),
+    "a cut as text": (
+        lambda: cv.QuantizedResponse(alphabet=GRADES, epsilon=1.0, cuts=("5",)),  # type: ignore[arg-type]
+        "a cut must be a whole number, got '5'",
+    ),
+    "flips as text": (lambda: TwoLayer(alphabet=LABELS, low="0", high=0.5), "low must be a number"),  # type: ignore[arg-type]
+    "a mechanism as channel": (lambda: fit(channel=MECHANISM), "channel must be a Channel or a ChannelTable"),
+    "a method as channel": (lambda: fit(channel=MECHANISM.channel), "Give mechanism.channel(), or"),
+    "a certificate as channel": (lambda: fit(channel=MECHANISM.channel().certificate()), "got 'dict'"),
+    "a mechanism in aggregate": (lambda: cv.aggregate(VOTES, channel=MECHANISM), "channel must be a Channel"),
+    "a mechanism in agreement": (lambda: cv.agreement(VOTES, channel=MECHANISM), "channel must be a Channel"),
+    "a class as method": (lambda: cv.aggregate(VOTES, DawidSkene), "Give an estimator: DawidSkene()."),  # type: ignore[arg-type]
+    "a number as method": (lambda: cv.aggregate(VOTES, 3), "method must be a name or an estimator, got 3"),  # type: ignore[arg-type]
+    "a misspelt method": (lambda: cv.aggregate(VOTES, "dawid-skeen"), "Did you mean 'dawid-skene'?"),
+    "a class name as method": (lambda: cv.aggregate(VOTES, "DawidSkene"), "Did you mean 'dawid-skene'?"),
+    "an engine by name": (lambda: fit(engine="gpu"), "engine must be one of crowdveil.engines, got 'gpu'"),
+    "memory as text": (lambda: fit(memory="1XB"), "memory must be a whole number, got '1XB'"),
+    "negative memory": (lambda: fit(memory=-1), "memory must be at least 0, got -1"),
+    "progress as text": (lambda: fit(progress="yes"), "progress must be True, False or a function"),
+    "an assignment as a list": (lambda: fit(assignment=[(1, "v")]), "assignment must be an Assignment"),
+    "an estimate as state": (lambda: fit(warm_start=fit()), "Give estimate.state."),
+    "gold as a list": (lambda: cv.aggregate(VOTES, gold=["no"]), "gold must be a mapping from task to truth"),  # type: ignore[arg-type]
+    "gold of other labels": (lambda: cv.aggregate(VOTES, gold={1: "maybe"}), "must be among ('no', 'yes')"),
+    "gold of other tasks": (lambda: cv.aggregate(VOTES, gold={9: "no"}), "none of the 1 gold tasks is among"),
+    "a prior as a list": (lambda: cv.aggregate(VOTES, prior=[0.5, 0.5]), "the prior must give a probability"),  # type: ignore[arg-type]
+    "a prior of other labels": (lambda: cv.aggregate(VOTES, prior={"no": 1.0}), "exactly the labels ('no', 'yes')"),
+    "a history as a list": (lambda: cv.aggregate(VOTES, history=[1]), "a frame must be a pandas"),
+    "a tolerance as text": (lambda: DawidSkene(tolerance="x"), "tolerance must be a number, got 'x'"),  # type: ignore[arg-type]
+    "a negative tolerance": (lambda: DawidSkene(tolerance=-1), "tolerance must be finite and not negative, got -1"),
+    "steps as a fraction": (lambda: DawidSkene(max_steps=2.5), "max_steps must be a whole number, got 2.5"),  # type: ignore[arg-type]
+    "no steps": (lambda: DawidSkene(max_steps=0), "max_steps must be at least 1, got 0"),
+    "smoothing as text": (lambda: DawidSkene(smoothing="a"), "smoothing must be a number, got 'a'"),  # type: ignore[arg-type]
+    "a setting that is none": (lambda: DawidSkene().set_params(alpha=1), "dawid-skene has no setting 'alpha'"),
+    "one epsilon to compare": (
+        lambda: cv.compare(["randomized-response"], VOTES, gold={1: "no"}, epsilons=1),  # type: ignore[arg-type]
+        "epsilons must be a list, got 1. Such as epsilons=[1.0, 2.0].",
+    ),
+    "a misspelt mechanism": (lambda: cv.compare(["laplas"], VOTES, gold={1: "no"}), "Did you mean 'laplace'?"),
+    "a crowd without gold": (lambda: cv.compare(["laplace"], VOTES), "a crowd must have answers and gold"),
+    "gold to compare as a list": (lambda: cv.compare(["laplace"], VOTES, gold=["no"]), "gold must be a mapping"),  # type: ignore[arg-type]
+    "a seed as text": (lambda: cv.compare(["laplace"], VOTES, gold={1: "no"}, seed="1"), "seed must be a whole"),  # type: ignore[arg-type]
+    "decimals as labels": (lambda: cv.aggregate(NUMBERS, "dawid-skene"), "the column 'value' has decimals, got '3.5'"),
+    "labels with catd": (lambda: cv.aggregate(VOTES, "catd"), "values must be finite numbers"),
+    "label reports with catd": (lambda: Catd().fit(Reports.from_frame(VOTES)), "these labels have no order"),
+    "gaussian on two names": (lambda: cv.aggregate(VOTES, "gaussian"), "values must be finite numbers"),
+    "an indexed frame": (lambda: cv.aggregate(pd.DataFrame(VOTES).set_index("task")), "give frame.reset_index()"),
+    "one label in a frame": (lambda: cv.aggregate(votes(label=["a"] * 4)), "there must be 2 to 1024 different labels"),
+    "dates": (lambda: cv.aggregate(DATES), "columns must hold text or numbers"),
+    "lists in cells": (lambda: cv.aggregate(votes(label=[["a"]] * 4)), "columns must hold text or numbers"),
+    "a series": (lambda: cv.aggregate(pd.Series([1])), "a frame must have named columns"),
+    "a path": (lambda: cv.aggregate("labels.csv"), "Read files with Reports.from_source"),
+    "an array": (lambda: cv.aggregate(np.zeros((2, 2))), "a frame must have named columns"),
+    "nothing": (lambda: cv.aggregate(None), "a frame must be a pandas"),
+    "unequal columns": (lambda: cv.aggregate(votes(worker=["v"])), "a frame must be a pandas"),
+    "a missing label": (lambda: cv.aggregate(votes(label=["no", None, "yes", "no"])), "labels must not be empty"),
+    "a missing worker": (lambda: cv.aggregate(votes(worker=["v", None, "v", "w"])), "every row needs a worker"),
+    "a cell twice": (lambda: cv.aggregate(votes(worker=["v"] * 4)), "a worker answers a task once"),
+    "no such column": (lambda: cv.aggregate(VOTES, label="labels"), "there is no column 'labels'"),
+    "tasks as text": (lambda: cv.aggregate(VOTES, tasks="1,2"), "tasks must be the list of all tasks"),
+    "workers as a number": (lambda: cv.aggregate(VOTES, workers=3), "workers must be a list, got 3"),  # type: ignore[arg-type]
+    "an alphabet as a list": (lambda: cv.aggregate(VOTES, alphabet=["no", "yes"]), "alphabet must be Categories"),  # type: ignore[arg-type]
+    "an unknown kind": (lambda: cv.aggregate(VOTES, kind="labels"), "kind must be 'categorical' or 'numeric'"),  # type: ignore[arg-type]
+    "an unknown option": (lambda: cv.aggregate(VOTES, duplicate="first"), "Did you mean 'duplicates'?"),  # type: ignore[call-overload]
+    "another option": (lambda: cv.review(VOTES, foo=1), "options must be known, got 'foo'"),  # type: ignore[call-arg]
+    "a channel to perturb with": (lambda: cv.perturb(VOTES, MECHANISM.channel()), "mechanism must be a mechanism"),
+    "a mechanism by name": (lambda: cv.perturb(VOTES, "laplace"), "mechanism must be a mechanism, got 'laplace'"),  # type: ignore[arg-type]
+    "a seed as source": (lambda: cv.perturb(VOTES, MECHANISM, 1), "source must be a source of randomness, got 1"),  # type: ignore[arg-type]
+    "a seed that is text": (lambda: seeded("1"), "seed must be a whole number, got '1'"),  # type: ignore[arg-type]
+    "a negative seed": (lambda: seeded(-1), "seed must be at least 0, got -1"),
+    "a budget as text": (lambda: cv.next_answers(VOTES, budget="3"), "budget must be a whole number"),  # type: ignore[arg-type]
+    "no budget": (lambda: cv.next_answers(VOTES, budget=0), "budget must be at least 1, got 0"),
+    "no answers of a worker": (lambda: cv.next_answers(VOTES, budget=1, per_worker=0), "per_worker must be at least 1"),
+    "an unknown objective": (lambda: cv.next_answers(VOTES, budget=1, by="gain"), "by must be 'information' or 'cost'"),  # type: ignore[arg-type]
+    "one candidate as text": (lambda: cv.next_answers(VOTES, budget=1, candidates="zoe"), "candidates must be a list"),
+    "a bound as text": (lambda: cv.review(VOTES, below="low"), "below must be a number, got 'low'"),  # type: ignore[arg-type]
+    "a review of numbers": (lambda: cv.review(NUMBERS), "a review needs labels"),
+    "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]
+    "workers of a plan as text": (
+        lambda: cv.plan(LABELS, **{**SIZE, "workers": "3"}),
+        "workers must be a whole number",
+    ),
+    "one epsilon to plan with": (lambda: cv.plan(LABELS, **SIZE, epsilons=1.0), "epsilons must be a list, got 1.0"),
+    "epsilons as texts": (lambda: cv.plan(LABELS, **SIZE, epsilons=["1"]), "epsilon must be a number, got '1'"),
+    "an ability above 1": (lambda: cv.plan(LABELS, **SIZE, ability=1.5), "an ability in [0, 1]"),
+    "one deviation": (lambda: cv.plan(GRADES, **SIZE, sigmas=1.0), "sigmas must be a list, got 1.0"),
+    "a prior of a plan as a list": (lambda: cv.plan(LABELS, **SIZE, prior=[0.5, 0.5]), "prior must be a mapping"),
+    "a target as text": (lambda: cv.plan(LABELS, **SIZE, target="low"), "target must be a number, got 'low'"),
+    "an unknown row": (lambda: fit().to_pandas("task"), "rows must be 'tasks' or 'workers', got 'task'"),
+    "no such file": (lambda: Reports.from_csv("nowhere.csv"), "the file must exist and be readable"),
+    "answers as a list": (lambda: DawidSkene().fit([1, 2]), "Arrays go into Reports.from_arrays"),
+    "cells as text": (lambda: MECHANISM.guarantee.per_worker("3"), "the number of releases must be a whole number"),
+}
+"""Call by what is wrong with it, and a part of the message."""
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_call_is_refused_with_rule_value_and_hint(what: str) -> None:
+    """The error is one of crowdveil, and names the rule, what was found, and what to do."""
+    call, part = WRONG[what]
+    with pytest.raises(CrowdveilError) as caught:
+        call()
+
+    assert part in str(caught.value)
+    assert caught.value.rule
+    assert caught.value.hint
+    assert caught.value.value is not None or "None" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("DawidSken", "Did you mean 'DawidSkene'?"),
+        ("Catd", "It is crowdveil.estimators.Catd."),
+        ("OneLayer", "It is crowdveil.mechanisms.OneLayer."),
+        ("quokka", "Its names are Assignment, "),
+    ],
+)
+def test_a_name_that_is_not_public_is_found(name: str, part: str) -> None:
+    """The package says which name was meant, or where it is."""
+    with pytest.raises(AttributeError) as caught:
+        getattr(cv, name)
+
+    assert part in str(caught.value)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    """Scalars of numpy are accepted as Python's are."""
+    assert np.float32(0.5) == response(epsilon=np.float32(0.5)).epsilon
+    assert 7 == DawidSkene(max_steps=np.int64(7)).max_steps
+    with pytest.raises(SettingsError, match="must be a number"):
+        response(epsilon=np.array([1.0]))
