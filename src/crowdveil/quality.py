@@ -109,7 +109,8 @@ def next_answers(
 ) -> Any:
     """Return the next answers to ask for, at most one for each task, the most useful first.
 
-    Columns: task, worker, expected_gain (fall of the expected error), information (nats), reports (of the task so far).
+    Columns: task, worker, expected_gain (fall of the expected error), information (nats), reports (of the task so far),
+    reason (the two most probable labels).
 
     Args:
         answers, method, channel, assignment, history: as in `aggregate`.

@@ -53,7 +53,7 @@ NORMAL_PRIOR_METHOD = "gaussian"
 ENDS = {
     "tolerance": "converged",
     "settled": "more would change less than 1 truth in 10,000",
-    "set": "as set",
+    "set": "the method's own number",
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""

@@ -81,6 +81,7 @@ def next_answers(
     if out is not None:
         write_next(out, chosen)
     data = _data(chosen) | {
+        "by": objective,
         "warnings": list(evidence.notes),
         "files": [] if out is None else [str(out)],
         "replaced": replaced,
@@ -107,18 +108,20 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     answers, epsilon = data["answers"], data["epsilon_per_answer"]
     short = "; the budget is larger than the batch" if answers["of"] < data["budget"] else ""
     lines = [
-        f"task {one['task']}: worker {one['worker']} (gain {one['expected_gain']:.4f}, {one['information']:.4f} nats, "
-        f"{one['reports']:,} reports so far)"
-        for one in answers["items"]
+        f"{place}. task {one['task']}, ask {one['worker']}: {one['reason']} after {one['reports']:,} answers"
+        for place, one in enumerate(answers["items"], start=1)
     ]
-    now, less = format_number(data["expected_error"]), format_number(data["expected_gain"])
+    now, gain = format_number(data["expected_error"]), data["expected_gain"]
+    less = f"{format_number(gain)} less in expectation" if gain else "no single answer changes a truth"
+    by = "information" if data["by"] == "information" or not gain else "expected fall of the error"
     loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
     return [
         *[("warning", text) for text in data["warnings"]],
         ("method", data["method"]),
-        ("expected error", f"{now} per task now, {less} less in expectation"),
+        ("expected error", f"{now} per task now, {less}"),
         *([("epsilon", loss)] if loss else []),
-        ("answers", f"first {answers['shown']:,} of {answers['of']:,}, at most {data['per_worker']:,} a worker{short}"),
+        ("per worker", f"at most {data['per_worker']:,}"),
+        ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by {by}{short}"),
         *[("", line) for line in lines],
         *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],

@@ -16,7 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.planning.next_answers import CrowdState, NextAnswers, Objective, next_answers
+from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, Objective, next_answers
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.io import read_names
@@ -49,7 +49,7 @@ class Purchase:
     epsilon_per_answer: float | None
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """Return columns task, worker, expected_gain, information, and reports (of the task so far)."""
+        """Return columns task, worker, expected_gain, information, reports (of the task so far), and reason."""
         task = self.chosen.task
         return {
             "task": np.array([str(self.estimate.tasks[code]) for code in task.tolist()], dtype=np.str_),
@@ -57,7 +57,17 @@ class Purchase:
             "expected_gain": self.chosen.expected_gain,
             "information": self.chosen.information,
             "reports": np.asarray(self.estimate.reports_per_task)[task],
+            "reason": np.array([self._reason(code) for code in task.tolist()], dtype=np.str_),
         }
+
+    def _reason(self, task: int) -> str:
+        """Return the two most probable labels of a task with their probabilities, which another answer can change."""
+        alphabet, posterior = self.estimate.alphabet, self.estimate.posterior[task]
+        assert alphabet is not None
+        first, second = np.argsort(-posterior, kind="stable")[:2].tolist()
+        few = "few answers; " if self.estimate.reports_per_task[task] < FIRST_REPORTS else ""
+        shares = (f"{alphabet.names[label]} {posterior[label]:.0%}".replace("%", " %") for label in (first, second))
+        return few + " or ".join(shares)
 
 
 def choose_next(
