@@ -58,7 +58,7 @@ def test_a_service_can_make_a_browser_draw_again_but_for_a_saved_ledger(browser:
         page.route("**/reports/*", attack)
         page.goto(service.link(0))
         await_screen(page, "intro")
-        said = page.inner_text("#intro")
+        said = page.text_content("#intro")
         page.click("#start")
         await_screen(page, "tasks")
         for task in range(4):

@@ -398,7 +398,7 @@ async function request(path, { token, ...options } = {}) {
   const isTemporary = [408, 429].includes(response.status) || response.status >= 500;
   if (isTemporary) throw new Unreachable(Math.min(Number(response.headers.get("Retry-After")) || 1, MOST_PAUSE));
   const problem = await response.json().catch(() => ({}));
-  return refuse(String(problem?.type).split("/").pop(), `status ${response.status}`);
+  return refuse(String(problem?.type).split("/").pop(), `the service replied with status ${response.status}`);
 }
 
 /** Return the object of a reply. */

@@ -197,6 +197,7 @@ async function showLedger(change) {
   $("ledger-lines").replaceChildren(...Array.from(new Set(lines.map(({ host }) => host)), row));
   offerFile("export", text, "crowdveil-ledger.json");
   $("limit").value = limit;
+  $("ledger-heading").dataset.text = lines.length ? "ledger.heading" : "ledger.empty";
   update({ before: sumOfLines(lines), limit });
   return { lines, limit };
 }
