@@ -57,19 +57,8 @@ def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
     """`synthesize --pictures` releases the claims, warns in one line, and makes no folder for the curator."""
     rows = "".join(f"{task},{worker},{(task + worker) % 10}\n" for task in range(3) for worker in range(60))
     Path("claims.csv").write_text("task,worker,value\n" + rows)
-    words = [
-        "synthesize",
-        "claims.csv",
-        "--bounds",
-        "0:9",
-        "--epsilon",
-        "2",
-        "--pictures",
-        "1",
-        "--out",
-        "made",
-        "--json",
-    ]
+    words = ["data", "synthesize", "claims.csv", "--bounds", "0:9", "--epsilon", "2", "--pictures", "1"]
+    words += ["--out", "made", "--json"]
     data = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
 
     assert NO_PICTURES in data["warnings"]

@@ -3,6 +3,7 @@
 import pytest
 
 import crowdveil
+from crowdveil import estimators, mechanisms
 from crowdveil.engines import ENGINES
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
@@ -13,6 +14,8 @@ from crowdveil.registry import (
     MECHANISM_ENTRIES,
     PLAN_METHODS,
     SUMS_ESTIMATOR,
+    USUAL_ESTIMATORS,
+    USUAL_MECHANISMS,
     Entry,
     mechanisms_with,
 )
@@ -34,8 +37,12 @@ def test_the_dictionaries_of_classes_follow_the_registry() -> None:
 
 
 def test_every_registered_class_is_public() -> None:
-    """Each estimator and mechanism is a public name of the package."""
-    for entry in (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.values()):
+    """Each estimator and mechanism is a name of its package; those used most are names of crowdveil itself."""
+    for package, entries in ((estimators, ESTIMATOR_ENTRIES), (mechanisms, MECHANISM_ENTRIES)):
+        for entry in entries.values():
+            assert getattr(package, entry.class_name) is entry.load()
+    for entry in (*map(ESTIMATOR_ENTRIES.get, USUAL_ESTIMATORS), *map(MECHANISM_ENTRIES.get, USUAL_MECHANISMS)):
+        assert entry is not None
         assert getattr(crowdveil, entry.class_name) is entry.load()
 
 

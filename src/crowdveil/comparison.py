@@ -162,16 +162,8 @@ def compare(
     >>> len(found.rows)
     2
     """
-    mechanisms = [mechanisms] if isinstance(mechanisms, str | Mechanism) else mechanisms
-    require_list("mechanisms", mechanisms, example="['laplace']")
-    require_list("epsilons", epsilons, example="[1.0, 2.0]")
-    methods = [methods] if isinstance(methods, str) else methods
     require_whole_number("seed", seed, least=0)
-    require_mapping(gold)
     answers, known = _answers_and_gold(crowd, gold, options)
-    if answers.alphabet is None:
-        hint = "Read them with alphabet=Scale(low, high, step)."
-        raise SettingsError("mechanisms need labels or numbers on a scale", value="free numbers", hint=hint)
     error: ErrorName = "mae" if isinstance(answers.alphabet, Scale) else "error_rate"
     described = DemoCrowd(name="crowd", title="crowd", description="", answers=answers, gold=known, error=error)
     chosen = _built(mechanisms, answers, epsilons, participation)
@@ -189,14 +181,20 @@ def compare(
 def _answers_and_gold(
     crowd: Any, gold: Mapping[Any, Any] | None, options: ColumnKeywords
 ) -> tuple[Reports, Mapping[Any, Any]]:
-    """Return the answers and gold of a crowd, or of a frame with its gold."""
+    """Return the answers, on labels or a scale, and gold of a crowd, or of a frame with its gold."""
+    require_mapping(gold)
     if hasattr(crowd, "answers") and hasattr(crowd, "gold"):
-        return crowd.answers, crowd.gold if gold is None else gold
-    if gold is None:
+        answers, known = crowd.answers, crowd.gold if gold is None else gold
+    elif gold is not None:
+        answers = crowd if isinstance(crowd, Reports) else Reports.from_frame(crowd, **options)
+        known = {str(task): truth for task, truth in gold.items()}
+    else:
         hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.data.datasets.load)."
         raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
-    answers = crowd if isinstance(crowd, Reports) else Reports.from_frame(crowd, **options)
-    return answers, {str(task): truth for task, truth in gold.items()}
+    if answers.alphabet is None:
+        hint = "Read them with alphabet=Scale(low, high, step)."
+        raise SettingsError("mechanisms need labels or numbers on a scale", value="free numbers", hint=hint)
+    return answers, known
 
 
 def _built(
@@ -205,6 +203,9 @@ def _built(
     """Return the mechanisms; names and functions at every epsilon."""
     alphabet = answers.alphabet
     assert alphabet is not None
+    choices = [choices] if isinstance(choices, str | Mechanism) else choices
+    require_list("mechanisms", choices, example="['laplace']")
+    require_list("epsilons", epsilons, example="[1.0, 2.0]")
     found: list[Mechanism] = []
     for choice in choices:
         if isinstance(choice, Mechanism):
@@ -230,6 +231,7 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
         certificate=None,
         no_channel_reason="",
     )
+    methods = [methods] if isinstance(methods, str) else methods
     found = [one if not isinstance(one, str) else build_estimator(Method(name=one), evidence) for one in methods]
     found = found or [build_estimator(Method(), evidence)]
     mean = [] if not isinstance(alphabet, Scale) or MEAN.name in {one.name for one in found} else [MEAN]

@@ -54,20 +54,9 @@ def plan(
     >>> found.best.prediction.error < found.constant_error
     True
     """
-    hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
-    require_instance("alphabet", alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
-    require_whole_number("workers", workers, least=1)
-    require_whole_number("tasks", tasks, least=1)
-    require_participation(participation)
-    require_list("epsilons", epsilons, example="[1.0, 2.0]")
-    require_list("sigmas", sigmas, example="[0.5, 1.0]")
-    if prior is not None:
-        require_instance(
-            "prior", prior, Mapping, what="a mapping from label to probability", hint="Such as {'no': 0.7, 'yes': 0.3}."
-        )
-    for name, value in (("target", target), ("ability", ability), ("participation_rate", participation_rate)):
-        if value is not None:
-            require_number(name, value)
+    _require_types(alphabet, participation, epsilons, sigmas, prior)
+    _require_numbers({"workers": workers, "tasks": tasks}, [("target", target), ("ability", ability)])
+    require_number("participation_rate", participation_rate)
     expected = Expectation(
         prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
     )
@@ -82,3 +71,24 @@ def plan(
     )
     wanted = WORTH_ASKING * campaign.crowd.constant_error if target is None else target
     return plan_campaign(campaign, target=wanted, epsilons=epsilons, progress=progress)
+
+
+def _require_types(alphabet: object, participation: object, epsilons: object, sigmas: object, prior: object) -> None:
+    """Refuse an alphabet, participation, lists and a prior of other types."""
+    hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
+    require_instance("alphabet", alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
+    require_participation(participation)
+    require_list("epsilons", epsilons, example="[1.0, 2.0]")
+    require_list("sigmas", sigmas, example="[0.5, 1.0]")
+    if prior is not None:
+        hint = "Such as {'no': 0.7, 'yes': 0.3}."
+        require_instance("prior", prior, Mapping, what="a mapping from label to probability", hint=hint)
+
+
+def _require_numbers(counts: Mapping[str, object], others: Sequence[tuple[str, object]]) -> None:
+    """Refuse counts that are not at least 1, and other values that are neither numbers nor None."""
+    for name, count in counts.items():
+        require_whole_number(name, count, least=1)
+    for name, value in others:
+        if value is not None:
+            require_number(name, value)

@@ -135,6 +135,7 @@ def test_messages_show_names_as_people_wrote_them(refusal: Refusal) -> None:
 
     for option in ("--score", "--gold"):
         line = refusal("infer", "labels.csv", option, "known.csv", "--out", "found")
-        assert "Found: 'purple'" in line
+        assert "'purple'" in line
+        assert "of task '1'" in line
         assert "np." not in line
     assert LABELS[0] in line

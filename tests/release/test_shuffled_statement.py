@@ -34,7 +34,7 @@ def test_statement_and_page_have_the_figures_of_the_certificate(collected: Folde
     assert "answer, shuffled" in page
     assert "person, shuffled" in page
     share = percent_rounded_up(1 / (1 + 2.718281828 ** -figures["epsilon_per_answer"]) + 1e-4 / 2)
-    assert share in figures["sentences"][1]
+    assert share in figures["sentences"][2]
 
 
 def test_more_reports_than_there_are_on_a_task_are_refused(collected: Folder) -> None:

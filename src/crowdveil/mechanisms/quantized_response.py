@@ -166,7 +166,7 @@ def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, b
 def _require_cuts(cuts: tuple[int, ...], alphabet: Alphabet) -> None:
     require_list("cuts", cuts, example="(5,)")
     for cut in cuts:
-        require_whole_number("a cut", cut, least=1)
+        require_whole_number("a cut", cut, least=0)
     if not alphabet.ordered:
         raise SettingsError(
             "cuts need numbers or ordered labels",

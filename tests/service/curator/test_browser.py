@@ -47,7 +47,7 @@ def test_the_curator_closes_infers_and_downloads(tmp_path: Path) -> None:
         )
     store.close()
 
-    assert "Every answer is protected by local differential privacy." in statement
+    assert "Every answer is protected by local differential privacy." in " ".join(statement.split())
     assert (built.campaign.title, 5) == (title, pictures)
     assert "rgb(135, 147, 161)" == color
     assert [] == [text for text in told if "Content Security Policy" in text or "Permissions-Policy" in text]

@@ -60,6 +60,7 @@ def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:
         page = browser.new_page()
         page.goto(running.link(0))
         await_screen(page, "intro")
+        page.click("#more summary")
         assert "The relay cannot read it" in page.inner_text("#intro")
         assert ["The library"] == page.locator("#intro bdi.foreign").all_inner_texts()
         answer_all(page, running.link(0))
