@@ -9,6 +9,7 @@ import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import encode
+from crowdveil.channels.alphabet import Scale
 from crowdveil.demo.page import render
 from crowdveil.demo.trials import Trial, compare_with_unprotected, run
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
@@ -16,10 +17,10 @@ from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import BuiltCampaign, build_campaign, response
 from tests.demo.test_demo import LABELS, small_crowd
 from tests.service.accessibility import await_screen, check_page
-from tests.service.browser import chromium, free_port, needs_chromium, served
+from tests.service.browser import campaigning, chromium, free_port, needs_chromium, served
 
 pytest.importorskip("axe_playwright_python")
 pytestmark = needs_chromium
@@ -130,3 +131,23 @@ def test_low_contrast_and_missing_names_are_found(browser: Any, tmp_path: Path) 
 
     assert 1 == check_page(page, 1280)
     page.close()
+
+
+@pytest.mark.parametrize("language", ["en-US", "de-DE"])
+def test_start_is_on_the_first_screen_of_a_phone(browser: Any, tmp_path: Path, language: str) -> None:
+    """At 360 x 640 Start needs no scrolling; before the first campaign no epsilon is counted; wide tables scroll."""
+    context = browser.new_context(viewport={"width": 360, "height": 640}, locale=language)
+    page = context.new_page()
+    with campaigning(tmp_path / "one", channels=[response(Scale(0, 19), 2.0)]) as service:
+        page.goto(service.link(0))
+        await_screen(page, "intro")
+        end = page.evaluate("document.getElementById('start').getBoundingClientRect().bottom")
+        ledger = page.inner_text("#ledger summary")
+        for summary in page.query_selector_all("summary"):
+            summary.click()
+
+        assert end <= 640
+        assert ledger.endswith(("nothing", "nichts"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate("[...document.querySelectorAll('.scroll')].some(e => e.scrollWidth > e.clientWidth)")
+    context.close()
