@@ -38,10 +38,12 @@ def register(project: Path, table: str, line: str) -> None:
 
 def run_tests(project: Path, *words: str) -> str:
     """Run tests of the copy; return the last line."""
+    # Options of the outer run, such as those of coverage, are not for this one.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", *words],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
         cwd=project,
-        env={**os.environ, "PYTHONPATH": str(project / "src")},
+        env={**kept, "PYTHONPATH": str(project / "src")},
         capture_output=True,
         text=True,
         check=False,
