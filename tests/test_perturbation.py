@@ -83,10 +83,9 @@ def test_truths_come_back_through_the_channel() -> None:
     }
     lists = {"tasks": crowd.answers.tasks.tolist(), "workers": crowd.answers.workers.tolist()}
     sent = crowdveil.perturb(rows, mechanism, seeded(2), **lists)
-    gold = {str(task): truth for task, truth in crowd.gold.items()}
     found = crowdveil.aggregate(sent, channel=mechanism.channel(), **lists)
 
-    right = [truth == gold[task] for task, truth in zip(found["task"], found["truth"], strict=True)]
+    right = [truth == crowd.gold[task] for task, truth in zip(found["task"], found["truth"], strict=True)]
     assert len(reports) == len(sent["task"])
     assert sum(right) > 40
 
@@ -102,3 +101,19 @@ def test_kinds_are_what_they_say() -> None:
     assert {pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.Table, duckdb.DuckDBPyRelation, dict} == {
         type(make(VOTES)) for make in MAKERS.values()
     }
+
+
+@pytest.mark.parametrize("participation", ["nobody", "one", "all"])
+@pytest.mark.parametrize("kind", ["str", "category", "int64", "Int64"])
+def test_no_type_follows_from_the_answers(participation: str, kind: str) -> None:
+    """Whoever answered, and however the frame stores its columns, the types are those of the given lists."""
+    count = {"nobody": 0, "one": 1, "all": 4}[participation]
+    answers = pd.DataFrame({name: column[:count] for name, column in VOTES.items()}).astype({"task": kind})
+    if kind == "category":
+        answers = answers.astype("category")
+    sent = crowdveil.perturb(answers, MECHANISM, **LISTS)
+    usual = crowdveil.perturb(pd.DataFrame(VOTES), MECHANISM, **LISTS)
+
+    assert usual.dtypes.tolist() == sent.dtypes.tolist()
+    assert not sent.isna().any().any()
+    assert set(sent["task"]) <= set(LISTS["tasks"])

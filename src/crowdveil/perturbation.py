@@ -3,12 +3,14 @@
 from typing import Any, Unpack
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crowdveil.aggregation import ColumnKeywords
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.frames import OriginalColumns, in_kind
 from crowdveil.data.public_lists import missing_lists, not_public_text
+from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.report_tables import reports_table
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
@@ -57,16 +59,32 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
         hint = f"Give {' and '.join(f'{name}=' for name in missing)}, or source=seeded(n) for a simulation."
         raise SettingsError(not_public_text(missing), value=", ".join(missing), hint=hint)
     reports = perturb_reports(given, mechanism, drawn)
-    return reports if isinstance(answers, Reports) else _as_frame(answers, given.original, reports)
+    return reports if isinstance(answers, Reports) else _as_frame(answers, given.original, reports, options)
 
 
-def _as_frame(answers: Any, original: OriginalColumns | None, reports: Reports) -> Any:
-    """Return reports as a frame with the names of the answers' columns; numbers on a scale are numbers."""
+def _as_frame(answers: Any, original: OriginalColumns | None, reports: Reports, options: ColumnKeywords) -> Any:
+    """Return reports as a frame with the names of the answers' columns; numbers on a scale are numbers.
+
+    Tasks and workers have the type of their list where it is given: no type or category follows from answers then.
+    """
     assert original is not None
-    sent = reports_table(reports)
-    plain = [column.cast(column.type.value_type) for column in sent.columns]
+    columns = [column.cast(column.type.value_type) for column in reports_table(reports).columns]
     if isinstance(reports.alphabet, Scale):
-        plain[2] = plain[2].cast(pa.float64())
-    table = original.with_own_identifiers(pa.table(plain, names=["task", "worker", original.label_name]))
-    own = {original.task, original.worker} & set(table.column_names)
-    return in_kind(answers, table, {name: name for name in own})
+        columns[2] = columns[2].cast(pa.float64())
+    names, sources = [original.task, original.worker, original.label_name], {}
+    for place, listed in enumerate((options.get("tasks"), options.get("workers"))):
+        if listed is None:
+            columns[place] = columns[place].cast((original.task_type, original.worker_type)[place])
+            sources[names[place]] = names[place]
+        else:
+            columns[place] = _in_type_of(columns[place], listed)
+    return in_kind(answers, pa.table(columns, names=names), sources)
+
+
+def _in_type_of(column: Any, listed: IdentifierList) -> Any:
+    """Return names as the elements of the list that names them all; as text, if these have no common type."""
+    try:
+        places = pc.index_in(column, pa.array([str(name) for name in listed]))
+        return column if places.null_count else pa.array(list(listed)).take(places)
+    except pa.ArrowException:
+        return column
