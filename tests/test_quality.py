@@ -77,6 +77,8 @@ def test_new_workers_can_be_candidates() -> None:
 
     assert {"zoe"} == set(found["worker"])
     assert sorted(ROWS["task"][::3]) == sorted(found["task"])  # type: ignore[type-var]
+    named = pd.DataFrame(ROWS).astype({"worker": "category"})
+    assert {"zoe"} == set(crowdveil.next_answers(named, budget=3, candidates=["zoe"])["worker"])
     with pytest.raises(SettingsError, match="at least one worker"):
         crowdveil.next_answers(ROWS, budget=3, candidates=[])
 

@@ -145,14 +145,17 @@ def next_answers(
     if not names:
         raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all workers.")
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
-    return _as_frame(answers, evidence.reports, bought.columns())
+    return _as_frame(answers, evidence.reports, bought.columns(), new_workers=candidates is not None)
 
 
-def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:
-    """Return columns as the kind of frame of the answers; tasks and workers have their own names and types."""
+def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers], *, new_workers: bool = False) -> Any:
+    """Return columns as the kind of frame of the answers; tasks and workers have their own names and types.
+
+    New workers are in no category of the answers, so that their column is plain.
+    """
     table, original = pa.table({name: as_arrow(column) for name, column in columns.items()}), reports.original
     if isinstance(answers, Reports) or original is None:
         return table
     table = original.with_own_identifiers(table)
-    own = {original.task, original.worker} & set(table.column_names)
+    own = {original.task, *(() if new_workers else (original.worker,))} & set(table.column_names)
     return in_kind(answers, table, {name: name for name in own})

@@ -80,15 +80,16 @@ class OriginalColumns:
         return table.set_column(0, table.column_names[0] if name in taken else name, column)
 
     def with_own_identifiers(self, table: pa.Table) -> pa.Table:
-        """Return a table whose columns "task" and "worker" have their original names, unless taken, and types."""
-        for role, name, kind in (("task", self.task, self.task_type), ("worker", self.worker, self.worker_type)):
+        """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken."""
+        names = {"task": self.task, "worker": self.worker}
+        for role, kind in (("task", self.task_type), ("worker", self.worker_type)):
             if role in table.column_names:
-                column, place = table.column(role), table.column_names.index(role)
+                column = table.column(role)
                 with suppress(pa.ArrowException):
                     column = column.cast(kind)
-                free = name == role or name not in table.column_names
-                table = table.set_column(place, name if free else role, column)
-        return table
+                table = table.set_column(table.column_names.index(role), role, column)
+        renamed = [names.get(name, name) for name in table.column_names]
+        return table.rename_columns(renamed) if len(set(renamed)) == len(renamed) else table
 
 
 class ArrowRows(ABC):
