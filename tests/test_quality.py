@@ -87,3 +87,38 @@ def test_a_bound_that_is_no_ability_is_refused() -> None:
     """The bound of a review lies between 0 and 1."""
     with pytest.raises(SettingsError, match="between 0 and 1"):
         crowdveil.review(ROWS, below=1.5)
+
+
+@pytest.mark.parametrize(("call", "name"), [("review", "ability"), ("agreement", "agreement")])
+def test_a_column_of_the_answers_with_the_name_of_a_figure_changes_no_figure(call: str, name: str) -> None:
+    """Integer workers in a column that is called as a figure of the result leave the figure as it is."""
+    answers = {"task": [1, 1, 2, 2, 3, 3], "who": [10, 11] * 3, "label": list("ynynyy")}
+    calls = {
+        "review": lambda rows, worker: crowdveil.review(rows, worker=worker, below=0.99),
+        "agreement": lambda rows, worker: crowdveil.agreement(rows, worker=worker, with_workers=True)[1],
+    }
+    usual = calls[call](pd.DataFrame(answers), "who")
+    other = calls[call](pd.DataFrame(answers).rename(columns={"who": name}), name)
+
+    assert usual[name].tolist() == other[name].tolist()
+    assert len(usual) == 2
+
+
+@pytest.mark.parametrize("kind", ["int8", "category"])
+def test_names_beyond_the_type_of_the_answers_are_kept(kind: str) -> None:
+    """A listed task that the column's type cannot hold is no other task, and none is lost."""
+    frame = pd.DataFrame({"task": [1, 2], "worker": ["v", "w"], "label": ["n", "y"]}).astype({"task": kind})
+
+    assert ["1", "2", "300"] == [str(task) for task in crowdveil.aggregate(frame, tasks=[1, 2, 300])["task"]]
+
+
+def test_names_beyond_an_enumeration_are_kept() -> None:
+    """The same for enumerations of Polars, and for DuckDB's."""
+    rows = {"task": ["a", "b"], "worker": ["v", "w"], "label": ["n", "y"]}
+    frame = pl.DataFrame(rows).with_columns(task=pl.col("task").cast(pl.Enum(["a", "b"])))
+    relation = duckdb.connect().sql(
+        "SELECT task::ENUM('a', 'b') AS task, 'v' AS worker, label FROM (VALUES ('a', 'n'), ('b', 'y')) t(task, label)"
+    )
+
+    assert ["a", "b", "c"] == columns(crowdveil.aggregate(frame, tasks=["a", "b", "c"]))["task"]
+    assert ["a", "b", "c"] == columns(crowdveil.aggregate(relation, tasks=["a", "b", "c"]))["task"]

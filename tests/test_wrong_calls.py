@@ -149,6 +149,29 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "one deviation": (lambda: cv.plan(GRADES, **SIZE, sigmas=1.0), "sigmas must be a list, got 1.0"),
     "a prior of a plan as a list": (lambda: cv.plan(LABELS, **SIZE, prior=[0.5, 0.5]), "prior must be a mapping"),
     "a target as text": (lambda: cv.plan(LABELS, **SIZE, target="low"), "target must be a number, got 'low'"),
+    "tasks per worker as text": (lambda: cv.plan(LABELS, **SIZE, assigned_per_task="a"), "must be a whole number"),  # type: ignore[arg-type]
+    "deviations as texts": (lambda: cv.plan(GRADES, **SIZE, sigmas=["a"]), "a sigma must be a number"),  # type: ignore[list-item]
+    "a prior of texts": (lambda: cv.plan(LABELS, **SIZE, prior={"no": "a", "yes": "b"}), "must be a number"),  # type: ignore[dict-item]
+    "a prior above 1": (lambda: cv.plan(LABELS, **SIZE, prior={"no": 0.9, "yes": 0.9}), "the prior must sum to 1"),
+    "progress of a plan as a truth value": (
+        lambda: cv.plan(LABELS, **SIZE, progress=True),
+        "progress must be a function",
+    ),  # type: ignore[arg-type]
+    "a number as mechanism": (lambda: cv.compare([3], VOTES, gold={1: "no"}), "a mechanism must be a name"),  # type: ignore[list-item]
+    "a class as mechanism": (lambda: cv.compare([RandomizedResponse], VOTES, gold={1: "no"}), "a mechanism must be"),
+    "a function of a number": (lambda: cv.compare([lambda _: 3], VOTES, gold={1: "no"}), "a mechanism must be"),  # type: ignore[list-item,return-value]
+    "a number as method to compare": (
+        lambda: cv.compare(["one-layer"], VOTES, gold={1: "no"}, methods=[3]),  # type: ignore[list-item]
+        "a method must be a name or an estimator, got 3",
+    ),
+    "gold twice": (lambda: cv.compare(["one-layer"], VOTES, gold={1: "no", "1": "yes"}), "gold names a task once"),
+    "an option of compare": (
+        lambda: cv.compare(["one-layer"], VOTES, gold={1: "no"}, lable="x"),
+        "Did you mean 'label'?",
+    ),  # type: ignore[call-arg]
+    "an option of perturb": (lambda: cv.perturb(VOTES, MECHANISM, tasksx=[1]), "Did you mean 'tasks'?"),  # type: ignore[call-arg]
+    "a task without a name": (lambda: cv.aggregate(VOTES, tasks=[1, 2, None]), "tasks must have names"),
+    "a candidate without a name": (lambda: cv.next_answers(VOTES, budget=1, candidates=[None]), "at least one worker"),
     "an unknown row": (lambda: fit().to_pandas("task"), "rows must be 'tasks' or 'workers', got 'task'"),
     "no such file": (lambda: Reports.from_csv("nowhere.csv"), "the file must exist and be readable"),
     "answers as a list": (lambda: DawidSkene().fit([1, 2]), "Arrays go into Reports.from_arrays"),

@@ -143,12 +143,8 @@ def evidence_of(
     """Return a frame or `Reports` as evidence; options and errors as `aggregate`."""
     require_channel(channel)
     reports = answers
-    unknown = sorted(options.keys() - known_options())
-    if unknown:
-        hint = nearest(unknown[0], known_options()) or f"The options of reading are {', '.join(known_options())}."
-        raise SettingsError("options must be known", value=unknown[0], hint=hint)
     if not isinstance(answers, Reports):
-        reports = Reports.from_frame(answers, **_options(options, method, channel))
+        reports = read_answers(answers, _options(options, method, channel))
         if "kind" not in options and _kind(method) == "categorical":
             _refuse_decimals(reports, method)
     return Evidence(
@@ -159,6 +155,20 @@ def evidence_of(
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
     )
+
+
+def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
+    """Return the answers of a frame.
+
+    Raises:
+        SettingsError: an option that does not exist, or as `Reports.from_frame`.
+        ReportsError: as `Reports.from_frame`.
+    """
+    unknown = sorted(options.keys() - known_options())
+    if unknown:
+        hint = nearest(unknown[0], known_options()) or f"The options of reading are {', '.join(known_options())}."
+        raise SettingsError("options must be known", value=unknown[0], hint=hint)
+    return Reports.from_frame(answers, **options)
 
 
 def known_options() -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
-from crowdveil.aggregation import ColumnKeywords
-from crowdveil.arguments import require_list, require_whole_number
+from crowdveil.aggregation import ColumnKeywords, read_answers
+from crowdveil.arguments import require_instance, require_list, require_whole_number
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
@@ -20,6 +20,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.demo.page import sampling_error
 from crowdveil.demo.trials import MEAN, Row, Trial, compare_with_unprotected, run
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import ErrorName
@@ -186,8 +187,10 @@ def _answers_and_gold(
     if hasattr(crowd, "answers") and hasattr(crowd, "gold"):
         answers, known = crowd.answers, crowd.gold if gold is None else gold
     elif gold is not None:
-        answers = crowd if isinstance(crowd, Reports) else Reports.from_frame(crowd, **options)
+        answers = crowd if isinstance(crowd, Reports) else read_answers(crowd, options)
         known = {str(task): truth for task, truth in gold.items()}
+        if len(known) < len(gold):
+            raise SettingsError("gold names a task once", value=len(gold) - len(known), hint="1 and '1' are one task.")
     else:
         hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.data.datasets.load)."
         raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
@@ -213,8 +216,13 @@ def _built(
         elif isinstance(choice, str):
             asked = [MechanismSettings(name=choice, epsilon=one, participation=participation) for one in epsilons]
             found += [build_mechanism(one, alphabet, tasks=len(answers.tasks)) for one in asked]
-        else:
+        elif callable(choice) and not isinstance(choice, type):
             found += [choice(epsilon) for epsilon in epsilons]
+        else:
+            found.append(choice)  # type: ignore[arg-type]
+    for one in found:
+        hint = "Give names, mechanisms, or functions of epsilon that return one."
+        require_instance("a mechanism", one, Mechanism, what="a name, a mechanism or a function of epsilon", hint=hint)
     if not found:
         raise SettingsError("a comparison needs a mechanism and an epsilon", value=tuple(choices))
     return found
@@ -231,7 +239,11 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
         certificate=None,
         no_channel_reason="",
     )
-    methods = [methods] if isinstance(methods, str) else methods
+    methods = [methods] if isinstance(methods, str | Estimator) else methods or ()
+    require_list("methods", methods, example="['dawid-skene']")
+    for one in methods:
+        hint = "Such as 'dawid-skene', or DawidSkene()."
+        require_instance("a method", one, (str, Estimator), what="a name or an estimator", hint=hint)
     found = [one if not isinstance(one, str) else build_estimator(Method(name=one), evidence) for one in methods]
     found = found or [build_estimator(Method(), evidence)]
     mean = [] if not isinstance(alphabet, Scale) or MEAN.name in {one.name for one in found} else [MEAN]

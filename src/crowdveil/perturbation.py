@@ -5,7 +5,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.aggregation import ColumnKeywords
+from crowdveil.aggregation import ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.frames import OriginalColumns, in_kind
@@ -52,7 +52,7 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
     given = answers
     if not isinstance(answers, Reports):
         options = {"alphabet": mechanism.alphabet, **options}
-        given = Reports.from_frame(answers, **options)
+        given = read_answers(answers, options)
     drawn = secure() if source is None else source
     missing = missing_lists(given.public_lists, mechanism.participation)
     if isinstance(drawn, Secure) and missing:
@@ -86,5 +86,5 @@ def _in_type_of(column: Any, listed: IdentifierList) -> Any:
     try:
         places = pc.index_in(column, pa.array([str(name) for name in listed]))
         return column if places.null_count else pa.array(list(listed)).take(places)
-    except pa.ArrowException:
+    except (pa.ArrowException, OverflowError):
         return column

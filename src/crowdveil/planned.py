@@ -1,10 +1,12 @@
 """Plan of a campaign by one call: expected errors, and what to ask with."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from crowdveil.arguments import require_instance, require_list, require_number, require_whole_number
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
+from crowdveil.errors import SettingsError
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
@@ -54,41 +56,49 @@ def plan(
     >>> found.best.prediction.error < found.constant_error
     True
     """
-    _require_types(alphabet, participation, epsilons, sigmas, prior)
-    _require_numbers({"workers": workers, "tasks": tasks}, [("target", target), ("ability", ability)])
-    require_number("participation_rate", participation_rate)
+    _require_types(alphabet, participation, epsilons, sigmas, prior, progress)
+    sizes: Any = {"tasks": tasks, "workers": workers, "assigned_per_task": assigned_per_task}
+    shares = {"target": target, "ability": ability, "participation_rate": participation_rate}
+    _require_numbers(sizes, {name: value for name, value in shares.items() if value is not None})
     expected = Expectation(
         prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
     )
-    campaign = expected_campaign(
-        alphabet,
-        expected,
-        participation,
-        tasks=tasks,
-        workers=workers,
-        assigned_per_task=assigned_per_task,
-        method=method,
-    )
+    campaign = expected_campaign(alphabet, expected, participation, method=method, **sizes)
     wanted = WORTH_ASKING * campaign.crowd.constant_error if target is None else target
     return plan_campaign(campaign, target=wanted, epsilons=epsilons, progress=progress)
 
 
-def _require_types(alphabet: object, participation: object, epsilons: object, sigmas: object, prior: object) -> None:
-    """Refuse an alphabet, participation, lists and a prior of other types."""
+def _require_types(
+    alphabet: object,
+    participation: object,
+    epsilons: object,
+    sigmas: Sequence[float],
+    prior: Mapping[str, float] | None,
+    progress: object,
+) -> None:
+    """Refuse an alphabet, participation, lists, a prior and a function of other types."""
+    if not (progress is None or callable(progress)):
+        raise SettingsError("progress must be a function of two numbers", value=progress, hint="Such as print.")
     hint = "Labels are Categories(('no', 'yes')), numbers Scale(0, 10)."
     require_instance("alphabet", alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)
     require_participation(participation)
     require_list("epsilons", epsilons, example="[1.0, 2.0]")
     require_list("sigmas", sigmas, example="[0.5, 1.0]")
+    for sigma in sigmas:
+        require_number("a sigma", sigma)
     if prior is not None:
         hint = "Such as {'no': 0.7, 'yes': 0.3}."
         require_instance("prior", prior, Mapping, what="a mapping from label to probability", hint=hint)
+        for share in prior.values():
+            require_number("a probability of the prior", share)
+        if abs(sum(prior.values()) - 1) > 1e-6:
+            raise SettingsError("the prior must sum to 1", value=sum(prior.values()), hint=hint)
 
 
-def _require_numbers(counts: Mapping[str, object], others: Sequence[tuple[str, object]]) -> None:
-    """Refuse counts that are not at least 1, and other values that are neither numbers nor None."""
-    for name, count in counts.items():
-        require_whole_number(name, count, least=1)
-    for name, value in others:
-        if value is not None:
-            require_number(name, value)
+def _require_numbers(sizes: Mapping[str, object], others: Mapping[str, object]) -> None:
+    """Refuse sizes that are not at least 1, of which the last may be None, and others that are no numbers."""
+    for name, size in sizes.items():
+        if size is not None or name != "assigned_per_task":
+            require_whole_number(name, size, least=1)
+    for name, value in others.items():
+        require_number(name, value)

@@ -122,7 +122,7 @@ def next_answers(
 
     Raises:
         ReportsError: the answers.
-        SettingsError: a method without probabilities or abilities, several channels, or no cell is left.
+        SettingsError: a method without probabilities or abilities, several channels, or reports of all cells.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["y", "y", "y", "y", "n"]}
@@ -138,24 +138,21 @@ def next_answers(
         )
     if candidates is not None:
         require_list("candidates", candidates, example="['ann', 'bob']")
+        candidates = list(candidates)
+        if not candidates or None in candidates:
+            raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all.")
     evidence = evidence_of(answers, method, channel, assignment, options)
     further_channel(evidence)
     estimator, estimate = fitted(evidence, method, history=history)
     names = estimate.worker_names.tolist() if candidates is None else list(candidates)
-    if not names:
-        raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all workers.")
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
-    return _as_frame(answers, evidence.reports, bought.columns(), new_workers=candidates is not None)
+    return _as_frame(answers, evidence.reports, bought.columns())
 
 
-def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers], *, new_workers: bool = False) -> Any:
-    """Return columns as the kind of frame of the answers; tasks and workers have their own names and types.
-
-    New workers are in no category of the answers, so that their column is plain.
-    """
+def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:
+    """Return columns as the kind of frame of the answers; tasks and workers have their own names and types."""
     table, original = pa.table({name: as_arrow(column) for name, column in columns.items()}), reports.original
     if isinstance(answers, Reports) or original is None:
         return table
-    table = original.with_own_identifiers(table)
-    own = {original.task, *(() if new_workers else (original.worker,))} & set(table.column_names)
-    return in_kind(answers, table, {name: name for name in own})
+    table, given = original.with_own_identifiers(table)
+    return in_kind(answers, table, given)

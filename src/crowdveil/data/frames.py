@@ -74,22 +74,32 @@ class OriginalColumns:
     def with_identifiers(self, table: pa.Table, rows: Literal["tasks", "workers"]) -> pa.Table:
         """Return a table of results whose first column has the original name, unless another has it, and type."""
         name, kind = (self.task, self.task_type) if rows == "tasks" else (self.worker, self.worker_type)
-        taken, column = table.column_names[1:], table.column(0)
-        with suppress(pa.ArrowException):  # such as given identifiers that the original type cannot hold
-            column = column.cast(kind)
+        taken, column = table.column_names[1:], _as_kind(table.column(0), kind)
         return table.set_column(0, table.column_names[0] if name in taken else name, column)
 
-    def with_own_identifiers(self, table: pa.Table) -> pa.Table:
-        """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken."""
-        names = {"task": self.task, "worker": self.worker}
-        for role, kind in (("task", self.task_type), ("worker", self.worker_type)):
-            if role in table.column_names:
-                column = table.column(role)
-                with suppress(pa.ArrowException):
-                    column = column.cast(kind)
-                table = table.set_column(table.column_names.index(role), role, column)
-        renamed = [names.get(name, name) for name in table.column_names]
-        return table.rename_columns(renamed) if len(set(renamed)) == len(renamed) else table
+    def with_own_identifiers(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+        """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken.
+
+        The names that were given are returned too, each with the column of the answers that it is.
+        """
+        own = {"task": (self.task, self.task_type), "worker": (self.worker, self.worker_type)}
+        own = {role: named for role, named in own.items() if role in table.column_names}
+        taken = set(table.column_names) - set(own)
+        names = {role: role if name in taken else name for role, (name, _) in own.items()}
+        if len(set(names.values())) < len(names):
+            names = {role: role for role in names}
+        for role, (_, kind) in own.items():
+            table = table.set_column(table.column_names.index(role), role, _as_kind(table.column(role), kind))
+        given = {name: name for role, name in names.items() if name == own[role][0]}
+        return table.rename_columns([names.get(name, name) for name in table.column_names]), given
+
+
+def _as_kind(column: Any, kind: Any) -> Any:
+    """Return identifiers in a type; integers that it cannot hold in 64 bits, others unchanged."""
+    for wider in (kind, *((pa.int64(),) if pa.types.is_integer(kind) else ())):
+        with suppress(pa.ArrowException):
+            return column.cast(wider)
+    return column
 
 
 class ArrowRows(ABC):
@@ -265,30 +275,40 @@ def in_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
 
 def _as_relation(relation: Any, crowdveil_result: pa.Table, sources: Mapping[str, str]) -> Any:
     """Return a relation on the same connection; DuckDB finds the table by the name of the argument."""
-    types = dict(zip(relation.columns, relation.types, strict=True))
-    chosen = (
-        f"CAST({_quoted(name)} AS {types[sources[name]]}) AS {_quoted(name)}" if name in sources else _quoted(name)
-        for name in crowdveil_result.column_names
-    )
+    types, chosen = dict(zip(relation.columns, relation.types, strict=True)), []
+    for name in crowdveil_result.column_names:
+        column = _quoted(name)
+        if name in sources:
+            kind = types[sources[name]]  # which may not hold names that were given beside the answers
+            lost = f"{column} IS NOT NULL AND TRY_CAST({column} AS {kind}) IS NULL"
+            count = relation.query("crowdveil_answers", f"SELECT count(*) FROM crowdveil_result WHERE {lost}")
+            column = column if count.fetchall()[0][0] else f"CAST({column} AS {kind}) AS {column}"
+        chosen.append(column)
     found = relation.query("crowdveil_answers", f"SELECT {', '.join(chosen)} FROM crowdveil_result")
     return found.set_alias("crowdveil_result")
 
 
 def _as_polars(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     types = frame.collect_schema()
-    found = as_polars(table)
-    found = found.with_columns(*(found[name].cast(types[source]) for name, source in sources.items()))
+    found: Any = as_polars(table)
     import narwhals as nw
+    import polars
 
+    for name, source in sources.items():
+        with suppress(polars.exceptions.PolarsError):  # such as a given identifier outside an enumeration
+            found = found.with_columns(found[name].cast(types[source]))
     return found.lazy() if nw.dependencies.is_polars_lazyframe(frame) else found
 
 
 def _with_pandas_types(found: Any, types: Any, sources: Mapping[str, str]) -> Any:
     for name, source in sources.items():
-        try:
-            found[name] = found[name].astype(types[source])
-        except (TypeError, ValueError):
-            continue  # a label outside the original type, such as a given one
+        kind, column = types[source], found[name]
+        if hasattr(kind, "categories") and not column.dropna().isin(kind.categories).all():
+            continue  # a label or name outside the original type, such as a given one
+        with suppress(TypeError, ValueError, OverflowError):
+            cast = column.astype(kind)
+            if hasattr(kind, "categories") or (cast.astype(column.dtype) == column).all():
+                found[name] = cast
     return found
 
 

@@ -67,6 +67,11 @@ class ReadOptions:
         for name, listed in (("task", self.tasks), ("worker", self.workers)):
             if listed is not None and not isinstance(listed, str):
                 require_list(f"{name}s", listed, example="[1, 2, 3]")
+                if not (isinstance(listed, Sequence) or hasattr(listed, "__array__")):
+                    listed = list(listed)  # such as the keys of a dict, or a generator
+                    object.__setattr__(self, f"{name}s", listed)
+                if isinstance(listed, list | tuple) and None in listed:
+                    raise SettingsError(f"{name}s must have names", value=None, hint="Leave missing ones out.")
             if isinstance(listed, str):
                 hint = f"The name of a column is given as {name}=."
                 raise SettingsError(f"{name}s must be the list of all {name}s", value=listed, hint=hint)

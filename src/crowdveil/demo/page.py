@@ -106,8 +106,8 @@ def _assigned(rows: Sequence[Row], method: str) -> str:
 
 
 def sampling_error(row: Row) -> str:
-    """Return a sentence with two standard errors of the constant's error rate; empty for numbers."""
-    if row.error_name != "error_rate":
+    """Return a sentence with two standard errors of the constant's error rate; empty for numbers, and without any."""
+    if row.error_name != "error_rate" or not 0 < row.constant_error < 1:
         return ""
     two_errors = 2 * math.sqrt(row.constant_error * (1 - row.constant_error) / max(row.scored, 1))
     return f" With {row.scored:,} gold tasks, differences below about {two_errors:.2f} are within two standard errors."

@@ -15,7 +15,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.rounding import format_bound, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.relayed import relay_sentences
@@ -30,8 +30,8 @@ OPENINGS: Mapping[Subject, str] = {
     "campaign": "Every answer to this campaign is protected by local differential privacy.",
 }
 MAX_PROTECTING = 60.0
-"""Largest epsilon of a worker (of an answer, if that of a worker is unknown) at which answers are called protected."""
-WEAK = "Answers are randomized on the device, but so much is left of them that they cannot be called protected."
+"""Largest epsilon of a worker at which answers are called protected."""
+WEAK = "Answers are randomized, but so much is left of them that they cannot be called protected."
 MEANING = (
     "Epsilon bounds how far a report can change the odds between any two possible answers: by a factor of e to the "
     "epsilon, here at most {odds} for one answer. The epsilons of the answers of a worker add up."
@@ -236,12 +236,13 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
     if statement.per_answer is None:
         return ("No privacy guarantee is stated.", statement.reason)
     answer = statement.per_answer
-    hidden = "is protected too" if answer.participation == "protected" else "is visible"
+    protects = _protects(answer, statement.per_worker)
+    alike = "is protected too" if protects else "is randomized like an answer"
+    hidden = alike if answer.participation == "protected" else "is visible"
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
-    whole = statement.per_worker or answer
     return (
         *posterior_sentences(answer, statement.per_worker),
-        OPENINGS[statement.subject] if whole.epsilon <= MAX_PROTECTING else WEAK,
+        OPENINGS[statement.subject] if protects else WEAK,
         MEANING.format(odds=statement.odds),
         f"Each answer {done}: {_loss_text(answer, statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
@@ -251,6 +252,13 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         "collection.",
         *(() if statement.shuffled is None else statement.shuffled.sentences),
     )
+
+
+def _protects(answer: Guarantee, worker: Guarantee | None) -> bool:
+    """Return whether answers can be called protected: by the loss of a worker, if unknown by that of an answer."""
+    if worker is None:
+        return percent_rounded_up(answer.largest_guess_probability) != "100.0 %"
+    return worker.epsilon <= MAX_PROTECTING
 
 
 def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:

@@ -23,7 +23,7 @@ ul {{ margin-top: .2rem; padding-left: 1.2rem }}
 <h1>Statement of privacy</h1>
 <dl>{filed}</dl>
 {worst}
-<h2>What holds</h2>
+<h2>Privacy</h2>
 <p>{text}</p>
 {facts}{uncovered}
 </body></html>
@@ -41,6 +41,7 @@ def statement_page(
     stated = [text for text in sentences(statement) if text not in worst]
     digest = statement.certificate_sha256
     known = [*facts, *([] if digest is None else [("Certificate, SHA-256", digest)])]
+    known = known if statement.status == "protected" else []
     uncovered = [filled("<li>{text}</li>", text=text) for text in statement.not_covered]
     return filled(
         PAGE,

@@ -126,6 +126,8 @@ def test_much_epsilon_is_not_called_protection(answers: int, protects: bool, run
     assert (float(str(said["epsilon_per_worker"])) <= 60) == protects
     assert protects == ("is protected by local differential privacy" in text)
     assert protects != ("cannot be called protected" in text)
+    assert protects == ("is protected too (participation protected)" in text)
+    assert protects != ("is randomized like an answer (participation protected)" in text)
 
 
 def test_the_page_of_a_statement_is_one_sheet(run: Run, folder: Path) -> None:

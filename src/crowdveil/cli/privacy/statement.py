@@ -97,6 +97,7 @@ def _filed(responsible: str | None) -> list[tuple[str, str]]:
     Raises:
         SettingsError: the name has other signs than letters, digits, punctuation and spaces.
     """
+    responsible = None if responsible is None else responsible.replace("\N{NO-BREAK SPACE}", " ")
     if responsible is not None and not (responsible.strip() and responsible.isprintable()):
         raise SettingsError("the responsible party must be named in printing characters", value=responsible)
     named = "not named (--responsible NAME)" if responsible is None else responsible
