@@ -1,0 +1,82 @@
+"""Stacking (Wolpert, Neural Networks 1992): multinomial regression of known truths, with a normal prior of its weights.
+
+    P(k | t) ~ exp(offset[t, k] + sum_f weight[f] features[t, k, f]),   weight[f] ~ N(mean[f], deviation[f]^2)
+
+Features with weights of their own for every label are `by_label`, class biases `by_label` of a column of ones.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.em.kernels import softmax
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Fitted weights.
+
+    Attributes:
+        weights: most probable weights, shape (features,).
+        effective: effective number of weights that the truths determined, the trace of H (H + prior precision)^-1 with
+            the Hessian H of the log likelihood (MacKay, Neural Computation 1992, eq. 4.9).
+    """
+
+    weights: NDArray[np.float64]
+    effective: float
+
+    def probabilities(
+        self, features: NDArray[np.float64], offsets: NDArray[np.float64] | float = 0.0
+    ) -> NDArray[np.float64]:
+        """Return P(label) of tasks, [task, label], from features [task, label, feature] and offsets [task, label]."""
+        return softmax(features @ self.weights + offsets)[0]
+
+
+def by_label(features: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+    """Return features [task, feature] as [task, label, label * feature]: each label has its own weights."""
+    expanded = np.einsum("tf,kl->tklf", features, np.eye(labels))
+    return expanded.reshape(len(features), labels, -1)
+
+
+def fit_regression(
+    features: NDArray[np.float64],
+    truths: NDArray[np.int64],
+    *,
+    mean: NDArray[np.float64],
+    deviation: NDArray[np.float64],
+    offsets: NDArray[np.float64] | float = 0.0,
+) -> Regression:
+    """Return the most probable weights given known truths (L-BFGS in standard deviations; the posterior is concave).
+
+    Args:
+        features: indexed [task, label, feature].
+        truths: label codes, shape (tasks,).
+        mean: prior means of the weights, shape (features,).
+        deviation: prior standard deviations of the weights, positive, shape (features,).
+        offsets: indexed [task, label], with the fixed weight 1; or 0.
+
+    >>> import numpy as np
+    >>> logs = np.log([[[0.9], [0.1]], [[0.2], [0.8]]])
+    >>> fit = fit_regression(logs, np.array([0, 1]), mean=np.ones(1), deviation=np.full(1, 0.01))
+    >>> fit.weights.round(2).tolist(), fit.probabilities(logs)[0].round(2).tolist()
+    ([1.0], [0.9, 0.1])
+    """
+    # Imported here: scipy.optimize loads in half a second, and most commands fit no regression.
+    from scipy.optimize import minimize
+
+    places, whitened, start = np.arange(len(truths)), features * deviation, features @ mean + offsets
+
+    def loss(moves: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        shares = softmax(whitened @ moves + start)[0]
+        likelihood = np.log(np.maximum(shares[places, truths], np.finfo(float).tiny)).sum()
+        residual = -shares
+        residual[places, truths] += 1
+        return float(0.5 * moves @ moves - likelihood), moves - np.einsum("tk,tkf->f", residual, whitened)
+
+    moves = minimize(loss, np.zeros(len(mean)), jac=True, method="L-BFGS-B").x
+    shares = softmax(whitened @ moves + start)[0]
+    centred = whitened - np.einsum("tk,tkf->tf", shares, whitened)[:, None]
+    hessian = np.einsum("tk,tkf,tkg->fg", shares, centred, centred)
+    effective = float(np.trace(np.linalg.solve(hessian + np.eye(len(mean)), hessian)))
+    return Regression(mean + deviation * moves, effective)
