@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_given, sources_argument
+from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_given, sources_argument
 from crowdveil.cli.display import (
     Bar,
     format_number,
@@ -37,6 +37,7 @@ from crowdveil.cli.options import (
     resource_options,
     resources_of,
 )
+from crowdveil.cli.results.reading import reading_of
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from crowdveil.workflow.evidence import Evidence
     from crowdveil.workflow.inference import Inference, SavedFits
     from crowdveil.workflow.methods import Method
+    from crowdveil.workflow.recorded_reading import RecordedReading
 
 SHOWN_TASKS = 5
 NORMAL_PRIOR_METHOD = "gaussian"
@@ -200,6 +202,7 @@ def infer(
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
     from crowdveil.workflow.export import is_sums
 
+    given["sources"] = reports
     if len(reports) == 1 and is_sums(Path(reports[0])):
         _infer_from_sums(Path(reports[0]), as_json, given)
         return
@@ -241,7 +244,7 @@ def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: 
     folder = given["out"] or default_folder(next(iter(sources.values())))
     sources = _with_labels(sources, given)
     folders = {name: folder / safe for name, safe in question_folders(sources).items()}
-    each = {name: {**given, "out": path} for name, path in folders.items()}
+    each = {name: {**given, "out": path, "question": name} for name, path in folders.items()}
     kinds = {name: question_estimate(path) for name, path in folders.items()}
     read = {name: _read(source, method, each[name], kinds[name]) for name, source in sources.items()}
     obsolete = [str(path) for outputs in earlier_estimates(folder, folders.values()) for path in outputs.check()]
@@ -253,7 +256,7 @@ def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: 
     remove_earlier_estimates(folder, folders.values())
     found = []
     for name, (_, outputs, files, _) in read.items():
-        inference = _write(inferred[name], outputs, given)
+        inference = _write(inferred[name], outputs, each[name])
         found.append({"question": name, "folder": str(folders[name])} | _summary(inference, given) | files)
     data: dict[str, Any] = {
         "warnings": [*pages, *(f"{one['question']}: {text}" for one in found for text in one["warnings"])],
@@ -320,21 +323,10 @@ def _read(
     from crowdveil.workflow.io import default_folder
     from crowdveil.workflow.methods import build_estimator, unread_channel
 
-    score, alphabet = given["score"], alphabet_of(given)
+    score = given["score"]
     outputs = _outputs(given, default_folder(source), kind)
     with progress_bar("reading", unit="bytes") as bar:
-        evidence = read_evidence(
-            source,
-            certificate=given["certificate"],
-            use_certificate=not given["no_certificate"],
-            alphabet=alphabet,
-            kind=given["kind"],
-            duplicates=given["duplicates"],
-            merge_labels=given["merge_labels"],
-            verify=given["verify"],
-            accept_edited=given["accept_edited"],
-            progress=bar,
-        )
+        evidence = read_evidence(source, **_reading(given), verify=given["verify"], progress=bar)
     if score is not None:
         check_score(evidence, score)
     names = ("certificate", "prior", "history", "gold", "score", "costs")
@@ -367,9 +359,25 @@ def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
     judged = _judged(inference, given["score"], given)
     judged = replace(judged, notes=(*judged.notes, *outdated_notes(outputs.folder, inference.reports_sha256)))
     record = {"kind": outputs.kind, "reports_sha256": inference.reports_sha256}
+    record["reading"] = _recorded(given).to_json(outputs.folder)
     with progress_bar("writing") as bar:
         write_estimate(outputs.folder, judged.estimate, form=given["form"], progress=bar, **record)
     return judged
+
+
+def _recorded(given: Given) -> RecordedReading:
+    """Return how the reports were read, for the record of the output folder."""
+    from crowdveil.workflow.recorded_reading import RecordedReading
+
+    return RecordedReading(sources=given["sources"], layout=layout_of(given), options=_reading(given))
+
+
+def _reading(given: Given) -> dict[str, Any]:
+    """Return the keyword arguments of `read_evidence`."""
+    return reading_of(given) | {
+        "use_certificate": not given["no_certificate"],
+        "accept_edited": given["accept_edited"],
+    }
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:

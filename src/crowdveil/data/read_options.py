@@ -13,9 +13,11 @@ from crowdveil.data.ingest.readers import ReportColumns
 from crowdveil.data.ingest.validation import (
     Duplicates,
     Grid,
+    Missing,
     encode_on_scale,
     parse_number_column,
     require_duplicates_policy,
+    require_missing_policy,
 )
 from crowdveil.data.public_lists import ListName, given_lists
 from crowdveil.errors import SettingsError
@@ -34,6 +36,7 @@ class ReadKeywords(TypedDict, total=False):
     duplicates: Duplicates
     grid: Grid
     merge_labels: bool
+    missing: Missing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,13 +55,15 @@ class ReadOptions:
     duplicates: Duplicates = "error"
     grid: Grid = "round"
     merge_labels: bool = False
-    skip_null: bool = False
+    missing: Missing = "error"
+    skip_null: bool = True
     """Whether rows with the label NULL say that the worker gave no answer; otherwise they are refused."""
 
     def __post_init__(self) -> None:
         require_duplicates_policy(self.duplicates)
         if self.grid not in ("round", "exact"):
             raise SettingsError("grid must be 'round' or 'exact'", value=self.grid)
+        require_missing_policy(self.missing)
         if self.kind not in (None, "categorical", "numeric"):
             raise SettingsError("kind must be 'categorical' or 'numeric'", value=self.kind, hint="None chooses.")
         if self.alphabet is not None:
@@ -90,6 +95,13 @@ class ReadOptions:
         if names is None or self.alphabet is not None or self.kind == "numeric":
             return self
         return replace(self, alphabet=Categories(names, ordered=True))
+
+    def with_missing(self, columns: ReportColumns) -> ReportColumns:
+        """Return the columns, whose empty answers are none if requested; labels of the alphabet are answers."""
+        if self.missing == "error" and not columns.skip_empty:
+            return columns
+        known = () if self.alphabet is None else self.alphabet.names
+        return replace(columns, skip_empty=True, labels=frozenset(map(str, known)))
 
     @property
     def public_lists(self) -> frozenset[ListName]:

@@ -31,6 +31,7 @@ from crowdveil.data.ingest.validation import (
     CodedColumn,
     Duplicates,
     Grid,
+    Missing,
     encode_array,
     encode_ids,
     resolve_duplicates,
@@ -243,6 +244,7 @@ class Reports:
         workers: IdentifierList | None = None,
         duplicates: Duplicates = "error",
         merge_labels: bool = False,
+        missing: Missing = "error",
         source: str = "data",
     ) -> Self:
         """Return reports from three columns of equal length.
@@ -252,7 +254,7 @@ class Reports:
             value: labels or numbers, shape (rows,).
             alphabet: possible values; by default the distinct labels, sorted, or free numbers if `numeric`.
             numeric: read values as numbers.
-            tasks, workers, duplicates, merge_labels: as in `from_csv`.
+            tasks, workers, duplicates, merge_labels, missing: as in `from_csv`.
             source: origin of the rows, for error messages.
 
         Raises:
@@ -261,7 +263,7 @@ class Reports:
         """
         labels: Kind | None = "categorical" if alphabet is None else None
         kind: Kind | None = "numeric" if numeric else labels
-        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, "round", merge_labels)
+        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, "round", merge_labels, missing)
         coded = [encode_array(column, source) for column in (task, worker, value)]
         return cls.from_columns(ReportColumns(coded[0], coded[1], coded[2], "label", source), options)
 
@@ -277,10 +279,12 @@ class Reports:
         duplicates: Duplicates = "error",
         grid: Grid = "round",
         merge_labels: bool = False,
+        missing: Missing = "error",
     ) -> Self:
         """Return the reports of a text file with a header, plain or gzipped, in UTF-8 or marked UTF-16.
 
-        The delimiter is a comma, semicolon, tab or vertical bar, as the header shows. Blank rows are skipped.
+        The delimiter is a comma, semicolon, tab or vertical bar, as the header shows. Blank rows are skipped. The
+        answer NULL says that the worker gave none.
 
         Args:
             path: has exactly one column each of task | item; worker | performer | annotator; label | value | answer.
@@ -295,12 +299,13 @@ class Reports:
                 ("exact", for reports of a mechanism).
             merge_labels: merge labels that differ only in outer spaces, case, Unicode form or number format, into the
                 given label or else the most frequent spelling.
+            missing: refuse empty answers and NaN ("error"), or read them as NULL ("skip").
 
         Raises:
             ReportsError: the file or a row breaks a rule; the message has file, rows, rule and hint.
             SettingsError: options that contradict one another.
         """
-        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, grid, merge_labels)
+        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, grid, merge_labels, missing)
         return cls.from_columns(read_columns(path), options)
 
     @classmethod
@@ -373,7 +378,7 @@ class Reports:
         )
         with open_source([str(source) for source in sources], layout) as source:
             columns, _ = source.read()
-        return cls.from_columns(columns, ReadOptions(skip_null=True, **options))
+        return cls.from_columns(columns, ReadOptions(**options))
 
     @classmethod
     def from_columns(cls, columns: ReportColumns, options: ReadOptions) -> Self:
@@ -385,13 +390,14 @@ class Reports:
             raise ReportsError(
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
+        columns = options.with_missing(columns)
         answers, answered = columns, None
         if options.skip_null and len(columns.null_rows):
             answers, answered = columns.without_null()
         (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
             lambda: _tasks_of_one_question(columns, options),
             lambda: encode_ids(columns.worker, options.workers, "worker", source),
-            lambda: options.encode_values(answers),
+            lambda: _values_of(answers, answered, options),
         )
         if answered is not None:
             task_codes, worker_codes = task_codes[answered], worker_codes[answered]
@@ -404,6 +410,20 @@ class Reports:
         kept = resolve_duplicates(*coded, options.duplicates, source, answered)
         public = options.public_lists
         return cls(task_codes[kept], worker_codes[kept], values[kept], tasks, workers, alphabet, public)
+
+
+def _values_of(
+    answers: ReportColumns, rows: NDArray[np.int64] | None, options: ReadOptions
+) -> tuple[Alphabet | None, NDArray[Any]]:
+    """Return alphabet and values of the answers in some rows of a source; a refusal names the rows of the source."""
+    try:
+        return options.encode_values(answers)
+    except ReportsError as error:
+        if rows is None:
+            raise
+        places = tuple(int(rows[row - 1]) + 1 for row in error.rows)
+        examples = str(error.value or "")
+        raise ReportsError(error.rule, source=error.source, rows=places, examples=examples, hint=error.hint) from None
 
 
 def _tasks_of_one_question(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:

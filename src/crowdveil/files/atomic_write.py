@@ -43,7 +43,7 @@ class Outputs:
         private: whether only the owner may read the files.
         recognize: predicate on an existing file that replaces the record as the test of its kind; None to use and write
             the record.
-        reports_sha256: digest of the reports that the outputs were inferred from; empty for other outputs.
+        reports_sha256, reading: of `OutputEntry`.
     """
 
     folder: Path
@@ -55,6 +55,7 @@ class Outputs:
     private: bool = False
     recognize: Callable[[Path], bool] | None = None
     reports_sha256: str = ""
+    reading: str = ""
 
     @property
     def paths(self) -> list[Path]:
@@ -189,7 +190,8 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     outputs.check()
     with folder_errors(folder), _created(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
-        entries = [OutputEntry.of(temporary / name, outputs.kind, outputs.reports_sha256) for name in outputs.names]
+        origin = (outputs.kind, outputs.reports_sha256, outputs.reading)
+        entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
         with folder_lock(folder):
             _commit(outputs, temporary, outputs.check(), entries)
 

@@ -35,6 +35,7 @@ class OutputEntry(NamedTuple):
         size: bytes.
         sha256: digest of the contents, hexadecimal.
         reports_sha256: digest of the reports that an estimate was inferred from; empty for other outputs.
+        reading: JSON object that says how these reports were read; empty if they cannot be read again.
     """
 
     name: str
@@ -42,17 +43,18 @@ class OutputEntry(NamedTuple):
     size: int
     sha256: str
     reports_sha256: str = ""
+    reading: str = ""
 
     @classmethod
-    def of(cls, path: Path, kind: str, reports_sha256: str = "") -> "OutputEntry":
+    def of(cls, path: Path, kind: str, reports_sha256: str = "", reading: str = "") -> "OutputEntry":
         """Return the entry for the present state of a file."""
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, reports_sha256)
+            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, reports_sha256, reading)
 
     def matches(self, path: Path) -> bool:
         """Return whether a file is unchanged since it was written."""
-        return self.size == path.stat().st_size and self == OutputEntry.of(path, self.kind, self.reports_sha256)
+        return self.size == path.stat().st_size and self.sha256 == OutputEntry.of(path, self.kind).sha256
 
 
 def read_record(folder: Path) -> tuple[OutputEntry, ...]:
@@ -86,10 +88,10 @@ def _read(folder: Path) -> tuple[bool, tuple[OutputEntry, ...]]:
 
 def record_text(entries: Iterable[OutputEntry], *, unfinished: bool = False) -> str:
     """Return the text of a record, sorted by name; `unfinished` marks the record of a commit that goes on."""
-    files = [entry._asdict() for entry in sorted(set(entries))]
-    for file in files:
-        if not file["reports_sha256"]:
-            del file["reports_sha256"]
+    files = []
+    for entry in sorted(set(entries)):
+        file = {name: value for name, value in entry._asdict().items() if value != ""}
+        files.append(file | ({"reading": parse_json(entry.reading.encode())} if entry.reading else {}))
     record = {"format": RECORD_FORMAT, "files": files}
     return json.dumps(record | ({UNFINISHED: True} if unfinished else {}), ensure_ascii=False, indent=1) + "\n"
 
@@ -131,7 +133,9 @@ def _files(data: Any) -> list[dict[str, Any]]:
     return list(data["files"])
 
 
-def _entry(name: str, kind: str, size: int, sha256: str, reports_sha256: str = "") -> OutputEntry:
+def _entry(
+    name: str, kind: str, size: int, sha256: str, reports_sha256: str = "", reading: dict[str, Any] | None = None
+) -> OutputEntry:
     if not all(isinstance(text, str) for text in (name, kind, sha256, reports_sha256)) or type(size) is not int:
         raise TypeError("an entry has a name, a kind, a size and a digest")
     fault = file_name_fault(name)
@@ -139,4 +143,7 @@ def _entry(name: str, kind: str, size: int, sha256: str, reports_sha256: str = "
         raise ValueError(f"{name!r}: {fault}")
     if text_defect(kind) or size < 0 or not all(map(DIGEST.fullmatch, (sha256, reports_sha256 or sha256))):
         raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
-    return OutputEntry(name, kind, size, sha256, reports_sha256)
+    if not isinstance(reading, dict | None):
+        raise TypeError("a reading is an object")
+    text = "" if reading is None else json.dumps(reading, ensure_ascii=False, sort_keys=True)
+    return OutputEntry(name, kind, size, sha256, reports_sha256, text)

@@ -26,7 +26,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
-from crowdveil.data.sources.answer_source import AnswerSource, local_source
+from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.relayed import relay_sentences
@@ -50,6 +50,7 @@ from crowdveil.workflow.evidence import (
     read_evidence,
 )
 from crowdveil.workflow.export import REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
+from crowdveil.workflow.recorded_reading import recorded_reading
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
 SIMULATION = "The reports follow from a seed."
@@ -102,7 +103,12 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     if named is not None and campaign is not None and reports is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
     truths = read_truths(path) if has_truths(path) else None
-    return state_results(truths, reports, campaign)[0], facts
+    recorded = recorded_reading(path) if reports is None else None
+    if recorded is None or not recorded.is_there:
+        return state_results(truths, reports, campaign)[0], facts
+    with open_source(recorded.sources, recorded.layout) as opened:
+        read: Path | AnswerSource = opened.path if is_sums(opened.path) else opened
+        return state_results(truths, read, campaign, recorded.options)[0], facts
 
 
 def _state_certificate(source: bytes, answers: int | None) -> PrivacyStatement:
@@ -189,7 +195,7 @@ def _read_reports(
     questions = {} if truths is None else opened.by_question(every=True)
     for name, one in (*questions.items(), (None, opened)):
         try:
-            evidence = read_evidence(one, accept_edited=True, **reading)
+            evidence = read_evidence(one, **{**reading, "accept_edited": True})
         except CrowdveilError:
             if not questions:
                 raise

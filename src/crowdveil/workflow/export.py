@@ -291,6 +291,7 @@ def write_estimate(
     form: TableForm = "csv",
     kind: str = ESTIMATE,
     reports_sha256: str = "",
+    reading: str = "",
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write truths and workers as `ESTIMATE_FILES[form]`; a task without reports has an empty or null number.
@@ -301,6 +302,7 @@ def write_estimate(
         directory, form, kind: as `estimate_outputs`.
         estimate: the truths and workers.
         reports_sha256: `Evidence.digest` of the reports, which the record names; without it no release accepts reports.
+        reading: how they were read (`recorded_reading.reading_text`), which the record names, too.
         progress: called with the number of tasks written and of all.
 
     Raises:
@@ -312,7 +314,7 @@ def write_estimate(
         lambda stream: write_tables(stream, schema, lambda: _task_frames(estimate, progress), form),
         lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
     ]
-    outputs = replace(estimate_outputs(directory, form, kind), reports_sha256=reports_sha256)
+    outputs = replace(estimate_outputs(directory, form, kind), reports_sha256=reports_sha256, reading=reading)
     remove_earlier_estimates(outputs.folder)
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 

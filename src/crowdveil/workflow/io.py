@@ -143,7 +143,6 @@ def read_answers(
             workers=workers,
             duplicates=duplicates or "error",
             merge_labels=merge_labels,
-            skip_null=True,
         ),
     )
     read = on_scale(opened.name, found, alphabet)

@@ -13,6 +13,7 @@ from crowdveil.cli.options import Command, Given, options
 
 if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.data.sources.layout import Layout
 
 SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
 
@@ -46,6 +47,13 @@ name_options = options(
         help="Encoding of text: cp1250, cp1251, cp1252, utf-16-le, utf-16-be. [default: UTF-8 or marked UTF-16]",
     ),
     click.option("--decimal", metavar="C", default=".", show_default=True, help="Decimal mark of answers: . or ,"),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "skip"]),
+        default="error",
+        show_default=True,
+        help="Empty answers: refuse them, or read them as no answer, as NULL is.",
+    ),
     heading="Columns and exports",
 )
 column_options = options(
@@ -56,7 +64,7 @@ column_options = options(
 
 OF_SOURCES = (
     *("task_column", "worker_column", "label_column", "value_column"),
-    *("delimiter", "encoding", "decimal", "question"),
+    *("delimiter", "encoding", "decimal", "missing", "question"),
 )
 """Parameters of `column_options`."""
 
@@ -64,12 +72,22 @@ OF_SOURCES = (
 @contextmanager
 def open_given(sources: Sequence[str], given: Given, tool: str | None = None) -> Iterator[AnswerSource]:
     """Yield the source that argument and options name; remote files are copied under a progress bar."""
-    from crowdveil.data.ingest.readers import ColumnNames
     from crowdveil.data.sources.answer_source import open_source
+
+    layout = layout_of(given, tool)
+    with ExitStack() as stack:
+        with progress_bar("copying", unit="bytes") as bar:
+            source = stack.enter_context(open_source(sources, layout, bar))
+        yield source
+
+
+def layout_of(given: Given, tool: str | None = None) -> Layout:
+    """Return what the options state of the layout of sources."""
+    from crowdveil.data.ingest.readers import ColumnNames
     from crowdveil.data.sources.layout import Layout
 
     delimiter = given["delimiter"]
-    layout = Layout(
+    return Layout(
         names=ColumnNames(
             task=given["task_column"],
             worker=given["worker_column"],
@@ -79,10 +97,7 @@ def open_given(sources: Sequence[str], given: Given, tool: str | None = None) ->
         delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
         encoding=given["encoding"],
         decimal=given["decimal"],
+        missing=given["missing"],
         question=given.get("question"),
         tool=tool,
     )
-    with ExitStack() as stack:
-        with progress_bar("copying", unit="bytes") as bar:
-            source = stack.enter_context(open_source(sources, layout, bar))
-        yield source

@@ -20,8 +20,8 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
 """Names of pairwise agreement in the table."""
 HELP = """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
 
-REPORTS is what infer reads: a file with the columns task, worker, and label (or value, for numbers); or dataset:NAME.
-Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance."""
+REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
+or the folder that infer wrote. Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance."""
 DETAILS = """Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for
 numbers. Numbers have the root mean squared difference of two answers instead of the share of equal ones. Intervals
 hold 90 %, and are stated from 10 tasks on.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 SHOWN_ANSWERS = 5
 HELP = """List the next answers to ask for: which task, which worker, and the expected gain.
 
-REPORTS is what infer reads. Ask for the answers, add them to the file, and run it again: the choice is a batch, with
-at most one answer to each task."""
+REPORTS is what infer reads, or the folder that it wrote. Ask for the answers, add them to the file, and run infer
+and next again: the choice is a batch, with at most one answer to each task."""
 DETAILS = """The gain of an answer is computed under the fitted model, through the channel if there is one.
 expected_gain is the expected fall of the error of the task; it is 0 if no single answer changes the truth. information
 is the mutual information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import column_options, name_options, open_given, sources_argument
+from crowdveil.cli.data.sources import OF_SOURCES, column_options, name_options, open_given, sources_argument
 from crowdveil.cli.display import progress_bar
 from crowdveil.cli.options import (
     PATH,
@@ -23,7 +23,12 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.workflow.evidence import Evidence
+    from crowdveil.workflow.recorded_reading import RecordedReading
+
+DEFAULTS = {"decimal": (".",), "missing": ("error",)}
+"""Defaults of options of reading that are neither None nor False."""
 
 history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
 certificate_option = click.option(
@@ -39,6 +44,13 @@ release_options = options(
     name_options,
 )
 """Options by which a release reads the reports as `infer` did; it finds the question by itself."""
+
+
+READING = (
+    *("certificate", "no_certificate", "labels", "scale", "ordered", "kind", "duplicates", "merge_labels"),
+    *OF_SOURCES,
+)
+"""Parameters of `reports_options` and `release_options`."""
 
 
 def reading_of(given: Given) -> dict[str, Any]:
@@ -70,12 +82,58 @@ def read_given(
     from crowdveil.workflow.evidence import evidence_files, read_evidence
     from crowdveil.workflow.review.tables import table_outputs
 
-    reading = reading_of(given)
-    with open_given(reports, given) as source:
+    with _opened(reports, given) as (source, reading, recorded):
         replaced = list[str]()
         if out is not None:
-            used = [*evidence_files(source), given["certificate"], *inputs]
+            used = [*evidence_files(source), reading.get("certificate"), *inputs]
             replaced = list(map(str, table_outputs(out, kind).check(inputs=used)))
         with progress_bar("reading", unit="bytes") as bar:
             evidence = read_evidence(source, progress=bar, **reading)
+        if recorded is not None:
+            recorded.require_same(evidence, source)
         yield evidence, replaced
+
+
+@contextmanager
+def _opened(
+    reports: Sequence[str], given: Given
+) -> Iterator[tuple[AnswerSource, Mapping[str, Any], RecordedReading | None]]:
+    """Yield the source, the arguments by which it is read, and the record of a folder of results that says so."""
+    recorded = folder_reading(reports, given)
+    if recorded is None:
+        with open_given(reports, given) as source:
+            yield source, reading_of(given), None
+        return
+    with open_recorded(recorded) as source:
+        yield source, recorded.options, recorded
+
+
+def folder_reading(reports: Sequence[str], given: Given) -> RecordedReading | None:
+    """Return how the reports of a folder of results were read; None for reports.
+
+    Raises:
+        click.UsageError: the folder says how, and an option says it again.
+    """
+    from crowdveil.workflow.recorded_reading import recorded_reading
+
+    recorded = recorded_reading(Path(reports[0])) if len(reports) == 1 else None
+    if recorded is not None and has_reading_options(given):
+        raise click.UsageError(
+            f"{reports[0]} holds results, which say how their reports were read: leave options of reading (such as "
+            "--labels) out, or name the reports."
+        )
+    return recorded
+
+
+def has_reading_options(given: Given) -> bool:
+    """Return whether an option of `reports_options` or `release_options` is stated."""
+    return any(given.get(name) not in (None, False, *DEFAULTS.get(name, ())) for name in READING)
+
+
+@contextmanager
+def open_recorded(recorded: RecordedReading) -> Iterator[AnswerSource]:
+    """Yield the reports of a folder of results, opened as `infer` did."""
+    from crowdveil.data.sources.answer_source import open_source
+
+    with progress_bar("copying", unit="bytes") as bar, open_source(recorded.sources, recorded.layout, bar) as source:
+        yield source

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,13 @@ from crowdveil.cli.options import (
     require_shuffling_usage,
     shuffling_options,
 )
-from crowdveil.cli.results.reading import reading_of, release_options
+from crowdveil.cli.results.reading import (
+    folder_reading,
+    has_reading_options,
+    open_recorded,
+    reading_of,
+    release_options,
+)
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -44,7 +51,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     multiple=True,
     type=SourceName(),
     metavar="REPORTS",
-    help="Reports that infer read, as it names them; repeat it for several. [default: those in FOLDER]",
+    help="Reports that infer read, as it names them; repeat it for several. [default: those that FOLDER names]",
 )
 @click.option(
     "--campaign",
@@ -96,13 +103,14 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    with _opened(reports, given) as source:
+    with _opened(folder, reports, given) as (source, reading):
+        unknown = source is None
         statement, conclusion = write_page(
             folder,
             path,
             text=text,
             reports=source,
-            reading=reading_of(given) | {"use_certificate": not given["no_certificate"]},
+            reading=reading,
             campaign=asked,
             state=lambda found: with_shuffling(found, reports=shuffled, delta=delta, linked=linked),
         )
@@ -110,7 +118,7 @@ def report(
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
         *[("conclusion", sentence) for sentence in conclusion.sentences],
-        *([("hint", HINT)] if not reports and statement.reason == NOTHING_STATED else []),
+        *([("hint", HINT)] if unknown and statement.reason == NOTHING_STATED else []),
         *replaced_rows(replaced),
         ("written", str(path)),
     ]
@@ -118,15 +126,24 @@ def report(
 
 
 @contextmanager
-def _opened(reports: Sequence[str], given: Given) -> Iterator[AnswerSource | Path | None]:
-    """Yield the source of reports, or the file of sums; None without any."""
+def _opened(
+    folder: Path, reports: Sequence[str], given: Given
+) -> Iterator[tuple[AnswerSource | Path | None, Mapping[str, Any]]]:
+    """Yield the source of reports, or the file of sums, None without any; and the arguments by which it is read."""
     from crowdveil.workflow.export import is_sums
 
-    if not reports or (len(reports) == 1 and is_sums(Path(reports[0]))):
-        yield Path(reports[0]) if reports else None
-        return
-    with open_given(reports, given) as source:
-        yield source
+    reading = reading_of(given) | {"use_certificate": not given["no_certificate"]}
+    recorded = None if reports or has_reading_options(given) else folder_reading([str(folder)], given)
+    names = reports if recorded is None or not recorded.is_there else recorded.sources
+    if not names or (len(names) == 1 and is_sums(Path(names[0]))):
+        yield Path(names[0]) if names else None, reading
+    elif reports or recorded is None:
+        with open_given(reports, given) as source:
+            yield source, reading
+    else:
+        # The question is found by its digest, so that a page cannot name another one.
+        with open_recorded(replace(recorded, layout=replace(recorded.layout, question=None))) as source:
+            yield source, recorded.options
 
 
 def _data(statement: PrivacyStatement, conclusion: Conclusion) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from crowdveil.registry import METHOD_NAMES
 SHOWN_WORKERS = 10
 HELP = """List the workers to review: credibly low ability, or answers that look like spam.
 
-REPORTS is what infer reads. A listed worker is a question, not a verdict: tasks may be ambiguous, or labels swapped."""
+REPORTS is what infer reads, or the folder that it wrote. A listed worker is a question, not a verdict: tasks may be
+ambiguous, or labels swapped."""
 DETAILS = """A worker is listed if the upper end of the 90 % credible interval of the ability is below the bound
 (--below; by default the middle between 1 / labels and the median ability), if all answers are equal, which is
 improbable at the crowd's shares of labels (probability below .001), or if the answers agree with those of others hardly

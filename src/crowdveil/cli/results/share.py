@@ -19,8 +19,8 @@ SHOWN_TASKS = 20
 KIND = "shares"
 HELP = """Estimate the share of each label among the answers to each task: what share said yes.
 
-REPORTS is what infer reads. `crowdveil infer` finds the truth of a task, which has one right answer; for opinions and
-other answers that differ from person to person, use share."""
+REPORTS is what infer reads, or the folder that it wrote. `crowdveil infer` finds the truth of a task, which has one
+right answer; for opinions and other answers that differ from person to person, use share."""
 DETAILS = """The share of a label is among the answers to the task; people without an answer are left out. Where
 participation is protected, the share of no answer is among all who were asked. The people are read as a random sample;
 for themselves alone the intervals are too wide. Intervals hold 90 %, each alone.

@@ -112,7 +112,7 @@ def encode_labels(
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
-        hint="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
+        hint="If they are no answers, skip them: missing='skip' in Python, --missing skip on the command line.",
     )
     reject_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if alphabet is None:

@@ -73,6 +73,8 @@ ROWS_CHECKED = 100_000
 """Rows of a file with unknown columns in which other defects are looked for."""
 LINES_ABOVE = 20
 """Lines of a file with unknown columns in which its header is looked for."""
+NO_ANSWER = (NULL, "", " ", "nan", "NaN")
+"""Answers that are none, where empty ones are skipped."""
 Match = Callable[[Sequence[str], str], dict[str, str]]
 
 
@@ -86,6 +88,8 @@ class ReportColumns:
         source: origin of the rows, for error messages.
         question: the question that each row answers; None without such a column.
         blank_rows: number of blank rows that were skipped.
+        skip_empty: whether an empty answer is no answer, as NULL is; otherwise it is refused.
+        labels: known labels, which are answers even if they read as none.
     """
 
     task: CodedColumn
@@ -95,22 +99,33 @@ class ReportColumns:
     source: str
     question: CodedColumn | None = None
     blank_rows: int = 0
+    skip_empty: bool = False
+    labels: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.task)
 
     @property
-    def null_rows(self) -> NDArray[np.int64]:
-        """Positions of the rows with the label NULL."""
+    def _null_names(self) -> NDArray[np.bool_]:
+        """Whether each name of the value column is "no answer", then whether empty cells are, shape (names + 1,)."""
         names = self.value.names
-        places = np.flatnonzero(names == NULL) if names.dtype.kind in "OU" else ()
-        return np.flatnonzero(np.isin(self.value.codes, places)) if len(places) else np.empty(0, dtype=np.int64)
+        if names.dtype.kind == "f":
+            return np.append(np.isnan(names) & self.skip_empty, self.skip_empty)
+        null = [one for one in NO_ANSWER if one not in self.labels] if self.skip_empty else [NULL]
+        text = names.dtype.kind in "OU"
+        return np.append(np.isin(names, null) if text else np.zeros(len(names), dtype=bool), self.skip_empty)
+
+    @property
+    def null_rows(self) -> NDArray[np.int64]:
+        """Positions of the rows without an answer."""
+        null = self._null_names
+        return np.flatnonzero(null[self.value.codes]) if null.any() else np.empty(0, dtype=np.int64)
 
     def without_null(self) -> tuple["ReportColumns", NDArray[np.int64]]:
-        """Return the columns without the rows with the label NULL, nor that label, and the rows that are kept."""
+        """Return the columns without the rows and labels of no answer, and the rows that are kept."""
         rows = np.delete(np.arange(len(self)), self.null_rows)
-        kept = np.flatnonzero(self.value.names != NULL)
+        kept = np.flatnonzero(~self._null_names[:-1])
         place = np.full(len(self.value.names) + 1, MISSING, dtype=np.int32)
         place[kept] = np.arange(len(kept))
         columns = self.keep(rows)
@@ -120,7 +135,8 @@ class ReportColumns:
         """Return the given rows only."""
         question = None if self.question is None else self.question.keep(rows)
         task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
-        return ReportColumns(task, worker, value, self.value_name, self.source, question)
+        fields = (task, worker, value, self.value_name, self.source, question)
+        return ReportColumns(*fields, skip_empty=self.skip_empty, labels=self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, h
 from crowdveil.errors import ReportsError, SettingsError
 
 Duplicates = Literal["error", "first", "last", "all"]
+Missing = Literal["error", "skip"]
 Grid = Literal["round", "exact"]
 EXAMPLES_SHOWN = 5
 MISSING = -1
@@ -129,8 +130,8 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        hint="Write decimals with a point (answers: or state --decimal ,), leave absent answers out; for labels, say "
-        "kind='categorical'.",
+        hint="Write decimals with a point (answers: or state --decimal ,); skip absent answers (missing='skip', "
+        "--missing skip); for labels, say kind='categorical'.",
     )
     reject_rows(
         column,
@@ -206,6 +207,16 @@ def require_duplicates_policy(policy: str) -> None:
     """
     if policy not in ("error", "first", "last", "all"):
         raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
+
+
+def require_missing_policy(policy: str) -> None:
+    """Check the name of a policy for empty answers.
+
+    Raises:
+        SettingsError: an unknown policy.
+    """
+    if policy not in ("error", "skip"):
+        raise SettingsError("missing must be 'error' or 'skip'", value=policy, hint="NULL is skipped in any case.")
 
 
 def resolve_duplicates(

@@ -10,11 +10,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.collecting import (
     ImportedAnswers,
     collect_all_questions,
@@ -208,7 +206,8 @@ class AnswerSource:
     def _as_written(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
-            return self.columns, self.notes or _row_notes(self.columns)
+            columns = self._skipping(self.columns)
+            return columns, self.notes or _row_notes(columns)
         if not self.files and self.table is None:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
@@ -216,13 +215,17 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.listed is not None:
-            return self._read_listed(self.listed, progress), ()
+            return self._skipping(self._read_listed(self.listed, progress)), ()
         if self.table is None and self.importer is not None:
             return self._imported(self.import_answers(), self.importer, self.name)
-        columns = self._plain_columns(progress)
+        columns = self._skipping(self._plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, _row_notes(columns)
+
+    def _skipping(self, columns: ReportColumns) -> ReportColumns:
+        """Return the columns, whose empty answers are none if the user says so."""
+        return replace(columns, skip_empty=self.layout.missing == "skip")
 
     def refuse_early_repeats(self) -> None:
         """Refuse repeated (task, worker) pairs in the first part of one large file of plain text.
@@ -245,11 +248,12 @@ class AnswerSource:
         """Why the answers to one question of several are hardly labels: all are one, or numbers; else empty."""
         if self.columns is None or self.columns.value_name == "value":
             return ""
-        names = np.delete(self.columns.value.names, np.flatnonzero(self.columns.value.names == NULL))
+        answers, _ = self._skipping(self.columns).without_null()
+        names = answers.value.names
         if len(names) == 1:
             return f"all answers to it are {str(names[0])!r}"
         try:
-            require_stated_kind(self.columns.value, self.columns.source)
+            require_stated_kind(answers.value, answers.source)
         except ReportsError as error:
             return f"its answers are {error.value}"
         return ""

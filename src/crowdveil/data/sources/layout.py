@@ -14,6 +14,7 @@ from crowdveil.data.importers.wide import FEWEST_WORKERS, ROLE_NAMES, TASK_NAMES
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_batches
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, normal_name, text_roles
+from crowdveil.data.ingest.validation import Missing, require_missing_policy
 from crowdveil.data.sources.saved_dataset import with_label_names
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -27,6 +28,7 @@ class Layout:
         delimiter: character between the cells of text files.
         encoding: encoding of text files without byte-order mark; None for UTF-8.
         decimal: decimal mark of the answers, a point or comma.
+        missing: whether empty answers are refused ("error") or no answers ("skip").
         question: question of an export or table with several.
         tool: tool whose export it is; None to recognise it.
     """
@@ -35,6 +37,7 @@ class Layout:
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str = "."
+    missing: Missing = "error"
     question: str | None = None
     tool: str | None = None
 
@@ -51,6 +54,7 @@ class Layout:
             raise SettingsError(f"the encoding must be one of {', '.join(ENCODINGS)}", value=self.encoding)
         if self.decimal not in (".", ","):
             raise SettingsError("the decimal mark must be a point or a comma", value=self.decimal)
+        require_missing_policy(self.missing)
         if self.tool is not None and self.tool not in TOOLS:
             raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)
 

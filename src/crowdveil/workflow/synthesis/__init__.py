@@ -111,9 +111,7 @@ def _read_numbers(
     _refuse_decided_by_claims(listed, opened, False, columns.question is not None)
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
-    options = ReadOptions(
-        kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error", skip_null=is_export
-    )
+    options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
     return Reports.from_columns(columns, options), notes + weight_notes(opened)
 
 
