@@ -114,6 +114,7 @@ def test_no_channel_of_another_form_is_better(seed, epsilon):
         assert objective.score(random_channel(generator, objective.input_count, epsilon)) <= best * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.floats(1e-6, 20), PARTICIPATIONS, OBJECTIVES, st.booleans())
 @example(0, 6, 20.0, "protected", "information", True)
@@ -137,6 +138,7 @@ def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participat
         assert objective.score(table) <= best * (1 + lost), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "ordered"), [(14, True), (20, False), (40, True)])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_wide_alphabet_has_restricted_candidate_sets(size, ordered, epsilon):
@@ -152,6 +154,7 @@ def test_a_wide_alphabet_has_restricted_candidate_sets(size, ordered, epsilon):
     ]
 
 
+@pytest.mark.slow
 def test_local_search_from_few_candidate_sets_finds_the_optimum():
     """Ten labels without structure, twelve questions: single inputs, cuts along main axes and climbing do as all sets.
 

@@ -85,12 +85,14 @@ def test_nothing_is_compiled_without_space_for_the_compiler(limit: Any, monkeypa
     assert use_compiled_code(10, 5)
 
 
+@pytest.mark.slow
 def test_compiled_code_is_cached_where_a_folder_can_be_written(tmp_path: Path) -> None:
     """The cache folder holds compiled code afterwards."""
     assert "[0.0, 0.0, 1.0, 2.0, 0.0, 0.0] True" == run_program(tmp_path, "writable")
     assert [] != list(tmp_path.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 def test_compiled_code_runs_where_no_folder_can_be_written(tmp_path: Path) -> None:
     """Without a cache folder the same counts come from code that is compiled anew."""
     assert "[0.0, 0.0, 1.0, 2.0, 0.0, 0.0] False" == run_program(tmp_path, "read-only")

@@ -11,6 +11,8 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
 import crowdveil
 
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
@@ -106,6 +108,7 @@ def inner_imports(module: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_file_has_a_floor() -> None:
     """Each file or folder of the package stands on a floor, and no floor is kept for one that is gone."""
     assert sorted(FLOORS) == sorted({folder_of(module) for module in modules()} - {PUBLIC_FACE})
@@ -172,6 +175,7 @@ def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:
             assert {folder_of(other) for other in inner_imports(module)} - WORKERS_HALF == set(), module
 
 
+@pytest.mark.slow
 def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     """A fresh interpreter that imports the worker's half has loaded nothing else, numpy's own needs included."""
     half = sorted(module for module in modules() if folder_of(module) in WORKERS_HALF)
@@ -190,6 +194,7 @@ def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     assert ours == WORKERS_HALF
 
 
+@pytest.mark.slow
 def test_every_imported_package_is_a_dependency() -> None:
     """A default install holds every package that the library imports, but for those of the optional engines."""
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]

@@ -20,6 +20,7 @@ def test_a_stated_prior_is_public() -> None:
         crowdveil.plan(LABELS, **SIZE, prior={"no": 0.8, "maybe": 0.2})
 
 
+@pytest.mark.slow
 def test_numbers_are_planned_by_their_deviations() -> None:
     """On a scale the error is a distance, and more epsilon never needs more of it."""
     found = crowdveil.plan(

@@ -65,6 +65,7 @@ def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
     assert not Path("made/curator").exists()
 
 
+@pytest.mark.slow
 def test_every_figure_of_a_notebook_is_shown() -> None:
     """In a kernel whose first figure is one of ours, our second one and one of the user are shown, too."""
     plot = "estimate.plot()"

@@ -89,6 +89,7 @@ def test_two_layer_with_other_distributions(shape, printed):
     assert printed in (PAGES / "mechanisms" / "two-layer.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_table_of_shuffling_is_rounded_up():
     """Central epsilon of a cell, of several cells, and of two linked reports, at local epsilon 3."""
     epsilon = 3

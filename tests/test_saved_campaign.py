@@ -6,6 +6,8 @@ import pytest
 
 from tests.saved_campaign import CAMPAIGN, Fits, fits
 
+pytestmark = pytest.mark.slow
+
 EQUAL_ENDS = {"grades ordinal-dawid-skene"}
 """Fits whose two initializations end at one optimum: rounding decides which of them is the result, and so its steps."""
 SAVED: Fits = json.loads((CAMPAIGN / "fits.json").read_text("utf-8"))

@@ -15,6 +15,8 @@ from crowdveil.estimators import Estimator
 from crowdveil.evaluation import metrics
 from tests.real_data import load_or_skip
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 0.005
 METHODS: tuple[Estimator[Any, Any], ...] = (
     MajorityVote(),

@@ -34,6 +34,7 @@ def found(peer_python: Path, calls: list[tuple[int, int]]) -> Comparison:
     return compare(setup, lambda done, most: calls.append((done, most)))
 
 
+@pytest.mark.slow
 def test_every_program_is_measured_in_turn(found: Comparison) -> None:
     """crowdveil, its plain kernels and the peer each have time, memory and labels, crowdveil's ratios being 1."""
     assert PROGRAMS == [line.program for line in found.results]
@@ -55,6 +56,7 @@ def test_slow_programs_are_skipped(found: Comparison, calls: list[tuple[int, int
     assert [(0, 6), (1, 6), (2, 6), (3, 6), (6, 6)] == calls
 
 
+@pytest.mark.slow
 def test_programs_that_need_too_much_memory_are_skipped(peer_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table for which a program should need more memory than is free is not given to it."""
     monkeypatch.setattr("benchmarks.crowd_kit.comparison._free_megabytes", lambda: -1.0)

@@ -61,6 +61,7 @@ def test_every_place_shows_at_least_128_bits(vector: dict[str, Any], tmp_path: P
     assert [] == [place for place, text in shown.items() if code not in text]
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_page_shows_at_least_128_bits(tmp_path: Path) -> None:
     """The pages of the two campaigns show their own codes."""

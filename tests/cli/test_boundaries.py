@@ -32,6 +32,7 @@ def started(*words: object, stdout: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_a_full_disk_under_stdout_is_one_line(words: tuple[str, ...], folder: Path) -> None:
     """Where the result cannot be printed, stderr says so in one line and that files are in place; exit code 1."""

@@ -115,6 +115,7 @@ def test_assign_needs_one_way_to_choose(run: Run, lists: tuple[str, ...], words:
     assert "--per-task" in run("data", "assign", *lists, *words, "--out", "asked.csv", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: RunJson, folder: Path) -> None:
     """Table, JSON and plan.json have the same choices; the least budget has commands that carry it out."""
     words = ("plan", *SIZE, "--budget", "2,20", "--target-error", 0.3, "--out", "planned")
@@ -143,6 +144,7 @@ def together(data: dict[str, Any], unit: str = "worker") -> float:
     return next(float(row["exact"]) for row in data["compositions"] if row["unit"] == unit)
 
 
+@pytest.mark.slow
 def test_a_budget_at_a_delta_is_used_and_not_exceeded(run_json: RunJson, lists: tuple[str, ...]) -> None:
     """account and perturb: the exact loss at delta is at most the budget and within 1 % of it."""
     account = run_json("account", *RESPONSE, "--budget", 10, "--delta", 1e-6, "--tasks", 200)
@@ -154,6 +156,7 @@ def test_a_budget_at_a_delta_is_used_and_not_exceeded(run_json: RunJson, lists: 
     assert worker_loss(sent["accounts"]) >= together(sent)
 
 
+@pytest.mark.slow
 def test_an_assignment_at_a_delta_has_more_tasks(run: Run, run_json: RunJson) -> None:
     """Sixty cells of 0.1 cost 6 by the sum; at delta 1e-6 a worker may have more."""
     Path("tasks.csv").write_text("task\n" + "".join(f"t{n}\n" for n in range(300)), "utf-8")

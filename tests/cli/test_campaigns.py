@@ -82,6 +82,7 @@ def test_assign_draws_an_even_assignment(run_json: RunJson, folder: Path) -> Non
     assert 21 == len(rows("drawn.csv"))
 
 
+@pytest.mark.slow
 def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
     """Two cuts are dealt to the workers in turn; the certificate says who has which, and infer reads it."""
     data = run_json(*CUTS, "--cuts", "1", "--cuts", "3,5", "--seed", 1, "--out", "sent")

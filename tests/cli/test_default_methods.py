@@ -56,6 +56,7 @@ def two_labels(run: Run) -> None:
     Path("two.csv").write_text(Path("labels.csv").read_text().replace("maybe", "no"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_labels")
 @pytest.mark.parametrize(("mechanism", "alphabet", "participation"), CAMPAIGNS)
 def test_the_default_method_reads_every_channel(
@@ -89,6 +90,7 @@ def test_every_default_reads_blocks_and_tables_of_channels(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: RunJson) -> None:
     """Through laplace at epsilon 4, seed 1, the default gaussian errs less than weighted-mean and than the constant."""
     words = (*ALPHABETS["scale"], "--epsilon", 4, "--seed", 1, "--out", "sent")

@@ -58,6 +58,7 @@ def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_perturb_writes_infer_reads(mechanism: str, run_json: RunJson) -> None:
     """For every mechanism: perturb, infer by the default method; everyone is in the outputs, and there is a score."""
@@ -98,6 +99,7 @@ def test_numbers_of_a_scale_can_be_read_as_labels_or_as_answers(run_json: RunJso
     assert ("dawid-skene", True, "mae") == (labels["method"], labels["channel_used"], labels["score"]["error_name"])
 
 
+@pytest.mark.slow
 def test_reports_that_do_not_identify_the_truths_say_so_first(run_json: RunJson) -> None:
     """Where NULL is sent as a number and little is known, the first warning is that the truths are not identified."""
     run_json(

@@ -52,6 +52,7 @@ def test_a_data_set_lends_its_gold(run_json: RunJson, monkeypatch: pytest.Monkey
     assert (1, 0.0) == (data["score"]["scored"], data["score"]["error"])
 
 
+@pytest.mark.slow
 def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
     """Gold numbers between grid points guide methods for numbers as they are."""
     run_json(

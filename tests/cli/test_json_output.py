@@ -245,6 +245,7 @@ def parts() -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [{"extra": 1}, {"tasks": "20"}, {"files": "asked.csv"}, {"status": "error"}, {"format": "crowdveil-json/2"}],
@@ -267,6 +268,7 @@ def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
     assert not Draft202012Validator(SCHEMA).is_valid(document | change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_done_is_one_document(name: str, run: Run, made_up: None) -> None:
     """A command that is done prints one object of its part of the schema; the files that it lists exist."""

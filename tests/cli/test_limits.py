@@ -57,6 +57,7 @@ def many(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="the address space is known on Linux only")
 @pytest.mark.parametrize("megabytes", [150, 250, 420, 500, 600, 700, 900, 1200])
 def test_a_tight_address_space_ends_in_one_line(megabytes: int, many: Path) -> None:

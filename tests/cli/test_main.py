@@ -78,6 +78,7 @@ def test_help_starts_cold_without_numerical_libraries(words: list[str]) -> None:
     assert set() == HEAVY & set(json.loads(done.stdout.splitlines()[-1]))
 
 
+@pytest.mark.slow
 def test_both_ways_to_start_it_are_the_same(folder: Path) -> None:
     """`python -m crowdveil` runs the same commands, ends with their exit codes, and shows no bar in a pipe."""
     start = [sys.executable, "-m", "crowdveil"]

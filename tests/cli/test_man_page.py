@@ -43,6 +43,7 @@ def test_roff_has_no_warnings() -> None:
     assert "crowdveil verify" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands(shell: str) -> None:
     """Each shell has a script, and completes the name of a command."""

@@ -160,6 +160,7 @@ def test_numbers_are_planned_for_gaussian(run_json: RunJson) -> None:
     assert data["merged_labels"] is None
 
 
+@pytest.mark.slow
 def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json: RunJson) -> None:
     """41 labels and their prior become 21, which the table and JSON state."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
@@ -196,6 +197,7 @@ def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
             shutil.rmtree(name)
 
 
+@pytest.mark.slow
 def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
     """With --out the prior of the coarsen_scale scale is written, sums to 1, and the commands name it."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
@@ -277,6 +279,7 @@ def test_values_out_of_range_are_refused(words: tuple[object, ...], said: str, r
     assert said in refusal(*LABELS, *words)
 
 
+@pytest.mark.slow
 def test_a_settings_file_gives_the_prior(run_json: RunJson) -> None:
     """A public prior of the settings is that of the plan; an option replaces it."""
     for name in ("essays.csv", "students.csv"):
@@ -293,6 +296,7 @@ def test_a_settings_file_gives_the_prior(run_json: RunJson) -> None:
     assert [[pytest.approx([0.7, 0.3])], [pytest.approx([0.2, 0.8])]] == priors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "privacy", ['"plan", budget_per_worker = 5.0', '"randomized-response", epsilon_per_answer = 1.0']
 )
@@ -316,6 +320,7 @@ def test_a_plan_says_of_a_campaign_what_its_creation_says(privacy: str, run: Run
         assert pytest.approx(0.45) == planned["target_error"]
 
 
+@pytest.mark.slow
 def test_a_settings_file_gives_the_size_and_the_budget(run: Run, run_json: RunJson) -> None:
     """Answers, tasks, workers, participation and budget are those of campaign.toml; an option replaces one."""
     for name in ("campaign.toml", "essays.csv", "students.csv"):

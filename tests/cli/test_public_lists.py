@@ -96,6 +96,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [ANSWERS[1:], ANSWERS[:2] + ANSWERS[3:], ANSWERS[:3], []])
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_nothing_but_reports_follows_from_one_answer(

@@ -42,6 +42,7 @@ def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> 
     assert "Sums go with --method" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
 
 
+@pytest.mark.slow
 def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a local cluster the command prints what it prints without."""
     monkeypatch.setenv("CROWDVEIL_THREADS", "1")

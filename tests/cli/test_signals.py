@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60
 """Seconds after which a process that has not done what is waited for fails the test."""
 SLOW = """

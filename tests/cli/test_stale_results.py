@@ -181,6 +181,7 @@ def test_a_history_is_read_from_the_files_that_the_record_names(folder: Path, ru
     assert known["history"] == run_json("infer", "labels.csv", "--history", "earlier", "--out", "again")["history"]
 
 
+@pytest.mark.slow
 def test_a_plan_leaves_no_file_of_an_earlier_plan(folder: Path, run_json: RunJson) -> None:
     """A plan that writes no prior removes that of an earlier plan."""
     Path("prior.csv").write_text(

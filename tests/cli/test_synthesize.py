@@ -36,6 +36,7 @@ def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run)
     assert "(per worker, participation public)" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["wide", "two files", "json", "names"])
 def test_claims_are_read_as_by_the_other_commands(run_json: RunJson, form: str) -> None:
     """A wide table, several files, JSON and stated columns give the release of the plain file, seed for seed."""
@@ -203,6 +204,7 @@ def test_pictures_come_on_request_into_a_folder_of_their_own(run: Run) -> None:
     assert "RAW CLAIMS" in shown
 
 
+@pytest.mark.slow
 def test_pictures_go_into_no_folder_that_others_can_enter(run: Run, refusal: Callable[..., str]) -> None:
     """A folder `curator` that is open to others, or a link, is refused and nothing is written; closed, it is fine."""
     folder = Path("made/curator")
@@ -226,6 +228,7 @@ def test_pictures_go_into_no_folder_that_others_can_enter(run: Run, refusal: Cal
     assert ["CURATOR-ONLY-raw-claims-14-3.png"] == [path.name for path in folder.glob("*.png")]
 
 
+@pytest.mark.slow
 def test_pictures_of_an_earlier_run_do_not_stay(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
     """Without --pictures, or with others, earlier ones are removed and named; other files of the folder stay."""
     run(*PRIVATE, "--pictures", 3, "--pictures", 4)

@@ -98,6 +98,7 @@ def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     assert ("other contents", "missing") == tuple(state_of(name, tmp_path / place) for place in ("data", "none"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_stated_sha256_are_those_of_the_conversion(name: str, tmp_path: Path) -> None:
     """The set at hand, written in its published format and converted, has the stated SHA-256 byte by byte."""

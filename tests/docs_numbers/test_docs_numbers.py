@@ -9,6 +9,7 @@ CLAIMS = (*computed.CLAIMS, *measured.CLAIMS)
 SAMPLE = Claim("", "has {} and\n{} %.", lambda: (0.84449, 1234.4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.page}: {claim.passage[:40]}")
 def test_the_page_prints_what_is_computed(claim: Claim) -> None:
     """The passage stands in its page once, and every figure in it is the computed one."""

@@ -12,6 +12,8 @@ from crowdveil.em.acceleration import Acceleration
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb_cells
 
+pytestmark = pytest.mark.slow
+
 LABELS = Categories(("a", "b", "c"))
 CHANNEL = RandomizedResponse(alphabet=LABELS, epsilon=2.0, participation="public").channel()
 CASES = [

@@ -32,6 +32,7 @@ def steps_of(work: FitTask[Any, Any], number: int) -> list[Step[Any, Any]]:
     return steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scratch", [False, True])
 @pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,7 @@ def test_the_traced_objective_never_falls_with_a_history(name: str) -> None:
     assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()
 
 
+@pytest.mark.slow
 @every_reader
 def test_behind_a_channel_the_ability_of_the_history_is_that_of_the_answers(name: str) -> None:
     """A worker with a long history keeps its ability behind strong noise, where agreement is near chance."""

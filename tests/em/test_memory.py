@@ -51,6 +51,7 @@ def least(estimator: Estimator[Any, Any]) -> int:
     return int("".join(filter(str.isdigit, refused.value.rule)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_a_limit_changes_no_number(cls: Any, kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,6 +134,7 @@ def drawn(folder: Path, workers: int, tasks: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS.values() if cls is not Gaussian], ids=lambda cls: cls.name)
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_a_fit_takes_no_more_than_its_limit(
@@ -144,6 +146,7 @@ def test_a_fit_takes_no_more_than_its_limit(
     assert_within_limits(cls(max_steps=3), crowd_folder, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_messages_take_no_more_than_their_limit(kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of gaussian, the slowest, the same for a few answers."""
@@ -151,6 +154,7 @@ def test_messages_take_no_more_than_their_limit(kernels: str, tmp_path: Path, mo
     assert_within_limits(Gaussian(max_steps=2), drawn(tmp_path, 4000, 600), monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [DawidSkene, OneCoin, OrdinalDawidSkene])
 def test_channels_take_no_more_than_the_limit(cls: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where NULL is protected and reports are split between answers, the same."""

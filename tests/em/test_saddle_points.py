@@ -79,6 +79,7 @@ def test_two_equally_likely_solutions_are_averaged() -> None:
     np.testing.assert_allclose(1, estimate.workers.confusion.sum(axis=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 @given(case=renamed_tables())
 @example(case=(THREE_ENDS, ([1, 2, 0], [0, 2, 1], [1, 0])))

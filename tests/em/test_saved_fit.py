@@ -37,6 +37,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_every_method_survives_the_file(method: str, tmp_path: Path) -> None:
     """Names, identity and all numbers are the same after saving and opening, for every estimator."""
@@ -166,6 +167,7 @@ def put(number: float) -> Callable[[Any], Any]:
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ESTIMATORS)
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_are_refused_in_every_field(method: str, number: float, tmp_path: Path) -> None:
@@ -178,6 +180,7 @@ def test_numbers_that_are_not_finite_are_refused_in_every_field(method: str, num
             SavedFit.open(tmp_path / "fit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_numbers_out_of_range_are_refused_in_every_field(method: str, tmp_path: Path) -> None:
     """Negative probabilities and probabilities above 1 are refused; real fields may hold any number."""
@@ -192,6 +195,7 @@ def test_numbers_out_of_range_are_refused_in_every_field(method: str, tmp_path: 
                 SavedFit.open(tmp_path / "fit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "group", "name"),
     [

@@ -47,6 +47,7 @@ def grow(estimator: AnyEstimator, reports: Reports, share: float = 0.95, **known
     return resumed(estimator, reports, saved_fit(estimator, part(reports, early[reports.task]), **known), **known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_going_on_with_nothing_new_changes_nothing(name: str) -> None:
     """Every registered estimator, gone on with the same reports, stays where it was, in three steps at most."""

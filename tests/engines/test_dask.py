@@ -27,6 +27,7 @@ def cluster() -> Iterator[Any]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [DawidSkene(max_steps=4), OneCoin(max_steps=4), Gaussian(max_steps=3)], ids=lambda e: e.name
 )
@@ -51,6 +52,7 @@ def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> Non
         OneCoin().fit(REPORTS, engine=Dask(workers=1))
 
 
+@pytest.mark.slow
 def test_threads_of_a_worker_share_its_cache() -> None:
     """A worker with several threads uses one cache, and gives the same bits."""
     with (
@@ -63,6 +65,7 @@ def test_threads_of_a_worker_share_its_cache() -> None:
         assert_same(actual, Gaussian(max_steps=4).fit(REPORTS, gold=GOLD))
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
     """Two workers are killed (signal 9) in two steps of a fit, which ends with the same bits."""
     doomed = [nanny.pid for nanny in cluster.workers.values()]

@@ -85,6 +85,7 @@ class LocalExecutor:
         return self.driver.task(index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
 def test_distributed_fits_give_the_same_bits(cls: Any, stored: bool, tmp_path: Path) -> None:
@@ -97,6 +98,7 @@ def test_distributed_fits_give_the_same_bits(cls: Any, stored: bool, tmp_path: P
         assert_same(estimator.fit(reports, gold=GOLD, engine=LocalEngine()), estimator.fit(REPORTS, gold=GOLD))
 
 
+@pytest.mark.slow
 def test_channels_and_compiled_code_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A channel, compiled code and a memory limit leave the bits unchanged."""
     channel = blocks_channel()
@@ -114,6 +116,7 @@ def test_engines_are_listed_by_command_line_name() -> None:
     assert ["threads", "dask"] == list(ENGINES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [DawidSkene(max_steps=6), OneCoin(max_steps=6), Gaussian(max_steps=6)], ids=str)
 @pytest.mark.parametrize("clear", [((1, 2),), ((2, 0), (2, 3), (5, 1)), ((6, 5), (6, -1)), ((5, -1), (4, 4))])
 def test_a_lost_cache_changes_no_number(estimator: Any, clear: tuple[tuple[int, int], ...]) -> None:
@@ -130,6 +133,7 @@ def test_a_lost_cache_changes_no_number(estimator: Any, clear: tuple[tuple[int, 
     assert expected_steps == actual_steps
 
 
+@pytest.mark.slow
 def test_an_outdated_posterior_is_not_reused() -> None:
     """A process that last had a block two steps ago recomputes its previous posterior."""
     with in_blocks():

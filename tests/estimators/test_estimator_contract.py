@@ -137,6 +137,7 @@ def test_default_construction_gives_a_frozen_keyword_only_value(cls: AnyClass) -
         estimator.max_steps = 7
 
 
+@pytest.mark.slow
 @every
 @given(data=st.data())
 def test_truths_are_proper_whatever_the_reports(cls: AnyClass, data: st.DataObject) -> None:
@@ -153,6 +154,7 @@ def test_truths_are_proper_whatever_the_reports(cls: AnyClass, data: st.DataObje
     assert len(estimate.workers.quality) == len(reports.workers)
 
 
+@pytest.mark.slow
 @every
 @given(data=st.data())
 def test_report_order_never_changes_an_estimate(cls: AnyClass, data: st.DataObject) -> None:
@@ -174,6 +176,7 @@ def test_report_order_never_changes_an_estimate(cls: AnyClass, data: st.DataObje
     assert_same(cls().fit(shuffled), cls().fit(reports))
 
 
+@pytest.mark.slow
 @every
 def test_a_fit_leaves_nothing_behind(cls: AnyClass) -> None:
     """The same value fits twice with the same result, another fit in between."""
@@ -184,6 +187,7 @@ def test_a_fit_leaves_nothing_behind(cls: AnyClass) -> None:
     assert_same(estimator.fit(crowd(1)), first)
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("size", [1, 7, 50])
 def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
@@ -293,6 +297,7 @@ def test_no_report_at_all_teaches_nothing(cls: AnyClass) -> None:
     np.testing.assert_allclose(cls().fit(reports).posterior, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1)])
 def test_one_task_or_one_worker(cls: AnyClass, shape: tuple[int, int]) -> None:
@@ -321,6 +326,7 @@ def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
     )
 
 
+@pytest.mark.slow
 @every
 def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
     """Listed tasks and workers without reports are in every table."""
@@ -334,6 +340,7 @@ def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
         assert estimate.posterior[40].max() < 0.9
 
 
+@pytest.mark.slow
 @every
 def test_good_workers_are_found(cls: AnyClass) -> None:
     """On 200 tasks (seed 0) the worker who is always right has a higher quality than the one who guesses."""
@@ -353,6 +360,7 @@ def test_good_workers_are_found(cls: AnyClass) -> None:
     assert quality["coin"] == min(quality.values())
 
 
+@pytest.mark.slow
 @every_reader
 @pytest.mark.parametrize("participation", ["public", "protected"])
 def test_the_identity_channel_equals_no_channel(cls: AnyClass, participation: Any) -> None:
@@ -366,6 +374,7 @@ def test_the_identity_channel_equals_no_channel(cls: AnyClass, participation: An
     assert not plain.channel_used
 
 
+@pytest.mark.slow
 @every_reader
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("participation", ["public", "protected"])
@@ -387,6 +396,7 @@ def test_truths_are_proper_through_a_channel(cls: AnyClass, participation: Any, 
     assert share is None or ((share >= 0) & (share <= 1)).all()
 
 
+@pytest.mark.slow
 @every_reader
 def test_the_channel_is_read(cls: AnyClass) -> None:
     """Who says that it reads a channel makes use of it: truths or qualities differ from those of a naive reading."""
@@ -441,6 +451,7 @@ every_of_frames = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @every_of_frames
 def test_a_frame_is_fitted_and_predicted(cls: AnyClass) -> None:
     """`fit` reads a frame; `fit_predict` and `fit_predict_proba` return its truths and posterior as such a frame."""

@@ -59,6 +59,7 @@ def test_a_step_equals_loops_over_reports() -> None:
     np.testing.assert_allclose(model.m_step(step.statistics, parameters).alpha, alpha, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_hard_tasks_are_known_and_truths_are_better_than_votes() -> None:
     """Of 400 tasks half are hard; 12 of 40 workers answer each (seed 0): errors fall, difficulties separate."""
     rng = np.random.default_rng(0)

@@ -50,6 +50,7 @@ def scores(method: Estimator[Any, Any], epsilon: float) -> tuple[float, float]:
     return error, loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_no_method_is_worse_than_the_vote(method: Estimator[Any, Any], epsilon: float) -> None:

@@ -186,6 +186,7 @@ def ordered_crowd(seed: int, levels: int = 5) -> tuple[Reports, dict[int, str]]:
     return Reports(task, worker, value, np.arange(300), np.arange(150), labels), names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 3.0])
 def test_scarce_ordered_answers_are_read_best(epsilon: float | None) -> None:
     """On crowds with 7.5 answers a task (3 seeds), unprotected or with answers protected, no other method errs less."""
@@ -212,6 +213,7 @@ def test_scarce_ordered_answers_are_read_best(epsilon: float | None) -> None:
     assert all(own < other - 0.02 for other in means.values())
 
 
+@pytest.mark.slow
 def test_the_likelier_of_two_starts_is_the_result() -> None:
     """A learned class prior is learned from the votes at once, or later from a uniform one; the higher bound counts."""
     winners = set()
@@ -229,6 +231,7 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
     assert winners == {0, 1}
 
 
+@pytest.mark.slow
 def test_a_saved_fit_resumes_at_the_likelier_start() -> None:
     """A fit that resumes a saved one stays at the likelier of the two starts."""
     model = OrdinalDawidSkene(tolerance=1e-4)

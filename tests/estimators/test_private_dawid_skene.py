@@ -325,6 +325,7 @@ def test_settings_are_checked(projection: float) -> None:
         PrivateDawidSkene(shrinkage=-1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "vote", "fit", "ability"),
     [(0.5, 0.333, 0.317, 0.11), (1.0, 0.198, 0.112, 0.03), (2.0, 0.082, 0.019, 0.02)],

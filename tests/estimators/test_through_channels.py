@@ -80,6 +80,7 @@ def assert_never_falls(estimate: Estimate) -> None:
     assert (np.diff(trace) >= -1e-9 * np.maximum(1.0, np.abs(trace[1:]))).all()
 
 
+@pytest.mark.slow
 @each_fitted
 @example(
     reports=row((0, 0, 0), tasks=2, workers=1), kind="laplace", epsilon=0.001, with_prior=False
@@ -105,6 +106,7 @@ def test_the_objective_never_falls(
     assert np.isfinite(estimate.workers.quality).all()
 
 
+@pytest.mark.slow
 @each_method
 @pytest.mark.parametrize("participation", ["public", "protected"])
 @example(reports=row((0, 0, 0), (0, 1, 1), tasks=1, workers=2))  # a tie: Dawid-Skene's saddle point
@@ -129,6 +131,7 @@ def test_epsilon_infinity_is_the_plain_fit(method: Estimator[Any, Any], particip
         np.testing.assert_allclose(through.workers.participation, reports.per_worker / len(reports.tasks), atol=1e-9)
 
 
+@pytest.mark.slow
 @each_method
 @given(
     reports=small_reports(),
@@ -151,6 +154,7 @@ def test_report_order_never_matters(method: Estimator[Any, Any], reports: Report
     assert one.log_likelihoods == other.log_likelihoods
 
 
+@pytest.mark.slow
 @each_pair
 def test_one_block_or_many(method: Estimator[Any, Any], channel: Channel) -> None:
     """Blocks change nothing but rounding: not the start by deconvolution, not the likelihood."""
@@ -202,6 +206,7 @@ def test_no_information_gives_the_public_prior(method: Estimator[Any, Any], part
     assert ("R", 0) == (estimate.baseline.constant, estimate.baseline.moved)
 
 
+@pytest.mark.slow
 @each_label_pair
 def test_a_crowd_of_one(method: Estimator[Any, Any], channel: Channel) -> None:
     """One worker, one report: the estimate is proper, and no label beats the one that was reported."""

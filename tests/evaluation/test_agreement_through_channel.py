@@ -47,6 +47,7 @@ def test_without_noise_it_is_the_agreement_of_the_answers(crowd: Reports) -> Non
     assert found.workers is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("participation", ["public", "protected"])
 def test_noise_is_corrected(crowd: Reports, participation: Participation) -> None:
     """Over 40 collections the mean of alpha is that of the answers, which raw reports miss by far."""

@@ -26,6 +26,7 @@ def estimate(seed: int = 1) -> Estimate:
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1000))
 def test_the_decision_has_the_least_expected_cost(seed: int) -> None:
     """Each decision and its expected cost are those of a search of all labels."""

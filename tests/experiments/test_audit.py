@@ -99,6 +99,7 @@ def test_a_relay_of_whole_reports_links_the_cells_of_a_worker():
     assert not audit_black_box([Pair.of_function(relays.cells, linked, crossed)], epsilon=0.0, draws=100).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", commands.CASES, ids=lambda case: case.name)
 def test_every_command_runs_on_both_inputs(case):
     """Neither input is refused, and some release of each has rows: else an audit would compare nothing."""
@@ -114,6 +115,7 @@ def has_rows(output):
     return len(output.get("file synthetic.csv", b"\n\n").splitlines()) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", readers.FORMS)
 def test_no_answer_decides_how_answers_are_read(form, tmp_path, monkeypatch):
     """From nobody, from one worker and from all, every form gives the same bytes where every input draws the same."""

@@ -29,6 +29,7 @@ def committed(name: str, ending: str) -> Path:
     return (PAPERS / name.replace("/", "/results/")).with_suffix(ending)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_quick_run_holds(name: str, tmp_path: Path):
     """The quick run has the columns of the exhibit, writes three files, and the inequality of the verdict holds."""
@@ -238,6 +239,7 @@ def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, lambda exhibit, *_: read_rows(committed(exhibit.name, ".csv")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*sorted({one.partition("/")[0] for one in EXHIBITS}), "all"])
 def test_without_data_the_other_exhibits_of_a_paper_are_written(name: str, tmp_path: Path, no_data: None):
     """Exhibits without their data sets are skipped by name, the others are written, and the exit code is 0."""

@@ -9,6 +9,8 @@ from crowdveil.planning.prediction import FIRST_SEED as FIRST_SEED_OF_PLANS
 from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
 from crowdveil.workflow.campaigns.expected_error import planned_campaign
 
+pytestmark = pytest.mark.slow
+
 MOST = 0.8
 """Largest share of the error of the best public constant."""
 

@@ -361,6 +361,7 @@ def uniform_flip_law(answers: tuple[int, ...], report: tuple[int, ...]) -> Fract
     return Fraction(math.factorial(differing) * math.factorial(cells - differing), math.factorial(cells + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [(0, 0, 0), (0, 0, 1), (1, 0, 1)])
 @pytest.mark.parametrize("estimator", [WeightedVote(), DawidSkene(max_steps=20)], ids=lambda method: method.name)
 def test_inference_from_uniform_flips_errs_half_the_time(estimator, truth) -> None:

@@ -265,6 +265,7 @@ PERTURB = ("perturb", "answers.csv", "--mechanism", "randomized-response", "--ep
 INFER = ("infer", "answers.csv", "--method", "majority-vote", "--out", "found")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 @pytest.mark.parametrize("earlier", [False, True])
 @pytest.mark.parametrize(("words", "reader"), [(PERTURB, "infer"), (INFER, "report")])

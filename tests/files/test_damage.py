@@ -34,6 +34,7 @@ def manifest_of(folder: Path) -> dict:
     return json.loads((folder / MANIFEST_FILE).read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["listed", "numbered"])
 def test_no_change_of_a_folder_ends_in_a_crash(folder, names) -> None:
     """Of 300 folders changed at random under fitting checksums, each is read or refused by a ReportsError."""
@@ -51,6 +52,7 @@ def test_no_change_of_a_folder_ends_in_a_crash(folder, names) -> None:
     assert min(found.values()) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [10**12, -8, 0, 2**63 - 1])
 def test_an_offset_that_leaves_the_names_is_refused_by_the_command(folder, offset) -> None:
     """An offset of a name that is too large, negative or decreasing ends in one line and exit code 1."""

@@ -86,6 +86,7 @@ def test_coin_is_exactly_exponential(numerator, denominator):
     assert given_up < Fraction(1, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1), Fraction(3, 2)])
 def test_noise_is_exactly_discrete_laplace(scale):
     """Enumerated probabilities never exceed the definition's, and fall short by the mass of paths not followed only."""

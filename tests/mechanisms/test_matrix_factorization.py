@@ -121,6 +121,7 @@ def audit(mechanism: MatrixFactorization, first: int, second: int, threshold: tu
     return lower_bound((hits[0], hits[1]), count, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "threshold"),
     [(4, 0, (4, -99)), (4, NULL, (4, 4)), (2, NULL, (-99, 4))],

@@ -198,6 +198,7 @@ def test_secure_randomness_works_or_the_mechanism_promises_nothing(mechanism):
         assert mechanism.perturb(answers, seeded(0)).shape == report.shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)
 def test_reports_follow_the_channel(mechanism):
     """Chi-square of 200,000 reports per answer accepts the table and rejects one changed by 5 %.

@@ -50,6 +50,7 @@ def test_a_block_for_every_label_is_randomized_response():
     assert (plain.rows, plain.outputs, plain.report_alphabet) == (every.rows, every.outputs, every.report_alphabet)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.floats(1e-6, 20), PARTICIPATIONS)
 @example(1, 20.0, "public")
 @example(9, 1e-6, "protected")

@@ -44,6 +44,7 @@ def test_public_binary_table_is_wang_and_xu_equation_9():
     assert channel.null_output is None
 
 
+@pytest.mark.slow
 @given(st.integers(2, 12), st.floats(1e-6, 20), PARTICIPATIONS)
 @example(2, 20.0, "protected")
 @example(12, 1e-6, "public")

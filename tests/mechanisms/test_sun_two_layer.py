@@ -58,6 +58,7 @@ def log_fraction(ratio: Fraction) -> float:
         return float(abs((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "cells"), [(2, 1), (2, 2), (2, 3), (3, 2)])
 @pytest.mark.parametrize(("epsilon", "low"), [(1.0, 0.0), (4.0, 0.0), (1.0, 0.7)])
 def test_losses_equal_brute_force(few_budgets, labels, cells, epsilon, low):
@@ -125,6 +126,7 @@ def test_guarantee_says_claimed_and_exact():
     assert small.epsilon < 3.0
 
 
+@pytest.mark.slow
 @given(st.floats(1e-6, 10), st.floats(0, 0.99), st.integers(2, 12), st.lists(st.integers(1, 10**6), min_size=2))
 def test_loss_grows_with_the_number_of_cells_up_to_the_bound(epsilon, share, labels, counts):
     """More cells never lose less; a cell loses at most the largest budget's loss, a worker at most as much per cell."""

@@ -65,6 +65,7 @@ def test_alternatives_have_a_smaller_epsilon(met: Plan) -> None:
         assert one.prediction.simulated
 
 
+@pytest.mark.slow
 def test_an_impossible_target_is_stated(missed: Plan) -> None:
     """If unprotected answers miss the target, the sentences name the number of workers needed."""
     said = " ".join(verdict(missed))

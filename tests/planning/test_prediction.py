@@ -46,6 +46,7 @@ def measured(campaign: Campaign, mechanism: RandomizedResponse, seed: int) -> fl
     return score(estimate, made.gold).error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("campaign", "epsilon"), [(of_labels(), 2.0), (of_labels(participation="public"), 1.0), (ASSIGNED, 3.0)]
 )

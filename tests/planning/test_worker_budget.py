@@ -20,6 +20,7 @@ def made() -> BudgetPlan:
     return plan_budgets(of_labels(), BUDGETS, target=TARGET, participations=("protected", "public"))
 
 
+@pytest.mark.slow
 def test_no_worker_exceeds_the_budget(made: BudgetPlan) -> None:
     """The exact loss of the worker with the most assigned tasks is at most the budget, whatever the participation."""
     for one in (*made.chosen, *made.without_assignment):
@@ -46,6 +47,7 @@ def test_assignment_is_chosen_where_it_is_better(made: BudgetPlan) -> None:
         assert best <= whole.prediction.error
 
 
+@pytest.mark.slow
 def test_the_choice_is_near_the_best_of_a_full_search() -> None:
     """Simulating every load finds an error at most .03 below that of the choice."""
     campaign = of_labels()

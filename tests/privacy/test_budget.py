@@ -10,6 +10,8 @@ from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.budget import cell_epsilon, cells_within
 from crowdveil.privacy.composition import channels_epsilon
 
+pytestmark = pytest.mark.slow
+
 
 @given(labels=st.integers(2, 5), budget=st.floats(0.5, 20.0), cells=st.integers(1, 60), delta=st.floats(1e-9, 1e-3))
 @settings(max_examples=30, deadline=None)

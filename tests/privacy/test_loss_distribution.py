@@ -60,6 +60,7 @@ def binomial_delta(channel: Channel, cells: int, epsilon: float) -> float:
     return float(masses @ np.maximum(-np.expm1(np.minimum(epsilon - loss, 0)), 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "cells"), [(1.0, 1), (1.0, 5), (0.1, 1000), (3.0, 200), (3.0, 11_040)])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_randomized_response_is_the_binomial_sum(epsilon, cells, delta):
@@ -126,6 +127,7 @@ def their_loss(channel: Channel, count: int, order: int = 1):
     return loss.self_compose(count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[[0.6, 0.4], [0.4, 0.6]], [[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5]]])
 @pytest.mark.parametrize("delta", [1e-3, 1e-8])
 def test_the_same_table_as_another_library(rows, delta):
@@ -137,6 +139,7 @@ def test_the_same_table_as_another_library(rows, delta):
     )
 
 
+@pytest.mark.slow
 def test_a_table_with_two_worst_orders():
     """Each cell may have either order of the pair: no mixture of both in dp_accounting is above, the worst is near."""
     channel = table([[0.6, 0.4], [0.25, 0.75]])

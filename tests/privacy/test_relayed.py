@@ -10,6 +10,8 @@ from crowdveil.privacy.statement import sentences, state_campaign, statement_tex
 from crowdveil.release.privacy_statement import campaign_facts
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 
+pytestmark = pytest.mark.slow
+
 
 def relayed(unit: str, *, tasks: int, least_batch: int = 100) -> Campaign:
     """Return a campaign of 200 workers with a relay."""

@@ -13,6 +13,8 @@ from crowdveil.privacy.shuffled_figures import mechanism_figures, shuffled_figur
 from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
 from crowdveil.privacy.statement import sentences, state_channel, with_shuffling
 
+pytestmark = pytest.mark.slow
+
 YES_NO = Categories(("no", "yes"))
 CHANNEL = RandomizedResponse(alphabet=YES_NO, epsilon=2.0).channel()
 

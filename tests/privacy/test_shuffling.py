@@ -110,6 +110,7 @@ TABLE = {
 """Symbols and local epsilon to (reports, upper, lower), found by another program; delta 1e-6."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("symbols", "epsilon"), TABLE)
 def test_central_epsilon_of_randomized_response(symbols, epsilon):
     """Upper bound and exact lower bound are those of an independent program to 0.002, and the first is the larger."""
@@ -179,6 +180,7 @@ def test_post_processing_adds_nothing():
     assert after <= shuffled(channel, reports=300, delta=1e-6).epsilon
 
 
+@pytest.mark.slow
 def test_a_worker_of_unlinked_cells():
     """200 cells of randomized response over three symbols at epsilon 3, 2 and 1: (9.82, 1e-6), (4.52), (1.545)."""
     found = [
@@ -199,6 +201,7 @@ def test_one_cell_of_a_worker_is_the_cell():
     assert cell * (1 - 1e-4) <= worker <= cell * 1.005
 
 
+@pytest.mark.slow
 def test_a_table_with_many_pairs_composes():
     """A truncated geometric channel over three levels: 20 cells cost more than one, less than the sum."""
     channel = Laplace(alphabet=Scale(0, 2), epsilon=1.0, participation="public").channel()
@@ -208,6 +211,7 @@ def test_a_table_with_many_pairs_composes():
     assert cell < worker < 20 * cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("linked", "epsilon"), [(2, 0.1725), (3, 0.2842)])
 def test_linked_reports_cost_more(linked, epsilon):
     """k reports in one message, all changed: the product table's epsilon, more than k unlinked reports and one cell."""

@@ -110,6 +110,7 @@ def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
         assert sentence.split(",")[0] in printed.replace(" conclusion ", " ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixture", ["plain", "numbers"])
 def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.FixtureRequest) -> None:
     """Truths of answers without a certificate, and numbers, have a conclusion."""

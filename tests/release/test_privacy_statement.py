@@ -142,6 +142,7 @@ def test_truths_of_other_reports_are_refused(collected: Folder, tmp_path: Path) 
         state_results(truths, other / "reports.csv")
 
 
+@pytest.mark.slow
 def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path) -> None:
     """Matrix factorization has no certificate: its epsilon is not stated here."""
     lists = ("--tasks", tmp_path / "tasks.csv", "--workers", tmp_path / "workers.csv", "--scale", "-2:7")

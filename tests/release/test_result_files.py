@@ -26,6 +26,7 @@ def test_best_constant_is_the_one_that_infer_prints(collected: Folder, method: s
         assert pytest.approx(printed["estimate_error"], abs=1e-12) == found.baseline.estimate_error
 
 
+@pytest.mark.slow
 def test_numbers_have_their_intervals_and_the_median(numbers: Path) -> None:
     """Truths on a scale are numbers with intervals; the best constant is their median."""
     printed = json.loads(command("infer", numbers / "reports.csv", "--json"))["baseline"]

@@ -63,6 +63,7 @@ def asked(folder: Path, lists: Sequence[Sequence[int]], *, least: int, public: b
     return built.write(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lists", "least", "known"),
     [

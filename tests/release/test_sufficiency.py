@@ -58,6 +58,7 @@ def test_without_reports_or_labels_nothing_is_named() -> None:
     )
 
 
+@pytest.mark.slow
 def test_results_that_say_nothing_begin_with_it(numbers: Path) -> None:
     """The first sentence of a page of intervals as wide as the scale says so, and what would be enough."""
     from tests.release.conftest import command

@@ -23,7 +23,7 @@ from tests.service.accessibility import await_screen, check_page
 from tests.service.browser import campaigning, chromium, free_port, needs_chromium, served
 
 pytest.importorskip("axe_playwright_python")
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 SLOTS, WIDTHS = 6, (390, 1280)
 schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
 

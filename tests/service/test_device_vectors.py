@@ -62,6 +62,7 @@ def test_node_passes_the_vectors() -> None:
     assert [] == found
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_chromium_passes_the_vectors() -> None:
     """The module gives the report of every positive vector, and refuses every negative one, in Chromium."""
@@ -86,6 +87,7 @@ def test_chromium_passes_the_vectors() -> None:
     assert [] == found
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.parametrize(("tasks", "fits"), [(10_975, True), (10_976, False)])
 def test_no_reader_takes_a_report_that_a_relay_would_refuse(tasks: int, fits: bool) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from benchmarks.service_harness import Delivery, ServiceProcess, deliver, differences, make_load
 from sqlalchemy import event, text
 
@@ -14,6 +15,8 @@ from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign
 from tests.service.sql_server import SqlServer
+
+pytestmark = pytest.mark.slow
 
 
 async def send_with_kills(folder: Path, database: str, *, reports: int, kills: int) -> list[str]:

@@ -12,6 +12,8 @@ from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse
 from crowdveil.service.demo import demo_content
 from crowdveil.service.loopback import find_browser, run_on_loopback
 
+pytestmark = pytest.mark.slow
+
 BLOCKS = QuantizedResponse(alphabet=Scale(0, 5), epsilon=8.0, cuts=(2, 4))
 
 

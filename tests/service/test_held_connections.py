@@ -73,6 +73,7 @@ async def reply(streams: Streams) -> bytes:
     return await asyncio.wait_for(streams[0].read(), 20)
 
 
+@pytest.mark.slow
 def test_unfinished_forms_do_not_stop_the_service(store: Store) -> None:
     """With more unfinished login forms than requests may be in progress, another client is answered."""
 
@@ -140,6 +141,7 @@ def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypat
     assert answered.startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [20_000], indirect=True)
 def test_a_response_that_is_not_read_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that asks for long documents and does not read them loses its connection."""

@@ -25,6 +25,8 @@ from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
+pytestmark = pytest.mark.slow
+
 REQUESTS = 1_000
 CELLS = 24
 MARK = b"\7" * CELLS

@@ -35,6 +35,7 @@ def page(tmp_path: Path) -> tuple[Any, Path, str]:
     return built, file, f"{file.as_uri()}{built.link(1).text}"
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_report_is_a_file_and_a_code(page: Any) -> None:
     """Nothing is requested; the file is the canonical report of the link; it is drawn once and kept until handed in."""
@@ -83,6 +84,7 @@ def save(tab: Any) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_changed_file_does_not_run(page: Any) -> None:
     """One changed byte of the script: the policy in the file stops it. A changed campaign: the page refuses it."""
@@ -160,6 +162,7 @@ def standard_padding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segno.encoder, "write_padding_bits", pad)
 
 
+@pytest.mark.slow
 @needs_node
 def test_codes_of_every_size_equal_those_of_segno(standard_padding: None) -> None:
     """Codes that are full, and one byte below and above, equal segno's; so do all eight masks."""

@@ -21,7 +21,7 @@ from tests.campaign.builders import LABELS, build_campaign, response
 from tests.service.accessibility import WAIT, await_screen, check_screen
 from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

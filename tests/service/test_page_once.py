@@ -14,7 +14,7 @@ from tests.service.accessibility import WAIT, await_screen
 from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
 from tests.service.test_page import begin, choose, record_of, send, sentence
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 FALSE_PROMISE = "Epsilon 0.001 for all answers together."
 
 

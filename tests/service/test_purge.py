@@ -97,6 +97,7 @@ def reader(url: str, statement: str = "SELECT count(*) FROM report", **options: 
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_a_purge_leaves_no_value_in_the_files(filled: Filled) -> None:
     """Bodies, report ids, hashes of tokens and the key of receipts are in the files before, and in none after."""
     assert set(filled.secrets) == filled.held()

@@ -65,6 +65,7 @@ def test_a_taken_address_is_refused() -> None:
             bind(settings)
 
 
+@pytest.mark.slow
 def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path) -> None:
     """A report that is on its way when the service is stopped has its receipt; no request is logged."""
     built = build_campaign()
@@ -80,6 +81,7 @@ def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path) -> None:
     assert ["campaign", "workers'", "curator's", "reports"] == [line.split()[0] for line in lines]
 
 
+@pytest.mark.slow
 def test_several_workers_count_together(tmp_path: Path) -> None:
     """Two processes serve one campaign, and their metrics are one; no metric names the campaign."""
     built = build_campaign(slots=8)

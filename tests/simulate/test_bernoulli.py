@@ -32,6 +32,7 @@ def test_a_certain_coin_always_comes_up(cells):
     assert list(range(cells)) == bernoulli.bernoulli_indices(seeded(1).generator, cells, 1.0).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probability", [0.05, 0.3, 0.7])
 def test_patterns_are_those_of_independent_coins(probability, monkeypatch):
     """All 16 patterns of 4 coins, in two chunks, have their product probabilities: 20,000 draws, false alarm 1e-4.

@@ -12,6 +12,8 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.evaluation.shares import one_sided
 from crowdveil.mechanisms import RandomizedResponse
 
+pytestmark = pytest.mark.slow
+
 ANSWERED = 0.7
 """Share of the people asked who answer, where participation is protected."""
 FULL = ((2, 5), ("public", "protected"), (50, 300, 2000), (0.5, 1.0, 2.0, 4.0), (0.02, 0.3, 0.5))

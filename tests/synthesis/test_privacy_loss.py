@@ -142,6 +142,7 @@ def _occupied_bins(claims: Claims, place: tuple[int, int]) -> np.ndarray:
     return np.resize(np.flatnonzero(counts), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, None])
 @pytest.mark.parametrize("asked", ["cell", "worker"])
 def test_shared_keeps_its_figures_when_only_some_claims_are_used(asked: Unit, most: int | None) -> None:

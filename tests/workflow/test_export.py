@@ -70,6 +70,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("round-trip")
 
 
+@pytest.mark.slow
 @given(st.one_of(small_reports(min_reports=0), small_numeric_reports(min_reports=0)))
 def test_reports_survive_the_files(folder, reports: Reports) -> None:
     """Written and read again, reports, silent workers and alphabet are the same, whatever stands in the names."""
@@ -78,6 +79,7 @@ def test_reports_survive_the_files(folder, reports: Reports) -> None:
     assert_same(reports, read_back(folder))
 
 
+@pytest.mark.slow
 @given(
     st.lists(AWKWARD, min_size=1, max_size=4, unique_by=visible_form),
     st.lists(AWKWARD, min_size=2, max_size=4, unique_by=visible_form),

@@ -13,6 +13,8 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd_folder
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("majority-vote", "one-coin", "dawid-skene")
 SMALL, LARGE = 500_000, 1_000_000
 MOST_PER_TASK = 6

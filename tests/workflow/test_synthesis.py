@@ -97,6 +97,7 @@ def mean_gap(made: SynthesisResult, truths: dict[str, float]) -> float:
     return float(np.mean(gaps))
 
 
+@pytest.mark.slow
 def test_weather_per_worker_is_about_a_constant_and_warns() -> None:
     """Epsilon 2 for 4,500 claims of a worker is too small: errors are about a constant's 11.5, with a warning.
 

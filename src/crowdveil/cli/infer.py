@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -227,8 +228,20 @@ def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
         "history": given["history"],
         "fits": _fits(given),
         "resources": resources_of(given),
-        "progress": None if bar is None else lambda number, _: bar(number, None),
+        "progress": None if bar is None else _counted(bar),
     }
+
+
+def _counted(bar: Bar) -> Callable[[int, float], None]:
+    """Return a progress function that counts the steps of all fits of an inference on one bar."""
+    before = last = 0
+
+    def show(number: int, _: float) -> None:
+        nonlocal before, last
+        before, last = before + (last if number <= last else 0), number
+        bar(before + number, None)
+
+    return show
 
 
 def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: bool, given: Given) -> None:
@@ -428,6 +441,7 @@ def _summary(inference: Inference, given: Given) -> dict[str, Any]:
         "tasks": len(estimate.tasks),
         "workers": len(estimate.worker_names),
         "steps": estimate.steps,
+        "steps_before": inference.steps_before,
         "converged": estimate.converged,
         "stopped": estimate.stopped,
         "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
@@ -516,7 +530,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("method", data["method"]),
         ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
         ("reports", crowd),
-        ("steps", f"{data['steps']:,}, {ENDS[data['stopped']]}"),
+        ("steps", _steps(data)),
         *([] if data["history"] is None else [("history", data["history"])]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),
@@ -527,6 +541,11 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("workers", _quality_line(data["quality"])),
     ]
     return [*rows, *replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
+
+
+def _steps(data: dict[str, Any]) -> str:
+    before = f"; {data['steps_before']:,} before, of a fit that measured the dependence of errors"
+    return f"{data['steps']:,}, {ENDS[data['stopped']]}" + (before if data["steps_before"] else "")
 
 
 def _truth_line(truth: dict[str, Any]) -> str:

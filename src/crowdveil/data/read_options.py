@@ -56,8 +56,6 @@ class ReadOptions:
     grid: Grid = "round"
     merge_labels: bool = False
     missing: Missing = "error"
-    skip_null: bool = True
-    """Whether rows with the label NULL say that the worker gave no answer; otherwise they are refused."""
 
     def __post_init__(self) -> None:
         require_duplicates_policy(self.duplicates)

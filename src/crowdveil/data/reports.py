@@ -392,7 +392,7 @@ class Reports:
             )
         columns = options.with_missing(columns)
         answers, answered = columns, None
-        if options.skip_null and len(columns.null_rows):
+        if len(columns.null_rows):
             answers, answered = columns.without_null()
         (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
             lambda: _tasks_of_one_question(columns, options),

@@ -18,7 +18,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
 from crowdveil.data.ingest.csv_files import Progress, content_digest
 from crowdveil.data.ingest.readers import ReportColumns
-from crowdveil.data.ingest.validation import Duplicates, Grid
+from crowdveil.data.ingest.validation import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.public_lists import (
     ALL_LISTS,
     NO_GUARANTEE_PREFIXES,
@@ -148,8 +148,8 @@ def read_evidence(
     if opened.is_blocks:
         reports, notes, skipped = *_open_blocks(opened.path, known or alphabet, verify, options), None
     else:
-        options["skip_null"] = crowd is None and channel is None  # reports of a channel leave NULL out
-        reports, notes, skipped = _read(opened, crowd, known, alphabet, options, progress)
+        protected = crowd is not None or channel is not None
+        reports, notes, skipped = _read(opened, crowd, known, alphabet, options, progress, protected=protected)
     return Evidence(
         reports=_with_public_lists(reports, crowd),
         crowd=with_guarantee(crowd, channel),
@@ -276,6 +276,8 @@ def _read(
     given: Alphabet | None,
     options: dict[str, Any],
     progress: Progress | None,
+    *,
+    protected: bool,
 ) -> tuple[Reports, tuple[str, ...], ReportColumns | None]:
     """Return reports over the tasks and workers of their crowd, if there is one, warnings, and skipped answers.
 
@@ -291,7 +293,14 @@ def _read(
     if options["duplicates"] == "error":
         source.refuse_early_repeats()
     columns, notes = source.read(progress)
-    rows = columns.null_rows if options["skip_null"] else np.empty(0, dtype=np.int64)
+    rows = columns.null_rows
+    if protected and len(rows):
+        raise ReportsError(
+            "NULL reports are not stored: they follow from the lists of tasks and workers",
+            source=source.name,
+            rows=tuple((rows[:EXAMPLES_SHOWN] + 1).tolist()),
+            hint="Leave these rows out.",
+        )
     skipped = columns.keep(rows) if len(rows) else None
     if stated is None and isinstance(given, Scale) and options["kind"] != "categorical":
         numeric = ReadOptions(tasks=tasks, workers=workers, **{**options, "kind": "numeric"})

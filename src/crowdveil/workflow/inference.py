@@ -92,6 +92,7 @@ class Inference:
         guided: tasks whose known truth guided the fit.
         score: score against known truths that did not guide the fit; None without any.
         reports_sha256: `Evidence.digest`, or the digest of the file of sums.
+        steps_before: steps of an earlier fit, from which the dependence of errors was measured.
     """
 
     estimate: Estimate
@@ -103,6 +104,7 @@ class Inference:
     guided: frozenset[str] = frozenset()
     score: Score | None = None
     reports_sha256: str = ""
+    steps_before: int = 0
 
     @property
     def simulation(self) -> bool | None:
@@ -153,10 +155,10 @@ def infer(
         "memory": given.memory,
     }
     estimator, notes = calibrated(estimator, evidence, inputs)
-    estimate = _fit(estimator, evidence, fits, inputs)
+    estimate, before = _fit(estimator, evidence, fits, inputs), 0
     dependence = dependence_of(estimator, evidence, estimate)
     if discounted(estimator, dependence) != estimator:
-        estimator = discounted(estimator, dependence)
+        estimator, before = discounted(estimator, dependence), estimate.steps
         estimate = _fit(estimator, evidence, fits, inputs)
     if fits is not None and fits.save is not None:
         SavedFit.of(estimator, evidence.reports, estimate, **_known(inputs)).save(fits.save)
@@ -169,6 +171,7 @@ def infer(
         history_note=None if earlier is None else _history_note(earlier, estimate),
         guided=frozenset(known or ()),
         reports_sha256=evidence.digest,
+        steps_before=before,
     )
 
 

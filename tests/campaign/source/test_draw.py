@@ -18,6 +18,7 @@ def slots_per_task(lists, tasks):
     return np.bincount([task for taken in lists for task in taken], minlength=tasks)
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_about_the_own_essay_in_a_thousand_drawings():
     """In 1,000 drawings no student gets the own essay, each gets five others, and each essay has five readers.
 

@@ -351,6 +351,7 @@ with one_file.Device(sys.argv[1], Path(sys.argv[2])) as device:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
 def test_a_device_that_is_killed_at_any_write_sends_one_report(service, tmp_path):
     """Killed before each of its writes takes effect, and started again, a device has one report in store and ledger."""

@@ -13,6 +13,8 @@ import pytest
 from crowdveil.campaign.folder import CampaignFolder
 from tests.cli.conftest import Refusal, Run, RunJson
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """
 title = "Rooms"
 question = "How warm is the room?"

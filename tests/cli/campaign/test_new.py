@@ -12,6 +12,8 @@ from crowdveil.campaign.document import compared
 from crowdveil.campaign.folder import CampaignFolder
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 
 

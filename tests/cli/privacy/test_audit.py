@@ -60,6 +60,7 @@ def test_a_function_is_audited_on_the_given_inputs(run: Run) -> None:
     assert "refuted: epsilon 1 is claimed" in run("audit", "leaky_box:whole", *words, code=1).stdout
 
 
+@pytest.mark.slow
 def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
     """A command of crowdveil runs in this process; the lists from answers show who answered."""
     Path("one.csv").write_text("task,worker,label\n1,1,no\n")

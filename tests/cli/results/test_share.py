@@ -24,6 +24,7 @@ def test_a_minority_of_a_third_is_a_third(folder: Path, run: Run, run_json: RunJ
     assert "yes 30.0% (22." in " ".join(run("share", "opinions.csv").stdout.split())
 
 
+@pytest.mark.slow
 def test_protected_reports_have_a_share_of_no_answer(folder: Path, run: Run, run_json: RunJson) -> None:
     """The row of no answer is of those asked."""
     run(*PERTURB, "--labels", "no,yes,maybe", "--seed", 1)

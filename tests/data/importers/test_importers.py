@@ -524,6 +524,7 @@ def test_a_wide_table_says_which_columns_are_workers(write: Write) -> None:
     assert "column 'id'; the other 3 columns are workers: 'ann', 'bob', 'public'." in notes
 
 
+@pytest.mark.slow
 def test_a_wide_table_may_have_very_many_columns(write: Write) -> None:
     """Columns are looked at once each, by recognition and import."""
     workers = [f"w{number}" for number in range(5_000)]

@@ -37,6 +37,7 @@ def test_identifiers_are_sorted_by_code_point(cells) -> None:
     assert cells == coded.names[coded.codes].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("group_bytes", [1, 200, 1 << 20])
 def test_groups_make_no_difference(monkeypatch, group_bytes, kernels) -> None:

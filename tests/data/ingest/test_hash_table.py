@@ -22,6 +22,7 @@ def in_python(cells: list[str]) -> tuple[list[str], list[int]]:
     return list(places), [places[cell] for cell in cells]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(parts=st.lists(st.lists(TEXT, max_size=20), min_size=1, max_size=4), large=st.booleans())
 def test_it_is_pythons_dictionary(parts: list[list[str]], large: bool) -> None:

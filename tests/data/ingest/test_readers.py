@@ -138,7 +138,6 @@ DAMAGED = {
     "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be complete"),
     "empty id": (HEAD + b"a,v,x\n,w,y\n", "row 2: every row needs a task"),
     "empty label": (HEAD + b"a,v,x\nb,w,\n", "row 2: labels must not be empty"),
-    "NULL label": (HEAD + b"a,v,x\nb,w,NULL\n", "row 2: .*NULL reports are not stored"),
     "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "row 2: values must be finite"),
     "a huge value": (b"task,worker,value\na,v,1\nb,w,-2e160\n", "row 2: values must be 0, or between .*'-2e160'.*unit"),
     "a tiny value": (b"task,worker,value\na,v,0\nb,w,1e-170\n", "row 2: values must be 0, or between .*as 0"),
@@ -179,6 +178,7 @@ def test_an_overlong_row_is_refused(write, monkeypatch, cell) -> None:
         Reports.from_csv(path)
 
 
+@pytest.mark.slow
 def test_a_row_is_not_inflated_beyond_the_limit(write) -> None:
     """Of a small gzipped file that holds one row of 200 MB, a process of 300 MB more than it starts with reads enough.
 

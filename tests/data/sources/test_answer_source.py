@@ -32,7 +32,7 @@ def read(*sources: str | Path, layout: Layout | None = None, **options: object) 
     """Rows of the reports of a source."""
     with open_source([str(source) for source in sources], layout) as source:
         columns, _ = source.read()
-    return cells(Reports.from_columns(columns, ReadOptions(skip_null=True, **options)))  # type: ignore[arg-type]
+    return cells(Reports.from_columns(columns, ReadOptions(**options)))  # type: ignore[arg-type]
 
 
 def write(table: pa.Table, path: Path) -> Path:
@@ -96,13 +96,11 @@ def test_null_is_no_answer(tmp_path: Path) -> None:
 
     with open_source([str(path)]) as source:
         columns, notes = source.read()
-    found = Reports.from_columns(columns, ReadOptions(skip_null=True))
+    found = Reports.from_columns(columns, ReadOptions())
 
     assert [("a", "v", "x"), ("a", "w", "y")] == cells(found)
     assert (["a", "b"], ["v", "w"]) == (list(found.tasks), list(found.workers))
     assert ("No answer (NULL): 1 record.",) == notes
-    with pytest.raises(ReportsError, match=r"row 2: .*NULL"):
-        Reports.from_columns(columns, ReadOptions())
 
 
 def test_python_reads_the_same_sources(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_squares_add_up_squared_means(coded: EncodedBlock) -> None:
     np.testing.assert_allclose(coded.squared_scores(table, posterior), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_an_election_shares_ties(coded: EncodedBlock) -> None:
     """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
     gold = np.array([1, *[-1] * 8])

@@ -45,6 +45,7 @@ def assert_alike(plain: Estimate, compiled: Estimate, within: float = 1e-9) -> N
     assert compiled.steps == plain.steps
 
 
+@pytest.mark.slow
 @each_method
 @settings(max_examples=15)
 @given(reports=small_reports(min_labels=3, max_labels=3), data=st.data())
@@ -92,6 +93,7 @@ def test_tables_of_channels_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> N
     assert_alike(*both_ways(monkeypatch, lambda: DawidSkene(max_steps=5).fit(reports, channel=table)))
 
 
+@pytest.mark.slow
 @each_method
 def test_many_labels_and_a_long_tail(monkeypatch: pytest.MonkeyPatch, method: Any) -> None:
     """Above eight labels, where loops are not unrolled, and with tasks and workers of very different sizes."""
@@ -121,6 +123,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch, method: Any) -> 
     assert fits[0].log_likelihoods == fits[1].log_likelihoods
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["d_product", "dog", "adult2", "snow_rte", "bluebird"])
 @each_method
 def test_public_data_give_the_same_estimates(monkeypatch: pytest.MonkeyPatch, name: str, method: Any) -> None:

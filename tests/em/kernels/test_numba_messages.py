@@ -25,6 +25,8 @@ from tests.estimators.gaussian.test_belief_propagation import (
 )
 from tests.estimators.gaussian.test_estimator import MECHANISMS, sun_crowd
 
+pytestmark = pytest.mark.slow
+
 
 def assert_told_alike(
     reports: Reports, channel: Channel | ChannelTable | None, assignment: Assignment | None = None

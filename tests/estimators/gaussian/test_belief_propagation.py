@@ -162,6 +162,7 @@ def enumerated(
     return tasks / tasks.sum(axis=1, keepdims=True), workers / workers.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["none", "public"])
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1)])
 def test_posteriors_are_exact_where_the_graph_has_no_loop(

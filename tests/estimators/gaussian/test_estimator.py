@@ -103,6 +103,7 @@ MECHANISMS: dict[str, Mechanism | None] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("prior", ["public", "learned"])
 def test_intervals_cover_the_truth(name: str, prior: str) -> None:
@@ -123,6 +124,7 @@ def test_intervals_cover_the_truth(name: str, prior: str) -> None:
     assert 0.85 <= np.concatenate(inside).mean() <= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_sigmas_are_recovered(name: str) -> None:
     """Median sigmas of 60 good and 60 bad workers lie within a quarter of 0.7 and 3.0 (seed 0)."""
@@ -137,6 +139,7 @@ def test_sigmas_are_recovered(name: str) -> None:
     assert table.quality[crowd.quality == 0.7].mean() > 2 * table.quality[crowd.quality == 3.0].mean()
 
 
+@pytest.mark.slow
 def test_channel_aware_beats_the_naive_mean_and_the_constant() -> None:
     """At epsilon 3 with NULL protected (seed 1) the error is a third of the constant's, near that of known workers."""
     crowd = sun_crowd(1)
@@ -156,6 +159,7 @@ def test_channel_aware_beats_the_naive_mean_and_the_constant() -> None:
     assert errors[0] < np.abs(4 - crowd.truth).mean() / 3 < errors[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("participation", ["public", "protected"])
 @pytest.mark.parametrize(
     "estimator", [Gaussian(), Gaussian(prior_mean=4.0, prior_deviation=2.0)], ids=["own", "public"]
@@ -172,6 +176,7 @@ def test_the_identity_channel_equals_none(participation: str, estimator: Gaussia
     np.testing.assert_allclose(through.workers.sigma, plain.workers.sigma, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_one_cut_for_all_does_not_lose_the_common_scale() -> None:
     """One cut shows (truth - cut) / sigma only: still within 1.3 of known workers, 80 to 98 % covered (seed 0)."""
     crowd = numeric_crowd(workers=400, tasks=60, sparsity=0.5, source=seeded(0))
@@ -308,6 +313,7 @@ def laplace_estimate(
     return crowd, method.fit(perturb(crowd.answers, mechanism, seeded(1000 + seed)), channel=mechanism.channel())
 
 
+@pytest.mark.slow
 def test_unknown_participation_is_averaged_over() -> None:
     """If reports do not tell NULL from answers, intervals contain the truths, and the error is near the constant's."""
     crowd, estimate = laplace_estimate(WIDE, 800, 11, METHODS[0])
@@ -322,6 +328,7 @@ def test_unknown_participation_is_averaged_over() -> None:
     assert error < 2 * estimate.baseline.estimate_error
 
 
+@pytest.mark.slow
 @either_method
 def test_truths_are_refused_if_participation_stays_unknown(method: Gaussian | PooledGaussian) -> None:
     """If participation is not known within a factor of 2, every task has one number, with the scale as its interval."""

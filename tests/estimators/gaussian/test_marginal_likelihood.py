@@ -11,6 +11,8 @@ from crowdveil.estimators.gaussian import marginal_likelihood
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb
 
+pytestmark = pytest.mark.slow
+
 
 def sent(top: int, **crowd: Any) -> tuple[Reports, RandomizedResponse]:
     """Return reports on a scale from 0 to `top` through randomized response at epsilon 5, and the mechanism."""

@@ -6,6 +6,8 @@ import pytest
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.numeric.medians import deviations, weighted_medians
 
+pytestmark = pytest.mark.slow
+
 
 def median(values: np.ndarray, weights: np.ndarray) -> float:
     """Return the mean of the smallest and the largest number with at most half of the weight on either side."""

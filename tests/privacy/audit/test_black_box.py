@@ -31,6 +31,7 @@ def coins(seed: int) -> Pair:
     return Pair("nothing", draw, draw)
 
 
+@pytest.mark.slow
 def test_a_true_claim_is_refuted_at_most_at_the_stated_rate():
     """120 audits of epsilon 0 at alpha 0.2: at most 37 alarms, which a rate of 0.2 exceeds with probability 0.003."""
     alarms = sum(audit_black_box([coins(seed)], epsilon=0.0, draws=200, alpha=UNFAIR).refuted for seed in range(120))
@@ -50,6 +51,7 @@ def test_a_bound_from_the_draws_of_the_search_would_be_wrong():
     assert alarms >= 15
 
 
+@pytest.mark.slow
 def test_a_loss_that_equals_the_claim_is_refuted_at_most_at_the_stated_rate():
     """200 audits of randomized response at its exact epsilon: at most 57 alarms (0.2; probability 0.003)."""
     mechanism = RandomizedResponse(alphabet=Categories(("a", "b", "c")), epsilon=1.0)
@@ -62,6 +64,7 @@ def test_a_loss_that_equals_the_claim_is_refuted_at_most_at_the_stated_rate():
     assert alarms <= 57
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", PRIVATE, ids=repr)
 def test_no_bound_exceeds_the_exact_loss_of_a_mechanism(mechanism):
     """One answer, NULL where protected, and a whole worker; false alarms: 1e-6 per mechanism and neighbours."""
@@ -86,6 +89,7 @@ def test_the_bound_of_a_million_draws_is_tight():
     assert "holds: the exact loss is at most 1" == result.verdict
 
 
+@pytest.mark.slow
 def test_rounds_add_up():
     """Three campaigns with the same answers: the claim is three times that of one; the bound exceeds that of one."""
     mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0, participation="public")

@@ -16,6 +16,8 @@ from crowdveil.privacy.audit.black_box import BlackBoxAudit, audit_black_box
 from crowdveil.privacy.audit.command import CommandBox, run_process
 from tests.campaign.builders import build_campaign
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 40
 """Draws of each input: few, but a command that shows its input has bound 0.66."""
 CLAIM = 0.5

@@ -44,6 +44,7 @@ def test_published_matrix_factorization_protects_values_of_known_tasks():
     assert (None, False) == (result.exact, result.refuted)
 
 
+@pytest.mark.slow
 def test_two_layer_with_fifty_answers():
     """Theorem 6.3 claims 1 for each of 50 answers with one flip probability; the exact loss is 3.91."""
     mechanism = TwoLayer.as_published(
@@ -106,6 +107,7 @@ def test_repeated_randomized_response_of_an_accountant():
     assert often.finding.delta > 0.5
 
 
+@pytest.mark.slow
 def test_synthetic_release_with_visible_failures():
     """Theorem 2 of Huai et al. claims (2.61, 0.11) for any number of records; how many passed shows one claim."""
     epsilon, delta = 1 + math.log1p(4), 6 * math.exp(-4)

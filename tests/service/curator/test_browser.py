@@ -3,6 +3,8 @@
 import secrets
 from pathlib import Path
 
+import pytest
+
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import encode
 from crowdveil.service.app import create_app
@@ -11,6 +13,8 @@ from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign
 from tests.service.browser import chromium, free_port, needs_chromium, served
+
+pytestmark = pytest.mark.slow
 
 SLOTS = 6
 

@@ -46,6 +46,7 @@ def test_the_page_refuses_what_python_refuses() -> None:
     assert ["read", *["relay"] * len(DAMAGED)] == run_node(READ, texts)
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize("unit", ["report", "cell"])
 def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:

@@ -20,6 +20,8 @@ from crowdveil.sealing import key_text, new_key, seal_body
 from tests.campaign.builders import LABELS, BuiltCampaign, build_campaign, relay_of_key
 from tests.service.browser import free_port
 
+pytestmark = pytest.mark.slow
+
 TASKS, SLOTS = 64, 4
 WAIT_SECONDS = 60.0
 

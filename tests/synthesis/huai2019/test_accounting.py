@@ -41,6 +41,7 @@ def neighbours(seed: int, kernel: str, test: PrivacyTest, *, uniform: bool) -> t
     return [attempt(one, weights, 0.8, test, ENDS, kernel) for one in (values, other)], profile
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", SETTINGS, ids=str)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_one_candidate_keeps_the_theorem(kernel: str, test: PrivacyTest) -> None:

@@ -96,6 +96,7 @@ def test_wide_tables_fit_into_an_integer() -> None:
     assert int(kernel_table(KERNELS["gaussian"], float(MAX_CELLS), 2.0).cumulative[-1]) < 2**62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [(), PUBLIC_WEIGHTS])
 @pytest.mark.parametrize("test", SETTINGS, ids=str)
 def test_exact_records_keep_the_printed_curve(test: PrivacyTest, weights: tuple[float, ...]) -> None:
@@ -154,6 +155,7 @@ def test_a_claim_changes_the_chance_to_pass_by_at_most_exp_epsilon0() -> None:
         assert np.abs(np.diff(np.log(share))).max() <= test.epsilon0 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_the_file_holds_centres_of_public_cells_only(tmp_path: Path) -> None:
     """200 claims at 5.0, and the same with one at 5.3: all records of both files lie on one grid of 4,096 numbers.
 

@@ -175,6 +175,7 @@ def test_constant_and_absurd_tasks_go_through() -> None:
     assert len(made) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "releasing"), [("population_cut", 194), ("population_tf", 145), ("weather_temperature", 4560)]
 )

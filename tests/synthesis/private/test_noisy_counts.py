@@ -24,6 +24,7 @@ def crowd(places: tuple[float, ...], weights: tuple[int, ...] = WEIGHTS, tasks: 
     return ScaledClaims(tasks, task, np.tile(places, tasks), np.tile(weights[: len(places)], tasks))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selected", range(7))
 def test_counts_change_by_no_more_than_the_sensitivity(selected: int) -> None:
     """Over all crowds of three claims, replacing one changes counts by at most 2 weights, removing one by 1 weight."""

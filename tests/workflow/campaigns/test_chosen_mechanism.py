@@ -18,6 +18,8 @@ from crowdveil.workflow.campaigns.creation import create_campaign
 from crowdveil.workflow.campaigns.expected_error import planned_campaign
 from tests.workflow.campaigns.test_creation import elsewhere
 
+pytestmark = pytest.mark.slow
+
 BUDGET = PrivacyRequest(mechanism=PLAN, budget_per_worker=5.0)
 SAMPLE = read_source(Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml")
 SOURCE = replace(SAMPLE, slots=12, names=SAMPLE.names[:12], excluded=SAMPLE.excluded[:12], per_worker=None)

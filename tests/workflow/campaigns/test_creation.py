@@ -15,6 +15,8 @@ from crowdveil.workflow.campaigns.creation import create_campaign, write_campaig
 from crowdveil.workflow.campaigns.expected_error import planned_campaign
 from tests.campaign.builders import build_campaign
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml"
 
 

@@ -13,6 +13,8 @@ from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
 from crowdveil.workflow.campaigns.expected_error import planned_mechanism, predict_error
 
+pytestmark = pytest.mark.slow
+
 SOURCE = former_sample()
 
 

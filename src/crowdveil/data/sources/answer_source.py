@@ -342,10 +342,12 @@ class AnswerSource:
                 columns = read_columns(file.path, names, self.layout.delimiter, progress, self.layout.encoding)
                 return replace(columns, source=self.name)
             if file.form == "parquet":
-                return replace(read_parquet_columns(file.path, names), source=self.name)
+                with _whole_file(file, progress):
+                    return replace(read_parquet_columns(file.path, names), source=self.name)
         tables, value_names, blank_rows = [], set(), 0
-        for file in self.files:
-            roles, table, blank = file_table(file, self.layout, progress)
+        for file, part in zip(self.files, _parts(self.files, progress), strict=True):
+            with _whole_file(file, part):
+                roles, table, blank = file_table(file, self.layout, part)
             value_names.add(roles["value"])
             tables.append(table)
             blank_rows += blank
@@ -362,6 +364,28 @@ class AnswerSource:
             value_name=names.answer_name(value_names),
         )
         return replace(columns, blank_rows=blank_rows)
+
+
+@contextmanager
+def _whole_file(file: ExportFile, progress: Progress | None) -> Iterator[None]:
+    """Report the size of a file before it is read, and that all of it was read at the end."""
+    size = file.path.stat().st_size
+    if progress is not None:
+        progress(0, size)
+    yield
+    if progress is not None:
+        progress(size, size)
+
+
+def _parts(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
+    """Return a progress function for each file, all of which count the bytes of all files."""
+    sizes = [file.path.stat().st_size for file in files]
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+
+    def counted(start: int) -> Progress | None:
+        return None if progress is None else lambda read, _: progress(start + read, sum(sizes))
+
+    return [counted(start) for start in starts]
 
 
 NO_ANSWERS = pa.table({name: pa.array([], pa.string()) for name in ("task", "worker", "label")})
