@@ -142,11 +142,11 @@ def infer(
     """
     estimator, given = build_estimator(method, evidence), resources or Resources()
     known = None if gold is None else _read_gold(gold, evidence, estimator)
-    reads_channel = estimator.capabilities.reads_channel
+    reads = estimator.capabilities.reads_channel
     earlier = None if history is None else _read_history(history, fits, evidence)
     inputs: dict[str, Any] = {
-        "channel": evidence.channel if reads_channel else None,
-        "assignment": evidence.assignment if reads_channel else None,
+        "channel": evidence.channel if reads else None,
+        "assignment": evidence.assignment if reads else None,
         "gold": known,
         "prior": None if prior is None else load_prior(prior),
         "history": earlier,
@@ -155,13 +155,12 @@ def infer(
         "memory": given.memory,
     }
     estimator, notes = calibrated(estimator, evidence, inputs)
-    estimate, before = _fit(estimator, evidence, fits, inputs), 0
+    estimate, steps_before = _fit(estimator, evidence, fits, inputs), 0
     dependence = dependence_of(estimator, evidence, estimate)
     if discounted(estimator, dependence) != estimator:
-        estimator, before = discounted(estimator, dependence), estimate.steps
+        estimator, steps_before = discounted(estimator, dependence), estimate.steps
         estimate = _fit(estimator, evidence, fits, inputs)
-    if fits is not None and fits.save is not None:
-        SavedFit.of(estimator, evidence.reports, estimate, **_known(inputs)).save(fits.save)
+    _save(fits, estimator, evidence, estimate, inputs)
     return Inference(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
@@ -171,7 +170,7 @@ def infer(
         history_note=None if earlier is None else _history_note(earlier, estimate),
         guided=frozenset(known or ()),
         reports_sha256=evidence.digest,
-        steps_before=before,
+        steps_before=steps_before,
     )
 
 
@@ -244,6 +243,18 @@ def _fit(
         return estimator.fit(evidence.reports, **inputs)
     state = SavedFit.open(fits.start_from).state_for(estimator, evidence.reports, **_known(inputs))
     return estimator.fit(evidence.reports, **{**inputs, "history": None}, warm_start=state)
+
+
+def _save(
+    fits: SavedFits | None,
+    estimator: Estimator[Any, Any],
+    evidence: Evidence,
+    estimate: Estimate,
+    inputs: dict[str, Any],
+) -> None:
+    """Save the fit, if requested."""
+    if fits is not None and fits.save is not None:
+        SavedFit.of(estimator, evidence.reports, estimate, **_known(inputs)).save(fits.save)
 
 
 def _known(inputs: dict[str, Any]) -> dict[str, Any]:
