@@ -107,7 +107,6 @@ NOT_MEASURED = {
     },
     "how-to/plan.md": {'"less than 0.0021"': "form of the output"},
     "how-to/run-a-campaign.md": {"above 0.9 of": SETTING},
-    "how-to/run-the-service.md": {"nginx 1.22": "version"},
     "tutorials/choose-epsilon.md": {"at most 5 % of the truths": EXAMPLE, "the target of 0.05": EXAMPLE},
 }
 """Numbers in sentences of a page that are no measurements, each with the reason."""

@@ -43,7 +43,7 @@ from tests.experiments.test_published_bounds import (
     lone_worker_laplace_error,
     readings,
 )
-from tests.experiments.test_verdicts import gains_at_epsilon_0, outlier_seen_by_failures
+from tests.experiments.test_verdicts import gains_at_epsilon_0
 from tests.synthesis.huai2019.test_methods import crowd
 
 VERDICTS = "explanation/verdicts.md"
@@ -160,12 +160,6 @@ def sun_theorem_3() -> Figures:
     """Return the bound by four readings of the density."""
     names = ("density as printed", "density, normalised", "rounded and clipped", "absolute value, rounded")
     return tuple(randomized_response_cell_error(0, readings()[name], **SPARSE_EXAMPLE) for name in names)
-
-
-def square_roots() -> Figures:
-    """Return 0.9 and 0.1, and the weights proportional to their square roots."""
-    roots = np.sqrt([0.9, 0.1])
-    return 0.9, 0.1, *(roots / roots.sum()).tolist()
 
 
 def cells_of_table_2() -> Figures:
@@ -300,18 +294,6 @@ CLAIMS = (
         for wisdom in (1, 0.3)
     ),
     Claim(VERDICTS, "at epsilon 1 it needs at least {} workers.", fewest_workers),
-    Claim(
-        VERDICTS,
-        "With local weights {} and {} and equal global ones the product is 0.9 and 0.1 again; "
-        "the square roots, {} and {}, have the smaller relative entropy.",
-        square_roots,
-    ),
-    Claim(VERDICTS, "the left side is at least ${}/h$", kernel_distance),
-    Claim(
-        VERDICTS,
-        "one attempt reveals its presence with delta {}.",
-        lambda: (outlier_seen_by_failures(30, 5, 1.0),),
-    ),
     Claim(
         VERDICTS,
         "Of the {} pairs of the table {} contradict the first, such as {} against ${}^2 = {}$, and {} the second: "
