@@ -60,8 +60,10 @@ ENDS = {
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
-FOR_ONE_QUESTION = ("gold", "score", "prior", "history", "costs", "start_from", "save_fit")
+FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
+NOT_OF_PANELS = ("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit")
+"""Options that do not go with truths of their own."""
 OF_A_QUESTION = ("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped")
 """What is printed of each of several questions."""
 SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
@@ -111,6 +113,7 @@ channel_options = options(
     heading="Channel and checks",
 )
 truth_options = options(
+    click.option("--truths", metavar="A,B,...", help="Truths that are not labels of the answers; low answers: first."),
     click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability."),
     click.option(
         "--history", type=PATH, metavar="FILE", help="Workers of an earlier infer, or worker,correct,answers."
@@ -177,7 +180,7 @@ def _method(given: Given) -> Method:
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
-    main_options=("method", "labels", "scale", "gold", "score", "out", "memory", "as_json"),
+    main_options=("method", "labels", "scale", "truths", "gold", "score", "out", "memory", "as_json"),
     short_help="Infer the truth of each task, the quality of each worker.",
 )
 @sources_argument("reports")
@@ -208,8 +211,10 @@ def infer(
         _infer_from_sums(Path(reports[0]), as_json, given)
         return
     from crowdveil.workflow.inference import infer as infer_truths
+    from crowdveil.workflow.inference import infer_panel
 
     method = _method(given)
+    panel = None if given["truths"] is None else _panel_options(given)
     with open_given(reports, given) as source:
         questions = source.by_question()
         if questions:
@@ -217,8 +222,27 @@ def infer(
             return
         evidence, outputs, files, announced = _read(source, method, given)
         with progress_bar("inferring") as bar:
-            inference = infer_truths(evidence, method, **_fit_options(given, bar))
+            inference = (
+                infer_truths(evidence, method, **_fit_options(given, bar))
+                if panel is None
+                else infer_panel(evidence, **panel)
+            )
         _finish(inference, outputs, files, announced, as_json, given)
+
+
+def _panel_options(given: Given) -> dict[str, Any]:
+    """Return the arguments of `infer_panel`; refuse options of other fits."""
+    from crowdveil.channels.alphabet import Scale
+
+    for name in NOT_OF_PANELS:
+        if given[name] is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
+    alphabet = alphabet_of(given)
+    return {
+        "truths": tuple(name.strip() for name in given["truths"].split(",")),
+        "gold": given["gold"],
+        "scale": alphabet if isinstance(alphabet, Scale) else None,
+    }
 
 
 def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
@@ -307,7 +331,7 @@ def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
     from crowdveil.workflow.inference import infer_from_sums
 
     method = _method(given)
-    names = ("certificate", "prior", "history", "gold")
+    names = ("certificate", "prior", "history", "gold", "truths")
     _refuse_for_sums(given["no_certificate"], *(given[name] for name in names), *_changed(given))
     inference = infer_from_sums(sums, method, accept_edited=given["accept_edited"])
     outputs = _outputs(given, sums.parent)
@@ -386,11 +410,16 @@ def _recorded(given: Given) -> RecordedReading:
 
 
 def _reading(given: Given) -> dict[str, Any]:
-    """Return the keyword arguments of `read_evidence`."""
-    return reading_of(given) | {
-        "use_certificate": not given["no_certificate"],
-        "accept_edited": given["accept_edited"],
-    }
+    """Return the keyword arguments of `read_evidence`; a panel's scores are read as they are, not clipped to a scale."""
+    unclipped = {"alphabet": None, "kind": "numeric"} if given["truths"] and given["scale"] else {}
+    return (
+        reading_of(given)
+        | unclipped
+        | {
+            "use_certificate": not given["no_certificate"],
+            "accept_edited": given["accept_edited"],
+        }
+    )
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
@@ -431,7 +460,7 @@ def _refuse_for_sums(*values: object) -> None:
 
 
 def _summary(inference: Inference, given: Given) -> dict[str, Any]:
-    estimate = inference.estimate
+    estimate, panel = inference.estimate, inference.panel
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
@@ -453,6 +482,7 @@ def _summary(inference: Inference, given: Given) -> dict[str, Any]:
         "quality": _quality(estimate),
         "confidence": inference.confidence_note,
         "history": inference.history_note,
+        "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
         "warnings": [*inference.notes, *_formulas(estimate, given)],
     }
 
@@ -539,6 +569,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
         *([] if data["confidence"] is None else [("confidence", data["confidence"])]),
         ("workers", _quality_line(data["quality"])),
+        *[("panel", text) for text in (data["panel"] or {"sentences": ()})["sentences"]],
     ]
     return [*rows, *replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
 

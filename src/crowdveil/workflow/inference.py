@@ -17,15 +17,18 @@ from crowdveil.em.executor import Engine
 from crowdveil.em.history import MAX_ANSWERS, WorkerHistory
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
 from crowdveil.evaluation.metrics import Score, score
+from crowdveil.evaluation.panel import Panel
 from crowdveil.registry import ENGINE_ENTRIES
 from crowdveil.workflow.confidence import calibrated, confidence_note, dependence_of, discounted, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold, read_history, tasks_of_history
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
+from crowdveil.workflow.panels import fit_panel
 
 NOT_IDENTIFIED = (
     "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more reports, "
@@ -93,6 +96,7 @@ class Inference:
         score: score against known truths that did not guide the fit; None without any.
         reports_sha256: `Evidence.digest`, or the digest of the file of sums.
         steps_before: steps of an earlier fit, from which the dependence of errors was measured.
+        panel: dependence of the workers, where truths have labels of their own.
     """
 
     estimate: Estimate
@@ -105,6 +109,7 @@ class Inference:
     score: Score | None = None
     reports_sha256: str = ""
     steps_before: int = 0
+    panel: Panel | None = None
 
     @property
     def simulation(self) -> bool | None:
@@ -171,6 +176,27 @@ def infer(
         guided=frozenset(known or ()),
         reports_sha256=evidence.digest,
         steps_before=steps_before,
+    )
+
+
+def infer_panel(
+    evidence: Evidence, truths: tuple[str, ...], *, gold: str | None = None, scale: Scale | None = None
+) -> Inference:
+    """Return truths with labels of their own; arguments and errors as `workflow.panels.fit_panel`, gold as `infer`."""
+    known = None if gold is None else read_gold(gold, "categorical")
+    fit = fit_panel(evidence, truths, gold=known, scale=scale)
+    notes = [] if evidence.crowd is None else [*caveats(evidence.crowd)]
+    if fit.estimate.gold_unknown:
+        notes.append(skipped_warning("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
+    return Inference(
+        estimate=fit.estimate,
+        noise_model=noise_model(evidence, DawidSkene()),
+        crowd=evidence.crowd,
+        notes=(*notes, *evidence.notes),
+        confidence_note=fit.confidence,
+        guided=frozenset(known or ()),
+        reports_sha256=evidence.digest,
+        panel=fit.panel,
     )
 
 
