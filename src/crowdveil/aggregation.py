@@ -1,12 +1,13 @@
 """Truths of a frame of answers by one call, as the same kind of frame."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
 from crowdveil.arguments import nearest
+from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
@@ -24,6 +25,7 @@ from crowdveil.workflow.confidence import calibrated, vote_note
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.io import absent_notes, spelling_notes
 from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
+from crowdveil.workflow.panels import fit_panel
 
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""
@@ -45,6 +47,7 @@ class FitKeywords(ColumnKeywords, total=False):
     channel: Channel | ChannelTable | None
     assignment: Assignment | None
     gold: Mapping[Any, Any] | None
+    truths: Sequence[str] | None
     prior: Mapping[str, float] | None
     history: Any
     progress: Progress | bool | None
@@ -90,6 +93,7 @@ def aggregate(
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
     gold: Mapping[Any, Any] | None = None,
+    truths: Sequence[str] | None = None,
     prior: Mapping[str, float] | None = None,
     history: Any = None,
     with_workers: bool = False,
@@ -107,6 +111,8 @@ def aggregate(
         method: name of an estimator, or an estimator; by default that of `crowdveil infer`.
         channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 50 gold tasks
             or more, the confidence of the default method is calibrated to them.
+        truths: labels of the truths where the answers have others, such as scores; low answers mean the first. They
+            are inferred as by `workflow.panels.fit_panel`, without method, prior and history.
         with_workers: return two frames, tasks and workers.
         options: as in `Reports.from_frame`: task, worker, label or value name the columns, by default the usual names.
 
@@ -123,14 +129,28 @@ def aggregate(
     ['yes', 'no']
     """
     require_mapping(gold)
+    scale = options.get("alphabet")
+    if truths is not None and channel is None and isinstance(scale, Scale):
+        options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
     evidence = evidence_of(answers, method, channel, assignment, options)
     inputs: dict[str, Any] = {"gold": gold, "prior": prior}
     inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
-    estimate = fitted(evidence, method, **inputs).estimate
+    if truths is None:
+        estimate = fitted(evidence, method, **inputs).estimate
+    else:
+        _refuse_beside_truths(method, prior, history)
+        estimate = fit_panel(evidence, truths, gold=gold, scale=scale if isinstance(scale, Scale) else None).estimate
     for note in (*_label_notes(evidence.reports, channel, options), *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
+
+
+def _refuse_beside_truths(*given: object) -> None:
+    for value in given:
+        if value is not None:
+            hint = "Leave it out, or leave truths out."
+            raise SettingsError("method, prior and history do not go with truths", value=value, hint=hint)
 
 
 def evidence_of(

@@ -38,7 +38,7 @@ from crowdveil.cli.options import (
     resource_options,
     resources_of,
 )
-from crowdveil.cli.results.reading import reading_of
+from crowdveil.cli.results.reading import panel_options, reading_of
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -62,8 +62,6 @@ ENDS = {
 """Why a fit ended, by `Estimate.stopped`."""
 FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
-NOT_OF_PANELS = ("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit")
-"""Options that do not go with truths of their own."""
 OF_A_QUESTION = ("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped")
 """What is printed of each of several questions."""
 SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
@@ -214,7 +212,7 @@ def infer(
     from crowdveil.workflow.inference import infer_panel
 
     method = _method(given)
-    panel = None if given["truths"] is None else _panel_options(given)
+    panel = panel_options(given)
     with open_given(reports, given) as source:
         questions = source.by_question()
         if questions:
@@ -228,21 +226,6 @@ def infer(
                 else infer_panel(evidence, **panel)
             )
         _finish(inference, outputs, files, announced, as_json, given)
-
-
-def _panel_options(given: Given) -> dict[str, Any]:
-    """Return the arguments of `infer_panel`; refuse options of other fits."""
-    from crowdveil.channels.alphabet import Scale
-
-    for name in NOT_OF_PANELS:
-        if given[name] is not None:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
-    alphabet = alphabet_of(given)
-    return {
-        "truths": tuple(name.strip() for name in given["truths"].split(",")),
-        "gold": given["gold"],
-        "scale": alphabet if isinstance(alphabet, Scale) else None,
-    }
 
 
 def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
@@ -410,7 +393,7 @@ def _recorded(given: Given) -> RecordedReading:
 
 
 def _reading(given: Given) -> dict[str, Any]:
-    """Return the keyword arguments of `read_evidence`; a panel's scores are read as they are, not clipped to a scale."""
+    """Return the keyword arguments of `read_evidence`; with --truths, numbers are not clipped to their scale."""
     unclipped = {"alphabet": None, "kind": "numeric"} if given["truths"] and given["scale"] else {}
     return (
         reading_of(given)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 DEFAULTS = {"decimal": (".",), "missing": ("error",)}
 """Defaults of options of reading that are neither None nor False."""
+NOT_OF_PANELS = ("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit")
+"""Options that do not go with truths of their own."""
 
 history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
 certificate_option = click.option(
@@ -51,6 +53,19 @@ READING = (
     *OF_SOURCES,
 )
 """Parameters of `reports_options` and `release_options`."""
+
+
+def panel_options(given: Given) -> dict[str, Any] | None:
+    """Return the arguments of `infer_panel`, None without --truths; refuse options of other fits."""
+    from crowdveil.channels.alphabet import Scale
+
+    if given["truths"] is None:
+        return None
+    for name in NOT_OF_PANELS:
+        if given[name] is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
+    truths, alphabet = tuple(name.strip() for name in given["truths"].split(",")), alphabet_of(given)
+    return {"truths": truths, "gold": given["gold"], "scale": alphabet if isinstance(alphabet, Scale) else None}
 
 
 def reading_of(given: Given) -> dict[str, Any]:

@@ -53,7 +53,8 @@ class Answers:
         _, workers, labels = self.shape
         cell = self.worker * labels + self.answer
         sums = [np.bincount(cell, column[self.task], workers * labels) for column in posterior.T]
-        return np.stack(sums, axis=1).reshape(workers, labels, -1).swapaxes(1, 2)
+        stacked = np.stack(sums, axis=1).astype(float)
+        return stacked.reshape(workers, labels, -1).swapaxes(1, 2)
 
     def of_reports(self, tables: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(report | truth), [worker, truth, report], from P(answer | truth)."""

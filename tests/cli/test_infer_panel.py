@@ -1,0 +1,59 @@
+"""`crowdveil infer --truths`: scores of judges give truths of their own, with what the panel is worth."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run, RunJson, rows
+
+
+@pytest.fixture
+def scores(run: Run) -> None:
+    """Write scores 0..10 of three judges, two of whom are copies, on 60 tasks, and gold of 40."""
+    answers, gold = ["task,worker,value"], ["task,truth"]
+    for task in range(60):
+        good = task % 2
+        for worker, shift in (("ann", 0), ("bob", 0), ("cy", 3)):
+            answers.append(
+                f"t{task:02},{worker},{2 + 5 * good + (task // 2 + shift) * 7 % 4 - 2 * (task % 7 == shift)}"
+            )
+        if task < 40:
+            gold.append(f"t{task:02},{('no', 'yes')[good]}")
+    Path("scores.csv").write_text("\n".join(answers) + "\n")
+    Path("gold.csv").write_text("\n".join(gold) + "\n")
+
+
+def test_scores_give_truths_with_what_the_panel_is_worth(run_json: RunJson, scores: None) -> None:
+    """Truths have their own labels, and JSON says how many judges are independent and what the best one reaches."""
+    found = run_json("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:10", "--gold", "gold.csv")
+    panel = found["panel"]
+
+    assert {"no", "yes"} == {row["truth"] for row in rows("truths.csv")}
+    assert ("stacked-truth-tables", 40) == (found["method"], found["gold_used"])
+    assert 1 < panel["effective"] < 3
+    assert [["ann", "bob"]] == [pair["workers"] for pair in panel["pairs"]]
+    assert panel["stacked_accuracy"] >= panel["best_accuracy"] - 0.1
+    assert 3 == len(panel["sentences"])
+
+
+def test_scores_without_gold_are_read_by_their_order(run: Run, scores: None) -> None:
+    """Without gold low scores mean the first truth, and the table says that independence is inferred."""
+    printed = run("infer", "scores.csv", "--truths", "no,yes").stdout
+
+    assert "inferred truths, too high where mistakes are shared" in " ".join(printed.split())
+    assert ("no", "yes") == tuple(row["truth"] for row in rows("truths.csv")[:2])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--method", "dawid-skene"), 2, "--method does not go with --truths"),
+        (("--scale", "0:5"), 1, "scores must be on the scale from 0 to 5"),
+    ],
+    ids=["method", "scale"],
+)
+def test_what_a_panel_does_not_have_is_refused(
+    run: Run, scores: None, options: tuple[str, ...], code: int, said: str
+) -> None:
+    """Methods of other fits, and scores off the scale, end with the rule."""
+    assert said in " ".join(run("infer", "scores.csv", "--truths", "no,yes", *options, code=code).stderr.split())
