@@ -8,12 +8,11 @@ import pytest
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.conclusion import NO_INTERVALS, NO_NUMBERS, NO_PROBABILITIES, UNDECIDED, conclude
-from crowdveil.release.page import PageText, write_page
+from crowdveil.release.page import PageText, as_code, write_page
 from crowdveil.release.result_files import InferredTruths, WorkerQuality
 from tests.release.conftest import Folder, command
 
 UNPROTECTED = PrivacyStatement(status="none")
-PLAINLY = "without a privacy guarantee"
 WORKER = WorkerQuality(
     names=("w",), quality_name="ability", quality=np.ones(1), low=None, high=None, reports=np.ones(1, dtype=np.int64)
 )
@@ -43,11 +42,11 @@ def truths(**fields: object) -> InferredTruths:
 @pytest.mark.parametrize(
     ("result", "advice"),
     [
-        (labelled((0.9, 0.1), (0.1, 0.9)), f"Use these truths: {PLAINLY} 10.0 % are expected to be wrong, against 50"),
-        (labelled((0.7, 0.3), (0.3, 0.7)), f"Use these truths with care: {PLAINLY} 30.0 %"),
-        (labelled((0.54, 0.46), (0.46, 0.54)), f"These answers are not enough: {PLAINLY} 46.0 %"),
-        (labelled((0.99, 0.01), (0.99, 0.01)), f"Use these truths: {PLAINLY} 1.0 % are expected to be wrong"),
-        (numeric([0, 10], 4.0), f"Use these truths: {PLAINLY} the median 90 % interval is ± 4"),
+        (labelled((0.9, 0.1), (0.1, 0.9)), "Use these truths: 10.0 % are expected to be wrong, against 50"),
+        (labelled((0.7, 0.3), (0.3, 0.7)), "Use these truths with care: 30.0 %"),
+        (labelled((0.54, 0.46), (0.46, 0.54)), "These answers are not enough: 46.0 %"),
+        (labelled((0.99, 0.01), (0.99, 0.01)), "Use these truths: 1.0 % are expected to be wrong"),
+        (numeric([0, 10], 4.0), "Use these truths: the median 90 % interval is ± 4"),
         (numeric([0, 10], 7.0), "Use these truths with care"),
         (numeric([0, 10], 12.0), "These answers are not enough"),
         (numeric([3, 3], 1.0), "These answers are not enough"),
@@ -93,7 +92,7 @@ def test_the_privacy_of_the_reports_comes_first() -> None:
         .startswith("Use these truths: at epsilon 1.001 per answer (participation public) 10.0 %")
     )
     assert first["simulation"].startswith("Use these truths: in this simulation, which has no privacy, 10.0 %")
-    assert first["none"].startswith(f"Use these truths: {PLAINLY} 10.0 %")
+    assert first["none"].startswith("Use these truths: 10.0 %")
 
 
 def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
@@ -106,7 +105,7 @@ def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
     first = page[page.index("<h2") : page.index("</section>")]
     assert 'id="conclusion"' in first
     for sentence in conclusion:
-        assert sentence in first
+        assert as_code(sentence) in first
         assert sentence.split(",")[0] in printed.replace(" conclusion ", " ")
 
 

@@ -130,7 +130,7 @@ def test_pictures_have_titles(case: str, collected: Folder, request: pytest.Fixt
 
         assert set((root.get("aria-labelledby") or "").split()) == set(ids)
         assert all(ids.values())
-    assert {"labels": 6, "numbers": 3}[case] == len(pictures)
+    assert {"labels": 6, "numbers": 2}[case] == len(pictures)
     assert len(names) == len(set(names))
 
 

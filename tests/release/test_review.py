@@ -33,7 +33,7 @@ def test_agreement_is_that_of_the_answers(found: Path) -> None:
     alpha = agreement(Reports.from_csv(LABELS)).alphas["nominal"]
     with_answers, without = review_of(found, LABELS), review_of(found, None)
 
-    assert f"is {alpha.value:.3g} (90 % interval {alpha.low:.3g} to {alpha.high:.3g})" in with_answers[0]
+    assert f"is {alpha.value:.2f} (90 % interval {alpha.low:.2f} to {alpha.high:.2f})" in with_answers[0]
     assert with_answers[2:] == without
 
 

@@ -4,17 +4,21 @@ Sizes are SVG attributes and colors are classes, never style attributes, so that
 Every drawing is 360 units wide: its text is readable on a narrow telephone and on paper.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
+from textwrap import wrap
 from zlib import crc32
 
 from crowdveil.presentation.html import Html, filled, joined
 
 WIDTH = 360
-ROW = 26
+ROW, LINE = 26, 18
+"""Heights of a row and of a line of text."""
+LINE_LENGTH = 46
+"""Characters of a line of text across the picture."""
 MAX_BARS = 12
 TEXT = 15
-"""Longest name in a picture, in characters."""
+"""Longest name beside its row, in characters; longer ones stand above it."""
 TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 214
 """Edges of the area of a line chart; names of lines are to its right."""
 
@@ -22,6 +26,35 @@ TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 214
 def shorten(name: str, length: int = TEXT) -> str:
     """Return a name, cut with an ellipsis if it is longer than `length`."""
     return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
+def _rows(labels: Sequence[str], height: int, length: int) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the top of each row, the lines of text above it and the text beside it.
+
+    All names stand beside their rows, or, if one is longer than `length`, all stand above.
+    """
+    above = any(len(label) > length for label in labels)
+    top = 0
+    for label in labels:
+        lines = wrap(label, LINE_LENGTH) or [label] if above else []
+        top += LINE * len(lines)
+        yield top, lines, "" if above else label
+        top += height
+
+
+def _named(top: int, lines: Sequence[str], beside: str, x: int, y: int) -> Html:
+    """Return the name of a row: `beside` ends at (x, top + y), `lines` stand above."""
+    if not lines:
+        text = '<text class="name" x="{x}" y="{y}" text-anchor="end">{label}</text>'
+        return filled(text, x=x, y=top + y, label=beside)
+    return joined(
+        [
+            filled(
+                '<text class="name" x="4" y="{y}">{line}</text>', y=top - LINE * (len(lines) - place) + 14, line=line
+            )
+            for place, line in enumerate(lines)
+        ]
+    )
 
 
 def bars(name: str | None, title: str, rows: Sequence[tuple[str, float, str]], *, strong: int | None = None) -> Html:
@@ -34,23 +67,27 @@ def bars(name: str | None, title: str, rows: Sequence[tuple[str, float, str]], *
         strong: row in the accent color, the others muted; None for all in the accent color.
     """
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
-    drawn = [
-        filled(
-            '<text class="name" x="112" y="{y}" text-anchor="end">{label}</text>'
-            '<rect class="{style}" x="120" y="{top}" width="{width:.1f}" height="16" rx="3"/>'
-            '<text class="value" x="{end:.1f}" y="{y}">{text}</text>',
-            y=ROW * place + 17,
-            top=ROW * place + 5,
-            label=shorten(label),
-            style="bar" if strong in (None, place) else "bar muted",
-            width=max(170 * value / most, 1.5),
-            end=126 + max(170 * value / most, 1.5),
-            text=text,
+    drawn, bottom = [], 0
+    named = _rows([label for label, _, _ in rows], ROW, TEXT)
+    for place, ((top, above, beside), (_, value, text)) in enumerate(zip(named, rows, strict=True)):
+        start, width = 4 if above else 120, max(170 * value / most, 1.5)
+        drawn.append(_named(top, above, beside, 112, 17))
+        drawn.append(
+            filled(
+                '<rect class="{style}" x="{start}" y="{top}" width="{width:.1f}" height="16" rx="3"/>'
+                '<text class="value" x="{end:.1f}" y="{y}">{text}</text>',
+                y=top + 17,
+                top=top + 5,
+                start=start,
+                style="bar" if strong in (None, place) else "bar muted",
+                width=width,
+                end=start + 6 + width,
+                text=text,
+            )
         )
-        for place, (label, value, text) in enumerate(rows)
-    ]
+        bottom = top + ROW
     described = "; ".join(f"{label}: {text}" for label, _, text in rows)
-    return svg(name, title, described, ROW * len(rows) + 6, drawn)
+    return svg(name, title, described, bottom + 6, drawn)
 
 
 def count_bars(name: str | None, title: str, labels: Sequence[str], counts: Sequence[int]) -> Html:
@@ -107,24 +144,26 @@ def intervals(name: str | None, title: str, rows: Sequence[tuple[str, float, flo
     """
     first, last = min((row[2] for row in rows), default=0.0), max((row[3] for row in rows), default=1.0)
 
-    def at(value: float) -> float:
-        return 112 + 236 * (value - first) / ((last - first) or 1.0)
+    names = list(_rows([row[0] for row in rows], LINE, 13))
+    left = 12 if any(above for _, above, _ in names) else 112
 
-    drawn = [
-        filled(
-            '<text class="name" x="98" y="{y}" text-anchor="end">{label}</text>'
-            '<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{mid}" y2="{mid}"/>'
-            '<circle class="bar" cx="{x:.1f}" cy="{mid}" r="4"/>',
-            y=18 * place + 16,
-            mid=18 * place + 12,
-            label=shorten(label, 13),
-            low=at(low),
-            high=at(high),
-            x=at(value),
+    def at(value: float) -> float:
+        return left + (348 - left) * (value - first) / ((last - first) or 1.0)
+
+    drawn, bottom = [], 20
+    for (top, above, beside), (_, value, low, high) in zip(names, rows, strict=True):
+        drawn.append(_named(top, above, beside, 98, 16))
+        drawn.append(
+            filled(
+                '<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{mid}" y2="{mid}"/>'
+                '<circle class="bar" cx="{x:.1f}" cy="{mid}" r="4"/>',
+                mid=top + 12,
+                low=at(low),
+                high=at(high),
+                x=at(value),
+            )
         )
-        for place, (label, value, low, high) in enumerate(rows)
-    ]
-    bottom = 18 * len(rows) + 20
+        bottom = top + LINE + 20
     for end, anchor in ((first, "start"), (last, "end")):
         text = '<text class="name" x="{x:.1f}" y="{y}" text-anchor="{anchor}">{end:.4g}</text>'
         drawn.append(filled(text, x=at(end), y=bottom, anchor=anchor, end=end))
@@ -148,25 +187,27 @@ def cells(
         columns: names of the columns.
     """
     width = min(52.0, 264 / len(columns))
-    drawn = []
-    for row, (label, chances) in enumerate(rows):
-        text = '<text class="name" x="84" y="{y}" text-anchor="end">{label}</text>'
-        drawn.append(filled(text, y=ROW * row + 39, label=shorten(label, 11)))
-        for column, chance in enumerate(chances):
-            drawn.append(_cell(row, column, chance, width))
+    numbered = any(len(label) > max(int((width - 4) / 7), 2) for label in columns)
+    number = {label: f"{place}" for place, label in enumerate(columns, start=1)} if numbered else {}
+    names = [f"{number[label]}: {label}" if label in number else label for label, _ in rows]
+    drawn, bottom = [], 0
+    for (top, above, beside), (_, chances) in zip(_rows(names, ROW, 11), rows, strict=True):
+        drawn.append(_named(top + 22, above, beside, 84, 17))
+        drawn += [_cell(top + 22, column, chance, width) for column, chance in enumerate(chances)]
+        bottom = top + ROW
     for column, label in enumerate(columns):
         text = '<text class="name" x="{x:.1f}" y="14" text-anchor="middle">{label}</text>'
-        drawn.append(filled(text, x=89 + width * (column + 0.5), label=shorten(label, max(int((width - 4) / 7), 2))))
-    return svg(name, title, described, ROW * len(rows) + 26, drawn)
+        drawn.append(filled(text, x=89 + width * (column + 0.5), label=number.get(label, label)))
+    return svg(name, title, described, bottom + 26, drawn)
 
 
-def _cell(row: int, column: int, chance: float, width: float) -> Html:
+def _cell(top: int, column: int, chance: float, width: float) -> Html:
     """Return a shaded cell, with its number if there is room for it."""
     shade = filled(
         '<rect class="cell" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="3" '
         'fill-opacity="{shade:.3f}"/>',
         x=90 + width * column,
-        y=ROW * row + 22,
+        y=top,
         width=width - 2,
         height=ROW - 2,
         shade=0.06 + 0.4 * chance,
@@ -174,7 +215,7 @@ def _cell(row: int, column: int, chance: float, width: float) -> Html:
     if width < 28:
         return shade
     text = '<text class="value" x="{x:.1f}" y="{y}" text-anchor="middle">{chance:.0f}</text>'
-    return joined([shade, filled(text, x=89 + width * (column + 0.5), y=ROW * row + 39, chance=100 * chance)])
+    return joined([shade, filled(text, x=89 + width * (column + 0.5), y=top + 17, chance=100 * chance)])
 
 
 def lines(

@@ -81,23 +81,24 @@ def _of_numbers(truths: InferredTruths, source: str, evidence: Evidence | None) 
 
 
 def _source(statement: PrivacyStatement) -> str:
-    """Return the privacy of the reports, to which the errors belong."""
+    """Return the privacy of the reports, to which the errors belong; empty without any."""
     if statement.status == "simulation":
         return "in this simulation, which has no privacy,"
     if statement.per_answer is None:
-        return "without a privacy guarantee"
+        return ""
     answer = statement.per_answer
     return f"at epsilon {format_bound(answer.epsilon, 4)} per answer (participation {answer.participation})"
 
 
 def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:
     """Return the verdict on an error as a share of that of the constant, and its sentence."""
+    compared = f"{source} {compared}".lstrip()
     if ratio <= USEFUL:
-        return "use", f"Use these truths: {source} {compared}."
+        return "use", f"Use these truths: {compared}."
     if ratio < USELESS:
-        return "care", f"Use these truths with care: {source} {compared}."
+        return "care", f"Use these truths with care: {compared}."
     enough = what_is_enough(evidence, USEFUL) or "Collect more answers."
-    return "not enough", f"These answers are not enough: {source} {compared}. {enough}"
+    return "not enough", f"These answers are not enough: {compared}. {enough}"
 
 
 def _range(evidence: Evidence | None) -> float:

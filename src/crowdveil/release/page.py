@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
@@ -27,7 +27,7 @@ from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
 from crowdveil.release.conclusion import Conclusion, conclude, percent_up
-from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
+from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
 from crowdveil.release.privacy_statement import campaign_facts, find_reports, state_results
 from crowdveil.release.result_files import InferredTruths, read_truths
 from crowdveil.release.review import review_sentences
@@ -37,6 +37,10 @@ MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
 MAX_DOUBTFUL = 10
 """Largest number of doubtful tasks; at most a third of all tasks are listed."""
+SHOWN = 5
+"""Rows of a table that are shown at once; the others are folded."""
+SURE, ALIKE = 0.99, 0.05
+"""Confidence from which no task is doubtful, and share by which intervals must differ to be ranked."""
 MEANINGFUL = 0.95
 """Largest certainty about a whole person, from even odds, up to which the guarantee is shown as one."""
 NO_TITLE = "Inferred truths"
@@ -154,7 +158,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"bound": lambda epsilon: format_bound(epsilon, 4), "percent": percent}
+    environment.filters |= {"bound": lambda epsilon: format_bound(epsilon, 4), "percent": percent, "code": as_code}
     channel = statement.channel
     return environment.get_template("release.html").render(
         text=text,
@@ -172,7 +176,8 @@ def render(
         channel_picture=None if channel is None else channel_table("channel", channel),
         posterior_picture=_posterior_picture(statement),
         rows=list(_rows(truths, text, _in_order(truths.tasks, text)[:MAX_TASKS])),
-        doubtful=list(_rows(truths, text, _doubtful(truths))),
+        shown=SHOWN,
+        doubtful=list(_rows(truths, text, _doubtful(truths))) if _doubts_differ(truths) else [],
         doubt=_doubt(truths),
         review=review,
         workers=list(_workers(truths)) if text.with_workers else [],
@@ -224,6 +229,11 @@ def percent(share: float | None) -> str:
     return "> 99.9 %" if share > 0.9995 else f"{np.floor(share * 1000) / 10:.1f} %"
 
 
+def as_code(sentence: str) -> Markup:
+    """Return a sentence as HTML in which what stands between backticks is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
+
+
 def _summary(truths: InferredTruths) -> str:
     """Return expected error and best constant in one or two sentences."""
     base = truths.baseline
@@ -256,7 +266,8 @@ def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Html]]:
     """Yield pictures with their captions."""
     base = truths.baseline
     if truths.labels is None:
-        yield "Numbers", intervals("numbers", truths.tasks, truths.truth, truths.low, truths.high)
+        if _numbers_differ(truths):
+            yield "Numbers", intervals("numbers", truths.tasks, truths.truth, truths.low, truths.high)
         return
     yield "Truths", label_counts("truths", truths.labels, truths.truth)
     if truths.confidence is not None and base.estimate_error is not None:
@@ -265,7 +276,15 @@ def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Html]]:
             ("best constant", base.expected_error, percent_up(base.expected_error)),
         ]
         yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
-        yield "Confidence", histogram("confidence", "Tasks by confidence", truths.confidence, "tasks")
+        yield "Tasks by confidence", confidence_classes("confidence", truths.confidence)
+
+
+def _numbers_differ(truths: InferredTruths) -> bool:
+    """Return whether the numbers differ by more than `ALIKE` of their intervals, so that a picture says something."""
+    known = truths.truth[np.isfinite(truths.truth)]
+    if not known.size or truths.low is None or truths.high is None:
+        return bool(known.size)
+    return bool(np.ptp(known) > ALIKE * np.nanmedian(truths.high - truths.low))
 
 
 def _rows(truths: InferredTruths, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
@@ -287,15 +306,31 @@ def _doubtful(truths: InferredTruths) -> list[int]:
     return truths.doubtful(min(MAX_DOUBTFUL, -(-len(truths.tasks) // 3)))
 
 
+def _doubts_differ(truths: InferredTruths) -> bool:
+    """Return whether some tasks are more doubtful than others, so that a ranking says something."""
+    if truths.confidence is not None:
+        least, most = truths.confidence.min(initial=1), truths.confidence.max(initial=0)
+        return bool(least < SURE and most - least > 1 - SURE)
+    sizes = truths.reports if truths.low is None or truths.high is None else truths.high - truths.low
+    known = sizes[np.isfinite(sizes)]
+    return bool(known.size) and bool(known.min() < (1 - ALIKE) * known.max())
+
+
 def _doubt(truths: InferredTruths) -> str:
-    """Return why the listed tasks are the doubtful ones, and their part of the expected error."""
+    """Return why the listed tasks are the doubtful ones, and their part of the expected error; or why none are."""
+    helps = "More answers would help most here."
     if truths.confidence is None:
-        return "The widest intervals first." if truths.low is not None else "The fewest reports first."
+        alike, first = ("have about as many reports", "fewest reports")
+        if truths.low is not None:
+            alike, first = ("intervals are about as wide", "widest intervals")
+        return f"{helps} The {first} first." if _doubts_differ(truths) else f"No task is more doubtful: all {alike}."
+    if not _doubts_differ(truths):
+        least = percent(float(truths.confidence.min(initial=1)))
+        return f"No truth is more doubtful than the others: all have a confidence of at least {least}."
     errors, chosen = 1 - truths.confidence, _doubtful(truths)
-    if errors.sum() <= 0:
-        return "The least certain truths first."
     part = f"{100 * float(errors[chosen].sum() / errors.sum()):.0f} %"
-    return f"The least certain truths first. {len(chosen)} of {len(errors):,} tasks have {part} of the expected error."
+    first = f"The least certain truths first. {len(chosen)} of {len(errors):,} tasks have {part} of the expected error."
+    return f"{helps} {first}"
 
 
 def _workers(truths: InferredTruths) -> Iterator[dict[str, Any]]:

@@ -13,12 +13,34 @@ from crowdveil.presentation.pictures import intervals as drawn_intervals
 
 MAX_INTERVALS = 24
 BINS = 10
+CONFIDENCE_CLASSES = {
+    "below 60 %": 0.6,
+    "60 to 80 %": 0.8,
+    "80 to 90 %": 0.9,
+    "90 to 99 %": 0.99,
+    "99 to 99.9 %": 0.999,
+    "above 99.9 %": np.inf,
+}
+"""Upper ends of classes of confidence, narrower where truths are surer."""
 
 
 def label_counts(name: str, labels: Sequence[str], truth: NDArray[np.int64]) -> Html:
     """Return the number of tasks by inferred label, as `count_bars`; undecided tasks (-1) are left out."""
     counts = np.bincount(truth[truth >= 0], minlength=len(labels))
     return count_bars(name, "Tasks by inferred truth", labels, counts.tolist())
+
+
+def confidence_classes(name: str, confidence: NDArray[np.float64]) -> Html:
+    """Return the number of tasks by class of confidence.
+
+    Args:
+        name: as for `bars`.
+        confidence: in [0, 1], shape (tasks,).
+    """
+    place = np.searchsorted([*CONFIDENCE_CLASSES.values()], confidence, side="right")
+    counts = np.bincount(place, minlength=len(CONFIDENCE_CLASSES)).tolist()
+    rows = [(label, float(count), f"{count:,}") for label, count in zip(CONFIDENCE_CLASSES, counts, strict=True)]
+    return bars(name, "Tasks by confidence", rows)
 
 
 def histogram(name: str, title: str, shares: NDArray[np.float64], unit: str) -> Html:

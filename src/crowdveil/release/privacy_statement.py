@@ -53,6 +53,7 @@ from crowdveil.workflow.export import REPORTS_FILES, SUMS_FILE, Crowd, find_crow
 from crowdveil.workflow.recorded_reading import recorded_reading
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
+PLAIN = "The answers were read as they are: they have no certificate of a mechanism."
 SIMULATION = "The reports follow from a seed."
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
@@ -231,8 +232,8 @@ def _state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> Pri
     """Return the statement for reports that were checked against their crowd.json, certificate and truths."""
     crowd = None if evidence is None else evidence.crowd
     if evidence is None or crowd is None:
-        untied = evidence is not None and evidence.certificate is not None
-        return PrivacyStatement(status="none", reason=UNTIED if untied else NOTHING_STATED)
+        reason = NOTHING_STATED if evidence is None else PLAIN if evidence.certificate is None else UNTIED
+        return PrivacyStatement(status="none", reason=reason)
     if crowd["simulation"]:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
     if campaign is not None:

@@ -50,8 +50,8 @@ def _pairwise(found: Agreement) -> str:
 def _text(found: Interval) -> str:
     if np.isnan(found.value):
         return "not estimable from these reports"
-    known = "" if np.isnan(found.low) else f" (90 % interval {found.low:.3g} to {found.high:.3g})"
-    return f"{found.value:.3g}{known}"
+    known = "" if np.isnan(found.low) else f" (90 % interval {found.low:z.2f} to {found.high:z.2f})"
+    return f"{found.value:z.2f}{known}"
 
 
 def _tasks(truths: InferredTruths) -> list[str]:

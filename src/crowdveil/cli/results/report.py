@@ -104,7 +104,6 @@ def report(
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
     with _opened(folder, reports, given) as (source, reading):
-        unknown = source is None
         statement, conclusion = write_page(
             folder,
             path,
@@ -118,7 +117,7 @@ def report(
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
         *[("conclusion", sentence) for sentence in conclusion.sentences],
-        *([("hint", HINT)] if unknown and statement.reason == NOTHING_STATED else []),
+        *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
         *replaced_rows(replaced),
         ("written", str(path)),
     ]
