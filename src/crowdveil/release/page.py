@@ -158,7 +158,9 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"bound": lambda epsilon: format_bound(epsilon, 4), "percent": percent, "code": as_code}
+    filters: dict[str, Callable[..., str]] = {"percent": percent, "code": as_code}
+    filters["bound"] = lambda epsilon: format_bound(epsilon, 4)
+    environment.filters |= filters
     channel = statement.channel
     return environment.get_template("release.html").render(
         text=text,
