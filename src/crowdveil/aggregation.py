@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, Unpack, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
 from crowdveil.errors import SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
-from crowdveil.workflow.confidence import calibrated, vote_note
+from crowdveil.workflow.confidence import Fit, fit_evidence, vote_note
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.io import absent_notes, spelling_notes
 from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
@@ -53,13 +53,6 @@ class FitKeywords(ColumnKeywords, total=False):
     progress: Progress | bool | None
     engine: Engine | None
     memory: int | None
-
-
-class Fit(NamedTuple):
-    """Estimator and its estimate."""
-
-    estimator: AnyEstimator
-    estimate: Estimate
 
 
 @overload
@@ -109,8 +102,8 @@ def aggregate(
     Args:
         answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns.
         method: name of an estimator, or an estimator; by default that of `crowdveil infer`.
-        channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 50 gold tasks
-            or more, the confidence of the default method is calibrated to them.
+        channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 20 gold tasks
+            or more, they combine the default method with others (`crowdveil.evaluation.gold_stack`).
         truths: labels of the truths where the answers have others, such as scores; low answers mean the first. They
             are inferred as by `workflow.panels.fit_panel`, without method, prior and history.
         with_workers: return two frames, tasks and workers.
@@ -121,7 +114,7 @@ def aggregate(
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: no convergence, truths unlike the votes, odd spellings of labels, no worker with a history.
+        UserWarning: no convergence, truths unlike the votes, odd labels, gold not drawn at random, unused history.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
@@ -133,14 +126,15 @@ def aggregate(
     if truths is not None and channel is None and isinstance(scale, Scale):
         options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
     evidence = evidence_of(answers, method, channel, assignment, options)
-    inputs: dict[str, Any] = {"gold": gold, "prior": prior}
-    inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
     if truths is None:
-        estimate = fitted(evidence, method, **inputs).estimate
+        given: Any = {"history": history, "progress": progress, "engine": engine, "memory": memory}
+        fit = fitted(evidence, method, gold=gold, prior=prior, **given)
+        estimate, notes = fit.estimate, fit.notes
     else:
         _refuse_beside_truths(method, prior, history)
-        estimate = fit_panel(evidence, truths, gold=gold, scale=scale if isinstance(scale, Scale) else None).estimate
-    for note in (*_label_notes(evidence.reports, channel, options), *_notes(evidence, estimate, history)):
+        own_scale = scale if isinstance(scale, Scale) else None
+        estimate, notes = fit_panel(evidence, truths, gold=gold, scale=own_scale).estimate, ()
+    for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
@@ -197,10 +191,9 @@ def known_options() -> tuple[str, ...]:
 
 
 def fitted(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
-    """Return the fit of a method, calibrated to gold; inputs and errors as `Estimator.fit`."""
+    """Return the fit of a method, as of `crowdveil infer`; inputs and errors as `Estimator.fit`."""
     inputs = {"gold": None, **inputs, "channel": evidence.channel, "assignment": evidence.assignment}
-    estimator, _ = calibrated(_estimator(method, evidence), evidence, inputs)
-    return Fit(estimator, estimator.fit(evidence.reports, **inputs))
+    return fit_evidence(_estimator(method, evidence), evidence, inputs)
 
 
 def _options(

@@ -143,7 +143,8 @@ def next_answers(
             raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all.")
     evidence = evidence_of(answers, method, channel, assignment, options)
     further_channel(evidence)
-    estimator, estimate = fitted(evidence, method, history=history)
+    fit = fitted(evidence, method, history=history)
+    estimator, estimate = fit.estimator, fit.estimate
     names = estimate.worker_names.tolist() if candidates is None else list(candidates)
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
     return _as_frame(answers, evidence.reports, bought.columns())

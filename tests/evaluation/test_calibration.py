@@ -1,4 +1,4 @@
-"""Expected calibration error and temperature: definitions as loops, recovery of a known temperature, scores."""
+"""Expected calibration error: its definition as a loop, and the score that prints it."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from crowdveil import Categories, Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import MajorityVote
 from crowdveil.evaluation import metrics
-from crowdveil.evaluation.calibration import fit_temperature
 
 LABELS = Categories(("a", "b", "c"))
 TASKS = 400
@@ -46,19 +45,3 @@ def test_calibration_error_equals_its_definition(case: tuple[np.ndarray, dict[st
     assert pytest.approx(expected) == result.calibration_error
     assert f"calibration error {expected:.3f}" in str(result)
     assert f"log-loss {result.log_loss:.3f}" in str(result)
-
-
-@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
-def test_a_known_temperature_is_recovered(factor: float, case: tuple[np.ndarray, dict[str, str]]) -> None:
-    """Posteriors raised to a power and normalized get the inverse power back, to 15 % on 400 truths."""
-    posterior, gold = case
-    sharp = posterior**factor / (posterior**factor).sum(axis=1, keepdims=True)
-
-    assert pytest.approx(1 / factor, rel=0.15) == fit_temperature(estimate_of(sharp), gold)
-
-
-def test_few_truths_fit_no_temperature(case: tuple[np.ndarray, dict[str, str]]) -> None:
-    """Below 50 gold tasks with reports there is no temperature."""
-    posterior, gold = case
-
-    assert fit_temperature(estimate_of(posterior), dict(list(gold.items())[:49])) is None

@@ -1,4 +1,4 @@
-"""Confidence of `infer`: the assumption is stated, gold calibrates it, and truths unlike the votes are announced."""
+"""Confidence of `infer`: the assumption is stated, and truths unlike the votes are announced."""
 
 from pathlib import Path
 
@@ -21,9 +21,6 @@ def crowd(tmp_path: Path) -> Evidence:
         answers = [truth ^ (rng.random() < 0.1) for _ in range(3)] + [rng.random() < 0.8 for _ in range(4)]
         rows += [f"t{task},w{worker},{'yes' if answer else 'no'}" for worker, answer in enumerate(answers)]
     (tmp_path / "reports.csv").write_text("\n".join(rows))
-    truths = [f"t{task},{'yes' if task % 3 == 0 else 'no'}" for task in range(120)]
-    for name, count in (("gold.csv", 60), ("few.csv", 20)):
-        (tmp_path / name).write_text("\n".join(["task,truth", *truths[:count]]))
     return read_evidence(tmp_path / "reports.csv")
 
 
@@ -68,12 +65,3 @@ def test_truths_unlike_the_votes_are_announced(crowd: Evidence) -> None:
     """Where a tenth of the truths or more differ from the votes, a warning says so; majority vote has none."""
     assert any("differ from the plurality" in note for note in infer(crowd, Method()).notes)
     assert not any("differ from the plurality" in note for note in infer(crowd, Method(name="majority-vote")).notes)
-
-
-@pytest.mark.parametrize(("gold", "calibrated"), [("gold.csv", True), ("few.csv", False)])
-def test_fifty_gold_tasks_calibrate(gold: str, calibrated: bool, crowd: Evidence, tmp_path: Path) -> None:
-    """Enough gold changes the confidence of other tasks, and a note names the factor."""
-    found = infer(crowd, Method(), gold=str(tmp_path / gold))
-
-    assert calibrated == any("calibrated to the gold tasks" in note for note in found.notes)
-    assert (60 if calibrated else 20) == found.estimate.gold_used

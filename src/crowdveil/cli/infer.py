@@ -459,6 +459,7 @@ def _summary(inference: Inference, given: Given) -> dict[str, Any]:
         "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
         "gold_used": estimate.gold_used,
         "gold_unknown": estimate.gold_unknown,
+        "gold": inference.gold_line,
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
         "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
@@ -546,6 +547,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("steps", _steps(data)),
         *([] if data["history"] is None else [("history", data["history"])]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
+        *([] if data["gold"] is None else [("", data["gold"])]),
         ("baseline", data["baseline"]["sentence"]),
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
         ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
@@ -558,7 +560,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
 
 
 def _steps(data: dict[str, Any]) -> str:
-    before = f"; {data['steps_before']:,} before, of a fit that measured the dependence of errors"
+    before = f"; {data['steps_before']:,} in other fits, for the dependence of errors or combined by gold"
     return f"{data['steps']:,}, {ENDS[data['stopped']]}" + (before if data["steps_before"] else "")
 
 

@@ -1,6 +1,6 @@
-"""Confidence of inferred labels: known truths, dependence of answers, and truths that differ from the votes."""
+"""The fit behind `aggregate` and `crowdveil infer`: dependent answers lower its confidence, gold combines methods."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.evaluation.calibration import fit_temperature
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
+from crowdveil.evaluation.gold_stack import stacked
 from crowdveil.workflow.evidence import Evidence
 
 COMPARED_TASKS = 100_000
@@ -22,26 +22,41 @@ DEPENDENT_CORRELATION = 0.35
 chosen by log-loss with each set left out it is 0.35 to 0.45."""
 
 
-def calibrated(
-    estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]
-) -> tuple[Estimator[Any, Any], tuple[str, ...]]:
-    """Return the estimator with a temperature fitted to gold, and a note on it; unchanged without enough gold.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fit:
+    """Estimator and its estimate.
 
-    The temperature is that of a fit without gold, so that no known truth is scored by a fit that it guided.
-
-    Args:
-        estimator: the estimator of a fit.
-        evidence: reports.
-        inputs: arguments of `Estimator.fit` other than the reports.
+    Attributes:
+        estimator: with the error correlation that its answers ask for.
+        estimate: truths and workers; with enough gold, truths are those of the stack.
+        dependence: of the answers, beyond the fitted model; None if it is not measured.
+        gold_line: what gold did; None if it only guided the fit.
+        notes: warnings about gold.
+        steps_before: steps of earlier fits, which the stack and the dependence of answers asked for.
     """
-    gold = inputs["gold"]
-    if not gold or not isinstance(estimator, HierarchicalDawidSkene):
-        return estimator, ()
-    temperature = fit_temperature(estimator.fit(evidence.reports, **inputs | {"gold": None}), gold)
-    if temperature is None:
-        return estimator, ()
-    note = f"Confidence is calibrated to the gold tasks: log posteriors are multiplied by {temperature:.2f}."
-    return replace(estimator, temperature=temperature), (note,)
+
+    estimator: Estimator[Any, Any]
+    estimate: Estimate
+    dependence: Dependence | None = None
+    gold_line: str | None = None
+    notes: tuple[str, ...] = ()
+    steps_before: int = 0
+
+
+def fit_evidence(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
+    """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
+    estimate = estimator.fit(evidence.reports, **inputs)
+    dependence, steps = dependence_of(estimator, evidence, estimate), 0
+    careful = discounted(estimator, dependence)
+    if careful != estimator:
+        estimator, steps = careful, estimate.steps
+        estimate = careful.fit(evidence.reports, **inputs)
+    fit = Fit(estimator=estimator, estimate=estimate, dependence=dependence, steps_before=steps)
+    found = stacked(estimator, evidence.reports, inputs, estimate)
+    if found is None:
+        return fit
+    before = steps + found.steps
+    return replace(fit, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
 
 
 def dependence_of(estimator: Estimator[Any, Any], evidence: Evidence, estimate: Estimate) -> Dependence | None:
@@ -55,8 +70,10 @@ def dependence_of(estimator: Estimator[Any, Any], evidence: Evidence, estimate: 
 
 
 def discounted(estimator: Estimator[Any, Any], dependence: Dependence | None) -> Estimator[Any, Any]:
-    """Return the estimator with a larger error correlation if answers are dependent and no gold calibrated it."""
-    if dependence is None or not isinstance(estimator, HierarchicalDawidSkene) or estimator.temperature != 1:
+    """Return the estimator with a larger error correlation if answers are dependent, unless one was set."""
+    if dependence is None or not isinstance(estimator, HierarchicalDawidSkene):
+        return estimator
+    if estimator.error_correlation != HierarchicalDawidSkene().error_correlation:
         return estimator
     least = max(DEPENDENT_CORRELATION, dependence.least_copied) if dependence.least_copied > 0 else 0.0
     return replace(estimator, error_correlation=max(estimator.error_correlation, least))

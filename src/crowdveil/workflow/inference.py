@@ -23,7 +23,7 @@ from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.panel import Panel
 from crowdveil.registry import ENGINE_ENTRIES
-from crowdveil.workflow.confidence import calibrated, confidence_note, dependence_of, discounted, vote_note
+from crowdveil.workflow.confidence import confidence_note, fit_evidence, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold, read_history, tasks_of_history
@@ -92,10 +92,11 @@ class Inference:
         notes: warnings.
         confidence_note: assumption behind the confidences; None if there is none.
         history_note: number of workers with a history; None without one.
+        gold_line: what gold did in the stack of methods; None without enough gold.
         guided: tasks whose known truth guided the fit.
         score: score against known truths that did not guide the fit; None without any.
         reports_sha256: `Evidence.digest`, or the digest of the file of sums.
-        steps_before: steps of an earlier fit, from which the dependence of errors was measured.
+        steps_before: steps of other fits, which measured the dependence of errors, or which gold combines.
         panel: dependence of the workers, where truths have labels of their own.
     """
 
@@ -105,6 +106,7 @@ class Inference:
     notes: tuple[str, ...]
     confidence_note: str | None = None
     history_note: str | None = None
+    gold_line: str | None = None
     guided: frozenset[str] = frozenset()
     score: Score | None = None
     reports_sha256: str = ""
@@ -159,23 +161,20 @@ def infer(
         "engine": given.build_engine(),
         "memory": given.memory,
     }
-    estimator, notes = calibrated(estimator, evidence, inputs)
-    estimate, steps_before = _fit(estimator, evidence, fits, inputs), 0
-    dependence = dependence_of(estimator, evidence, estimate)
-    if discounted(estimator, dependence) != estimator:
-        estimator, steps_before = discounted(estimator, dependence), estimate.steps
-        estimate = _fit(estimator, evidence, fits, inputs)
+    fit = fit_evidence(estimator, evidence, inputs | _resumed(estimator, evidence, fits, inputs))
+    estimator, estimate = fit.estimator, fit.estimate
     _save(fits, estimator, evidence, estimate, inputs)
     return Inference(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
         crowd=evidence.crowd,
-        notes=(*_notes(evidence, estimator, estimate), *notes, *_history_warnings(history, earlier, evidence)),
-        confidence_note=confidence_note(estimator, dependence),
+        notes=(*_notes(evidence, estimator, estimate), *fit.notes, *_history_warnings(history, earlier, evidence)),
+        confidence_note=confidence_note(estimator, fit.dependence),
         history_note=None if earlier is None else _history_note(earlier, estimate),
+        gold_line=fit.gold_line,
         guided=frozenset(known or ()),
         reports_sha256=evidence.digest,
-        steps_before=steps_before,
+        steps_before=fit.steps_before,
     )
 
 
@@ -261,14 +260,14 @@ def _history_note(history: WorkerHistory, estimate: Estimate) -> str:
     )
 
 
-def _fit(
+def _resumed(
     estimator: Estimator[Any, Any], evidence: Evidence, fits: SavedFits | None, inputs: dict[str, Any]
-) -> Estimate:
-    """Return the estimate of a fit from scratch, or of one that resumes a saved fit."""
+) -> dict[str, Any]:
+    """Return the arguments of a fit that resumes a saved one; none for a fit from scratch."""
     if fits is None or fits.start_from is None:
-        return estimator.fit(evidence.reports, **inputs)
+        return {}
     state = SavedFit.open(fits.start_from).state_for(estimator, evidence.reports, **_known(inputs))
-    return estimator.fit(evidence.reports, **{**inputs, "history": None}, warm_start=state)
+    return {"history": None, "warm_start": state}
 
 
 def _save(

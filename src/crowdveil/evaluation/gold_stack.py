@@ -1,0 +1,185 @@
+"""Gold combines methods: a cross-fitted stack of the default, guided by gold, with EBCC, one-coin and the vote.
+
+    P(k | t) ~ exp(sum_r a_r log max(p_r(t, k), FLOOR) + b_k),   a_r ~ N(mean_r, WEIGHT_DEVIATION^2),
+    b_k ~ N(0, BIAS_DEVIATION^2)
+
+is fitted twice: to all members, with mean_r = 1/2 for the default and 1/2 shared by the others, and to the default
+alone, with the mean 1. The result is the mean of both. The default's posterior of a gold task is that of a fit without
+its fold (of `FOLDS`), so that no known truth is scored by a fit that it guided; that of other tasks is from the fit to
+all gold. The other members are fitted without gold.
+"""
+
+from dataclasses import replace
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimator import Estimator
+from crowdveil.em.gold import align_gold, one_hot_gold
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
+from crowdveil.estimators.ebcc import Ebcc
+from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.estimators.majority_vote import MajorityVote
+from crowdveil.estimators.one_coin import OneCoin
+from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
+from crowdveil.evaluation.gold_sample import unlike_random
+from crowdveil.evaluation.stacking import Regression, by_label, fit_regression
+
+MIN_GOLD, FOLDS = 20, 5
+"""Smallest number of gold tasks with reports that are stacked, and number of folds."""
+FLOOR, WEIGHT_DEVIATION, BIAS_DEVIATION = 1e-3, 0.3, 0.5
+EBCC_NUMBERS, EBCC_CELLS = 1_000_000, 1_000_000
+"""Largest numbers of reports times labels, and of cells of all confusion matrices, for which EBCC is fitted."""
+ENOUGH = 0.01
+"""Expected loss of the weights, in nats of a task, that further gold tasks are counted for."""
+
+
+class Stacked(NamedTuple):
+    """Estimate combined by gold, what gold did in one line, warnings, and the steps of the other fits."""
+
+    estimate: Estimate
+    line: str
+    notes: tuple[str, ...]
+    steps: int
+
+
+class Members(NamedTuple):
+    """Members, the default first: posteriors of gold tasks, [task, label, member], of all tasks, and steps of fits."""
+
+    names: tuple[str, ...]
+    known: NDArray[np.float64]
+    others: list[NDArray[np.float64]]
+    steps: int
+
+
+def stacked(
+    estimator: Estimator[Any, Any], reports: Reports, inputs: dict[str, Any], estimate: Estimate
+) -> Stacked | None:
+    """Return the estimate with the posterior of the stack; None for other methods, or with too little gold.
+
+    Args:
+        estimator: default for labels.
+        reports: over all tasks and workers.
+        inputs: arguments of `Estimator.fit` other than the reports.
+        estimate: fit of the estimator to all gold.
+    """
+    if not inputs["gold"] or not isinstance(estimator, (HierarchicalDawidSkene, OrdinalDawidSkene)):
+        return None
+    gold = align_gold(reports, inputs["gold"], estimate.alphabet, numeric=False)
+    reported = np.asarray(estimate.reports_per_task)[gold.tasks] > 0
+    at, truths = gold.tasks[reported], gold.truths[reported]
+    if len(at) < MIN_GOLD:
+        return None
+    inputs = {name: value for name, value in inputs.items() if name != "warm_start"} | {"progress": None}
+    fold = np.random.default_rng(0).permutation(len(at)) % FOLDS
+    plain = estimator.fit(reports, **inputs | {"gold": None})
+    members = _members(estimator, reports, inputs, at, fold)
+    rows = _rows(members.known)
+    fits = _regressions(rows, truths)
+    posterior = _combined(fits, [estimate.posterior, *members.others], np.asarray(estimate.reports_per_task))
+    codes = gold.of(0, len(posterior))
+    line = _line(members.names, fits, len(at)) + _gain(rows, truths, fold, plain.posterior[at])
+    if Ebcc.name not in members.names:
+        line += f"; {Ebcc.name} is left out of so many reports, workers or labels"
+    return Stacked(
+        replace(estimate, posterior=one_hot_gold(posterior, codes)),
+        line,
+        unlike_random(plain, at),
+        plain.steps + members.steps,
+    )
+
+
+def _members(
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    inputs: dict[str, Any],
+    at: NDArray[np.int64],
+    fold: NDArray[np.int64],
+) -> Members:
+    """Return the posteriors of all members: of the default those of gold tasks from fits without their fold."""
+    crossed = []
+    for number in range(FOLDS):
+        held = {str(reports.tasks[code]) for code in at[fold == number].tolist()}
+        rest = {task: truth for task, truth in inputs["gold"].items() if str(task) not in held}
+        crossed.append(estimator.fit(reports, **inputs | {"gold": rest}))
+    guided = np.stack([one.posterior[at] for one in crossed])[fold, np.arange(len(at))]
+    labels = guided.shape[1]
+    methods: list[Estimator[Any, Any]] = [OneCoin(), MajorityVote()]
+    if len(reports) * labels <= EBCC_NUMBERS and len(reports.workers) * labels**2 <= EBCC_CELLS:
+        methods.insert(0, Ebcc())
+    if not isinstance(estimator, HierarchicalDawidSkene):
+        methods.insert(0, HierarchicalDawidSkene())
+    others = []
+    for method in methods:
+        own = inputs | {"gold": None} | ({} if method.capabilities.uses_history else {"history": None})
+        others.append(method.fit(reports, **own))
+    names = (estimator.name, *(method.name for method in methods))
+    known = np.stack([guided, *(other.posterior[at] for other in others)], axis=2)
+    steps = sum(one.steps for one in (*crossed, *others))
+    return Members(names, known, [other.posterior for other in others], steps)
+
+
+def _rows(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return features [task, label, feature]: log posteriors of the members, [task, label, member], and biases."""
+    biases = by_label(np.ones((len(posteriors), 1)), posteriors.shape[1])
+    return np.concatenate([np.log(np.maximum(posteriors, FLOOR)), biases], axis=2)
+
+
+def _regressions(rows: NDArray[np.float64], truths: NDArray[np.int64]) -> tuple[Regression, Regression]:
+    """Return the regression on all members, and on the default alone, whose other weights are 0."""
+    labels = rows.shape[1]
+    others = rows.shape[2] - labels - 1
+    mean = np.concatenate([[0.5], np.full(others, 0.5 / others), np.zeros(labels)])
+    deviation = np.repeat([WEIGHT_DEVIATION, BIAS_DEVIATION], [1 + others, labels])
+    everything = fit_regression(rows, truths, mean=mean, deviation=deviation)
+    own = np.delete(np.arange(rows.shape[2]), np.arange(1, 1 + others))
+    alone = fit_regression(rows[:, :, own], truths, mean=np.eye(len(own))[0], deviation=deviation[own])
+    weights = np.zeros(rows.shape[2])
+    weights[own] = alone.weights
+    return everything, Regression(weights, alone.effective)
+
+
+def _mean(fits: tuple[Regression, ...], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.mean([fit.probabilities(rows) for fit in fits], axis=0))
+
+
+def _combined(
+    fits: tuple[Regression, ...], posteriors: list[NDArray[np.float64]], reports: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return the stacked posterior, [task, label]; tasks without reports keep that of the default."""
+    combined = posteriors[0].copy()
+    step = max(1, CHUNK_NUMBERS // (combined.shape[1] * (len(posteriors) + combined.shape[1])))
+    for first in range(0, len(combined), step):
+        tasks = first + np.flatnonzero(reports[first : first + step])
+        combined[tasks] = _mean(fits, _rows(np.stack([one[tasks] for one in posteriors], axis=2)))
+    return combined
+
+
+def _line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: int) -> str:
+    """Return the weights of the members, and the number of further gold tasks that would determine them."""
+    more = max(0, ceil(fits[0].effective / (2 * ENOUGH)) - known)
+    weights = np.mean([fit.weights[: len(names)] for fit in fits], axis=0)
+    shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
+    further = f"about {more:,} more, drawn at random," if more else "no more"
+    return f"{known:,} tasks weigh {shown}; {further} would bring the weights within {ENOUGH:g} nats of their best"
+
+
+def _gain(
+    rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64], plain: NDArray[np.float64]
+) -> str:
+    """Return accuracy and log-loss of gold tasks in cross-validation, beside those of the fit without gold."""
+    crossed, places = np.empty_like(plain), np.arange(len(truths))
+    for number in range(FOLDS):
+        held = fold == number
+        crossed[held] = _mean(_regressions(rows[~held], truths[~held]), rows[held])
+    right = [float((one.argmax(axis=1) == truths).mean()) for one in (crossed, plain)]
+    loss = [float(-np.log(np.maximum(one[places, truths], FLOOR)).mean()) for one in (crossed, plain)]
+    error = np.std((crossed.argmax(axis=1) == truths) * 1.0 - (plain.argmax(axis=1) == truths)) / len(truths) ** 0.5
+    return (
+        f"; cross-validated accuracy {right[0]:.3f} ({right[1]:.3f} without gold, standard error of the gain "
+        f"{error:.3f}), log-loss {loss[0]:.3f} ({loss[1]:.3f})"
+    )
