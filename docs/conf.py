@@ -51,6 +51,20 @@ def escape_markup(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, l
         lines[number] = re.sub(r"(`[^`]*`)|([|*]|(?<=\w)_(?!\w))", lambda m: m[1] or "\\" + m[2], line)
 
 
+def describe_groups_once(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Keep the text of grouped parameters (`low, high: ...`) for the first, and refer the others to it."""
+    fields = re.split(r"^(?=:)", "\n".join(lines), flags=re.MULTILINE)
+    first, described = "", ""
+    for number, field in enumerate(fields):
+        if match := re.match(r":param (\w+): (.*)", field, re.DOTALL):
+            if match[2].strip() == described:
+                fields[number] = f":param {match[1]}: as `{first}`.\n"
+            else:
+                first, described = match[1], match[2].strip()
+    lines[:] = "".join(fields).split("\n")
+
+
 def setup(app: Any) -> None:
-    """Register the escaping, before sections of docstrings are parsed (called by Sphinx)."""
+    """Register the escaping before sections of docstrings are parsed, the grouping after (called by Sphinx)."""
     app.connect("autodoc-process-docstring", escape_markup, priority=100)
+    app.connect("autodoc-process-docstring", describe_groups_once, priority=900)

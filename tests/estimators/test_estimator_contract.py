@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import inspect
+import pydoc
 from functools import reduce
 from typing import Any
 from unittest.mock import patch
@@ -17,9 +18,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.model import EStep, merge
+from crowdveil.em.model import EStep, Model, merge
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS, Estimator, OneCoin
+from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, OneCoin
 from crowdveil.estimators.one_coin import CoinModel
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
@@ -508,3 +509,19 @@ def test_scikit_learn_clones_every_estimator() -> None:
     base = pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
 
     assert [cls() for cls in CLASSES] == [base.clone(cls()) for cls in CLASSES]
+
+
+@every
+def test_help_documents_every_setting(cls: AnyClass) -> None:
+    """The docstring of the class names every setting."""
+    assert [] == [one.name for one in dataclasses.fields(cls) if one.name not in (cls.__doc__ or "")]
+
+
+def test_help_and_completion_leave_out_the_em_loop() -> None:
+    """The help of Dawid-Skene has at most 100 lines; names for users are settings and `fit`, also of a value."""
+    steps = {name for name in vars(Model) if inspect.isfunction(getattr(Model, name))}
+
+    assert pydoc.render_doc(DawidSkene).count("\n") <= 100
+    assert not steps & {name for cls in CLASSES for name in (*dir(cls), *dir(cls()))}
+    assert {"fit", "fit_predict", "set_params", "smoothing"} < set(dir(DawidSkene()))
+    assert steps < set(dir(Estimator))

@@ -1,7 +1,9 @@
 """Estimator.fit: validation of the input, restarts from several initial parameters, and the estimate."""
 
-from collections.abc import Mapping
+from abc import ABCMeta
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from inspect import isabstract
 from typing import Any, Self
 
 import numpy as np
@@ -107,7 +109,18 @@ def _require_types(
         require_whole_number("memory", memory, least=0)
 
 
-class Estimator(Model[P, S]):
+class EstimatorType(ABCMeta):
+    """Type of estimators: `dir`, and so `help` and completion, list settings and `fit`, no step of the EM loop."""
+
+    def __dir__(cls) -> Iterable[str]:
+        """Return the names for users; those of an abstract class, which authors read, are complete."""
+        if isabstract(cls):
+            return super().__dir__()
+        own = {name for name in super().__dir__() if name.startswith(("fit", "get_params", "set_params"))}
+        return {"name", "capabilities", *own, *(one.name for one in fields(cls))}  # type: ignore[arg-type]
+
+
+class Estimator(Model[P, S], metaclass=EstimatorType):
     """Model with `fit`: infers truths and worker qualities from reports.
 
     An estimator is a frozen value of settings: `fit` returns what it learned and stores nothing.
@@ -115,6 +128,9 @@ class Estimator(Model[P, S]):
 
     def __post_init__(self) -> None:
         self._require_setting_types()
+
+    def __dir__(self) -> Iterable[str]:
+        return dir(type(self))
 
     def _require_setting_types(self) -> None:
         """Refuse settings of another type than their defaults, and steps or a tolerance out of range."""

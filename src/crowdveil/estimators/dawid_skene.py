@@ -23,6 +23,14 @@ class DawidSkene(DirichletEstimator):
 
     Without a channel: confusion = (sums + smoothing) / row total, class prior = mean posterior. Behind a channel the
     same steps use expected answers, with Dirichlet priors in proportion to the noise.
+
+    Attributes:
+        max_steps, tolerance: most steps, and the largest change of a posterior at which EM stops before.
+        smoothing: pseudo-counts per cell of a confusion matrix, with or without a channel.
+        shrinkage: pseudo-counts per row of a confusion matrix, and least pseudo-counts of the participation, multiplied
+            by the noise.
+        anchor_ability: prior mean of the ability: a worker who is right with this probability and otherwise guesses.
+        damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
     """
 
     name: ClassVar[str] = "dawid-skene"

@@ -59,7 +59,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     """EM for confusion matrices that are shrunk to the crowd's matrix, with or without a channel.
 
     Attributes:
-        smoothing, shrinkage, anchor_ability: as above; `smoothing` is added to each cell of the prior.
+        smoothing, shrinkage, anchor_ability: as in `DawidSkene`; `smoothing` is added to each cell of the prior.
         crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
         uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by (1 - noise)^2.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.

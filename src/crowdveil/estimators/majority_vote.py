@@ -32,9 +32,12 @@ class Statistics(NamedTuple):
 class MajorityVote(Estimator[Parameters, Statistics]):
     """Posterior: each label's estimated share of votes. Ability: mean posterior of the labels that a worker reports.
 
-    Tied labels share a task; a task without votes gets the public prior, or the uniform distribution. One step, no
-    settings. Behind a channel, shares are estimated by deconvolution (`em.deconvolution`) and shrunk to the crowd's
+    Tied labels share a task; a task without votes gets the public prior, or the uniform distribution. One step.
+    Behind a channel, shares are estimated by deconvolution (`em.deconvolution`) and shrunk to the crowd's
     answer frequencies in proportion to the noise.
+
+    Attributes:
+        max_steps, tolerance: 1 and 0, without effect on the vote.
     """
 
     name: ClassVar[str] = "majority-vote"

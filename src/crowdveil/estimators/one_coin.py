@@ -217,6 +217,11 @@ class OneCoin(ConfusionEstimator):
     The class prior is uniform without a channel, since a learned one explains disagreement by a common label. Behind a
     channel it is a mixture, in proportion to the noise, of uniform and the crowd's answer frequencies. A public prior
     replaces both.
+
+    Attributes:
+        max_steps, tolerance, smoothing, shrinkage: as in `DawidSkene`.
+        anchor_ability: mean of the hyperprior of the crowd's ability, behind a channel.
+        damping: share of answer frequencies in the class prior, multiplied by the noise, at most 1.
     """
 
     name: ClassVar[str] = "one-coin"
