@@ -28,8 +28,9 @@ MIN_GOLD_ANSWERS = 10
 """Smallest number of a worker's answers on gold tasks for weights of their own."""
 DEVIATIONS = (0.1, 0.3, 1.0)
 """Prior standard deviations of the workers' weights, for answers to a task that sum to unit variance."""
-SHARED_DEVIATION, POSTERIOR_MEAN, POSTERIOR_DEVIATION = 0.7, 0.5, 0.3
-"""Prior of the biases and weights that workers share, and of the weight of the log posterior."""
+BIAS_DEVIATION, SHARED_DEVIATION = 0.35, 0.7
+POSTERIOR_MEAN, POSTERIOR_DEVIATION = 0.5, 0.3
+"""Priors of the biases, of the weights that workers share, and of the weight of the log posterior."""
 LEAST_PROBABILITY = 1e-4
 AT_ONCE = 4096
 """Tasks whose features are held together."""
@@ -70,7 +71,7 @@ def _guided(answers: Answers, known: NDArray[np.int64], truths: int, ordered: bo
 
 @dataclass(frozen=True, eq=False)
 class _Features:
-    """Features of all tasks: the log posterior, [task, truth], columns that workers share, and columns of workers."""
+    """Features of all tasks: log posterior, [task, truth], columns of all workers (ones first), and of each one."""
 
     logs: NDArray[np.float64]
     shared: NDArray[np.float64]
@@ -85,6 +86,7 @@ class _Features:
     def prior(self, deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return means and standard deviations of the weights."""
         each = np.repeat((SHARED_DEVIATION, deviation), (self.shared.shape[1], self.own.shape[1]))
+        each[0] = BIAS_DEVIATION
         deviations = np.append(POSTERIOR_DEVIATION, np.tile(each, self.logs.shape[1]))
         means = np.zeros(len(deviations))
         means[0] = POSTERIOR_MEAN
