@@ -218,3 +218,19 @@ def test_a_prior_that_is_no_mapping_is_refused() -> None:
     """A list of probabilities does not say which label each belongs to."""
     with pytest.raises(SettingsError, match="mapping"):
         MajorityVote().fit(crowd(), prior=[0.2, 0.3, 0.5])  # type: ignore[arg-type]
+
+
+def test_tasks_without_answers_change_nothing() -> None:
+    """As many tasks again without an answer leave the posteriors of the others as they are, up to rounding."""
+    rng = np.random.default_rng(5)
+    task, worker = np.divmod(np.arange(60 * 7), 7)
+    value = np.where(rng.random(len(task)) < 0.7, task % 4 == 0, rng.random(len(task)) < 0.3).astype(int)
+    names = np.arange(120).astype(str)
+    few, many = (
+        Reports(task, worker, value, names[:tasks], np.arange(7).astype(str), Categories(("no", "yes")))
+        for tasks in (60, 120)
+    )
+
+    found = HierarchicalDawidSkene().fit(many)
+
+    np.testing.assert_allclose(HierarchicalDawidSkene().fit(few).posterior, found.posterior[:60], atol=1e-9)

@@ -127,6 +127,9 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's prior, confusion matrices, participations and class prior from expected answers."""
         reports = all_reports(statistics, parameters)
+        # Tasks without answers say nothing: the posterior that they have so far is taken away.
+        so_far = 1 / parameters.pool.labels if parameters.is_initial else parameters.class_prior
+        by_truth = np.maximum(statistics.by_truth.sum(axis=0) - empty_tasks(parameters) * so_far, 0.0)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers(reports, parameters)
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
@@ -134,7 +137,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             parameters = replace(parameters, confusion=confusion, participation=participation, is_initial=False)
         if parameters.summary.prior is not None:
             return parameters
-        return replace(parameters, class_prior=self.estimate_class_prior(statistics.by_truth.sum(axis=0), parameters))
+        return replace(parameters, class_prior=self.estimate_class_prior(by_truth, parameters))
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the Dirichlet prior unchanged; `m_step` renews it."""
@@ -142,7 +145,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
-        pool, tasks = parameters.pool, parameters.summary.tasks
+        pool, tasks = parameters.pool, parameters.summary.tasks - empty_tasks(parameters)
         even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
         shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
         return np.asarray(shares / shares.sum())
@@ -191,6 +194,12 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         """Return the model with as many steps as the share of new reports asks for, at least one."""
         new = 1 - min(1.0, float(state.shared["reports"][0]) / max(1, int(summary.per_worker.sum())))
         return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
+
+
+def empty_tasks(parameters: CrowdParameters) -> int:
+    """Return the number of tasks without answers; 0 behind a channel, where no report may be a report."""
+    summary = parameters.summary
+    return 0 if parameters.pool.noise else summary.tasks - int(np.count_nonzero(summary.per_task))
 
 
 def answers_per_report(parameters: CrowdParameters) -> float:

@@ -38,7 +38,7 @@ def unlike_random(estimate: Estimate, at: NDArray[np.int64]) -> tuple[str, ...]:
     shown = "; ".join(f"mean {name} {gold:.2f}, of all tasks {every:.2f}" for name, gold, every in found[:3])
     return (
         f"The gold tasks are no random sample of the tasks ({shown}): what they teach may not hold for the others. "
-        "Draw them with crowdveil data draw-gold.",
+        "Draw them at random.",
     )
 
 
