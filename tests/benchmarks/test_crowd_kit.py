@@ -18,6 +18,8 @@ from benchmarks.crowd_kit.results import CODE_BYTES, HEADINGS, Comparison, markd
 from crowdveil import MajorityVote, Reports
 from crowdveil.errors import SettingsError
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = ["crowdveil", "numpy", "crowd-kit"]
 
 
@@ -34,7 +36,6 @@ def found(peer_python: Path, calls: list[tuple[int, int]]) -> Comparison:
     return compare(setup, lambda done, most: calls.append((done, most)))
 
 
-@pytest.mark.slow
 def test_every_program_is_measured_in_turn(found: Comparison) -> None:
     """crowdveil, its plain kernels and the peer each have time, memory and labels, crowdveil's ratios being 1."""
     assert PROGRAMS == [line.program for line in found.results]
@@ -56,7 +57,6 @@ def test_slow_programs_are_skipped(found: Comparison, calls: list[tuple[int, int
     assert [(0, 6), (1, 6), (2, 6), (3, 6), (6, 6)] == calls
 
 
-@pytest.mark.slow
 def test_programs_that_need_too_much_memory_are_skipped(peer_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table for which a program should need more memory than is free is not given to it."""
     monkeypatch.setattr("benchmarks.crowd_kit.comparison._free_megabytes", lambda: -1.0)

@@ -135,6 +135,7 @@ def test_names_that_differ_to_the_eye_are_apart(names):
     assert first_confusable_pair(names) is None
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_name_is_what_is_visible_of_it(text):
     """A name without joiners, with single spaces, is its own visible form; a visible form is that of itself."""

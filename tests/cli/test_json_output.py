@@ -380,6 +380,7 @@ def test_lists_that_are_cut_say_so(run: Run, made_up: None) -> None:
     assert 1 + 20 == len(Path("found/truths.csv").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_the_file_holds_what_is_printed(run: Run, made_up: None) -> None:
     """plan.json is the document that --json prints."""
     printed = run("plan", *DONE["plan"][1], "--json").stdout

@@ -52,6 +52,7 @@ def planned(name: str) -> CandidateResult:
     return next(one for one in made.results if one.name == name)
 
 
+@pytest.mark.slow
 def test_table_and_json_agree(run: Run, run_json: RunJson) -> None:
     """Both have every epsilon and candidate, the constant and the unprotected error."""
     words = (*LABELS, "--epsilon", "1,4", "--epsilon", 2)
@@ -183,6 +184,7 @@ def test_the_prior_is_read_and_known_to_inference(run: Run, run_json: RunJson) -
     assert "infer sent/reports.csv --method dawid-skene --prior prior.csv" in run(*words).stdout
 
 
+@pytest.mark.slow
 def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
     """The printed commands run and end with truths, with and without an assignment."""
     write_parts("labels.csv", {"": range(1, 31)})

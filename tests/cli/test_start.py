@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import atexit, json, sys
 atexit.register(lambda: print(json.dumps(sorted(sys.modules))))
@@ -22,6 +24,7 @@ SPARED = {
 }
 
 
+@pytest.mark.slow
 def test_infer_loads_only_what_it_needs(folder: Path) -> None:
     """A cold `infer` of a CSV file loads no narwhals, mechanisms, simulations or compiler."""
     words = ["infer", "labels.csv", "--json"]

@@ -33,6 +33,8 @@ from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
@@ -42,7 +44,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
         return run_demo(tmp_path_factory.mktemp("demo"))
 
 
-@pytest.mark.slow
 def test_every_mechanism_is_shown(demo: Demo) -> None:
     """Without data sets the crowds are a numeric and a binary simulation, with every mechanism for one collection."""
     assert {"unprotected", *MECHANISMS} == {row.mechanism for row in demo.rows}

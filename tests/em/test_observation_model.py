@@ -199,6 +199,7 @@ def test_estimators_of_one_channel_refuse_tables_and_assignments() -> None:
         PrivateDawidSkene().fit(reports, channel=response(1.0), assignment=assignment_of(cells))
 
 
+@pytest.mark.slow
 def test_two_cuts_tell_more_than_one() -> None:
     """The middle one of three labels is found by two cuts dealt to workers, and by neither cut alone."""
     low, high = (QuantizedResponse(alphabet=LABELS, epsilon=2.0, cuts=(cut,)).channel() for cut in (1, 2))

@@ -91,6 +91,7 @@ def test_a_worker_that_dies_before_its_first_task_is_awaited_again() -> None:
     assert not answers
 
 
+@pytest.mark.slow
 def test_errors_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
     """Damaged blocks raise the same error class and message as in one thread."""
     assert_damage_is_refused(Dask(address=cluster.scheduler_address), tmp_path)

@@ -81,6 +81,7 @@ def test_answers_have_plain_proportions() -> None:
     assert found.high[0, 0] == pytest.approx(1 - found.low[0, 1], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_labels_of_one_block_have_intervals_only() -> None:
     """Reports name a block: its labels have no share, an interval from 0, and the label on its own has a share."""
     mechanism = QuantizedResponse(alphabet=Scale(0, 3), epsilon=3.0, cuts=(1,))

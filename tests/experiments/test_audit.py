@@ -91,6 +91,7 @@ def test_every_command_keeps_its_claim():
     assert [] == [row.name for row in rows if row.refuted or row.bound > row.claimed]
 
 
+@pytest.mark.slow
 def test_a_relay_of_whole_reports_links_the_cells_of_a_worker():
     """What a relay of single cells hides, exchanged symbols of two workers, one of whole reports shows."""
     linked, crossed = relays.LINKED, relays.CROSSED

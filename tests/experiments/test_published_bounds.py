@@ -151,6 +151,7 @@ def test_no_reading_of_theorem_3_gives_the_printed_figure() -> None:
     assert min(abs(value - 3.551) for value in found.values()) > 2e-3
 
 
+@pytest.mark.slow
 def test_algorithm_1_exceeds_the_bound_of_theorem_3_in_its_own_example() -> None:
     """Simulated reports average to the limit 4.433, which is above the claimed bound 3.551.
 

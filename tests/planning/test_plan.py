@@ -24,6 +24,7 @@ def missed() -> Plan:
     return plan(of_labels(workers=8), target=0.02, epsilons=EPSILONS)
 
 
+@pytest.mark.slow
 def test_the_smallest_epsilon_that_meets_the_target_is_recommended(met: Plan) -> None:
     """No candidate meets the target at a smaller epsilon, or with fewer bytes at this one."""
     found = met.recommended

@@ -29,6 +29,7 @@ def test_no_worker_exceeds_the_budget(made: BudgetPlan) -> None:
         assert one.mechanism.guarantee.participation == one.campaign.participation
 
 
+@pytest.mark.slow
 def test_every_budget_and_participation_has_a_choice(made: BudgetPlan) -> None:
     """Choices ascend by budget, protected participation first, and their errors do not grow with the budget."""
     pairs = [(one.budget, one.campaign.participation) for one in made.chosen]

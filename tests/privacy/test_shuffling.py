@@ -226,6 +226,7 @@ def test_linked_reports_cost_more(linked, epsilon):
     assert shuffled(channel, reports=2000, delta=1e-6).epsilon < one < together
 
 
+@pytest.mark.slow
 def test_linked_reports_are_the_enumerated_product():
     """Two linked reports among four messages: enumeration of all datasets of the product table is not exceeded."""
     one = SMALL["2-rr"].probabilities

@@ -18,6 +18,7 @@ from tests.release.conftest import WORKERS, Folder, command
 SHUFFLED = ("--shuffled", WORKERS, "--delta", 1e-4)
 
 
+@pytest.mark.slow
 def test_statement_and_page_have_the_figures_of_the_certificate(collected: Folder) -> None:
     """The folder's 40 workers report on every task: central figures below the local ones, in words and picture."""
     folder = collected(epsilon=1.0)
@@ -97,6 +98,7 @@ def test_without_parts_or_with_visible_participation_no_number_is_known(tmp_path
         assert "at least 0 reports, and no more" in said
 
 
+@pytest.mark.slow
 def test_linked_reports_need_the_same_tasks_for_all(tmp_path: Path) -> None:
     """Two reports in one message hide among messages on the same two tasks: all workers must be asked all."""
     alike = asked(tmp_path / "alike", [[0, 1, 2]] * 50, least=50)

@@ -19,6 +19,8 @@ from crowdveil.service.demo import (
 )
 from crowdveil.service.loopback import find_browser
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[CampaignDemo, list[int]]:
@@ -27,7 +29,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[CampaignDemo, list[
     return run_campaign_demo(tmp_path_factory.mktemp("demo"), progress=lambda done, _: counted.append(done)), counted
 
 
-@pytest.mark.slow
 def test_every_worker_reports_through_http(shown: tuple[CampaignDemo, list[int]]) -> None:
     """Each of 72 workers sends one report, the first one from a browser where there is one."""
     demo, counted = shown

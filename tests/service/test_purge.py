@@ -107,6 +107,7 @@ def test_a_purge_leaves_no_value_in_the_files(filled: Filled) -> None:
     assert set() == filled.held()
 
 
+@pytest.mark.slow
 def test_postgresql_makes_no_statistics(sql_server: SqlServer, tmp_path: Path) -> None:
     """ANALYZE, which PostgreSQL also runs by itself, copies no value of any column of the service."""
     with sql_server.database() as url:

@@ -103,6 +103,7 @@ def test_the_day_of_deletion(closes: date, days: int | None, due: date | None) -
     assert due == build_campaign(closes=closes, content={"purge_after_days": days}).campaign.purge_day
 
 
+@pytest.mark.slow
 def test_results_and_documents_leave_the_memory_of_every_process(
     store: Store, built: BuiltCampaign, calendar: Calendar, database_url: str
 ) -> None:

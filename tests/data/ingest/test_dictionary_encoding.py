@@ -113,6 +113,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", GROUPS)
 def test_groups_come_back_as_they_were(name: str, compiled: bool) -> None:

@@ -38,6 +38,7 @@ def test_it_is_pythons_dictionary(parts: list[list[str]], large: bool) -> None:
     table.dictionary().validate(full=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [(1, 8, 9, 16, 17, 33, LONGEST), (LONGEST, 1), (0, 64, 0)])
 def test_names_get_more_words_where_longer_ones_come(lengths: tuple[int, ...]) -> None:
     """Names that came before a longer one keep their codes, and are found again."""

@@ -214,6 +214,7 @@ def test_little_information_does_no_more_harm_than_the_constant() -> None:
         assert np.abs(found.truth - crowd.truth).mean() <= np.abs(4.0 - crowd.truth).mean() + 0.01
 
 
+@pytest.mark.slow
 def test_a_learned_prior_errs_no_more_than_the_corrected_mean_of_all_reports() -> None:
     """With five reports per task (epsilon 1, Laplace, seeds 0-5) it costs at most 5 % more than that one number."""
     scale, errors = Scale(0, 10), []

@@ -22,6 +22,7 @@ def sun(sparsity: float, cuts: tuple[int, ...], epsilon: float, seed: int = 0) -
     return perturb_cells(crowd.answers, channel, seeded(1000 + seed)), channel, crowd.truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sparsity", "cuts", "target"), [(0.9, (1,), 0.125), (0.5, (1, 2), 0.042)])
 def test_suns_crowd_without_names(sparsity, cuts, target):
     """At local epsilon 3 the error is at most 0.125 (sparsity 0.9) and 0.042 (0.5), over two seeds; constant 0.36."""
