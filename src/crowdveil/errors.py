@@ -11,6 +11,13 @@ class CrowdveilError(Exception):
         rule: violated rule, or the failure; empty if only the message is set.
         value: offending value; None if there is no single one.
         hint: suggested remedy; may be empty.
+
+    >>> from crowdveil import CrowdveilError, Scale
+    >>> try:
+    ...     Scale(1, 0)
+    ... except CrowdveilError as error:
+    ...     print(error.rule)
+    a scale needs finite low < high and step > 0
     """
 
     rule: str = ""

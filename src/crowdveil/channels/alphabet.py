@@ -26,7 +26,11 @@ _MAX_EXACT_INTEGER = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Finite set of labels; `ordered` if the order of `names` has a meaning."""
+    """Finite set of labels; `ordered` if the order of `names` has a meaning.
+
+    >>> Categories(("no", "yes")).size
+    2
+    """
 
     names: tuple[str, ...]
     ordered: bool = False
@@ -67,7 +71,11 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Finite grid low, low + step, ..., high of numeric answers."""
+    """Finite grid low, low + step, ..., high of numeric answers.
+
+    >>> Scale(0, 1, 0.25).names
+    ('0', '0.25', '0.5', '0.75', '1')
+    """
 
     low: float
     high: float

@@ -57,6 +57,10 @@ class Channel:
     Raises:
         CertificateError: duplicate symbols, a ragged table, negative or non-integer entries, unequal row sums, a
             denominator that is not a power of two, or an output that never occurs.
+
+    >>> from crowdveil import Categories, RandomizedResponse
+    >>> RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel().outputs
+    ('no', 'yes', 'NULL')
     """
 
     alphabet: Alphabet

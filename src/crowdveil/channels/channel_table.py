@@ -50,6 +50,11 @@ class ChannelTable:
 
     Raises:
         CertificateError: no channel, too many, different alphabets, or a choice or group that does not exist.
+
+    >>> from crowdveil import Categories, ChannelTable, RandomizedResponse
+    >>> channels = [RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=e).channel() for e in (1.0, 2.0)]
+    >>> ChannelTable(channels=tuple(channels), choice=((0,), (1,)), workers={"a": 0, "b": 1}).guarantee.epsilon <= 2.0
+    True
     """
 
     channels: tuple[Channel, ...]

@@ -37,6 +37,9 @@ class Guarantee:
         participation: "protected": answer and NULL are neighbours; "public": which tasks a worker answered is visible.
         claimed: epsilon that the source claims, rounded to nearest, if it differs from `epsilon`; else None.
         reason: why they differ, or a note; may be empty.
+
+    >>> print(Guarantee(epsilon=1.0).per_worker(3))
+    epsilon = 3 per worker, participation protected
     """
 
     epsilon: float

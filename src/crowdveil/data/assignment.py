@@ -37,6 +37,10 @@ class Assignment:
 
     Raises:
         ReportsError: a cell is repeated.
+
+    >>> from crowdveil import seeded
+    >>> Assignment.balanced(["a", "b"], ["u", "v", "w", "x"], 2, seeded(1)).per_worker.tolist()
+    [1, 1, 1, 1]
     """
 
     tasks: NDArray[Any]

@@ -68,6 +68,10 @@ class Reports:
             lists that `crowd.json` does not name in `lists_from_answers`.
         original: names and types of the columns of the frame that the reports were read from; None for other sources.
         rows: storage of the columns; those of an opened folder are read on first use.
+
+    >>> reports = Reports.from_frame({"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]})
+    >>> len(reports), reports.alphabet.names
+    (6, ('n', 'y'))
     """
 
     task: NDArray[np.int32]

@@ -164,6 +164,11 @@ class Estimate(EstimateViews):
             most probable labels.
         expected_cost: expected cost of each decision, shape (tasks,); None without costs.
         undecided: tasks whose truth stays empty, shape (tasks,); None if there are none.
+
+    >>> from crowdveil import MajorityVote
+    >>> estimate = MajorityVote().fit({"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]})
+    >>> estimate.truth.tolist(), estimate.confidence.round(2).tolist()
+    (['y', 'n'], [0.67, 1.0])
     """
 
     method: str

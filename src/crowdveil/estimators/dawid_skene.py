@@ -31,6 +31,9 @@ class DawidSkene(DirichletEstimator):
             by the noise.
         anchor_ability: prior mean of the ability: a worker who is right with this probability and otherwise guesses.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
+
+    >>> DawidSkene().fit({"task": [1, 1, 1, 2], "worker": [*"abca"], "label": [*"yynn"]}).truth.tolist()
+    ['y', 'n']
     """
 
     name: ClassVar[str] = "dawid-skene"

@@ -70,6 +70,10 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     Raises:
         SettingsError: a setting out of range.
+
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]}
+    >>> HierarchicalDawidSkene().fit(answers).truth.tolist()
+    ['y', 'n']
     """
 
     name: ClassVar[str] = "hierarchical-dawid-skene"

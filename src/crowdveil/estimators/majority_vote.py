@@ -38,6 +38,10 @@ class MajorityVote(Estimator[Parameters, Statistics]):
 
     Attributes:
         max_steps, tolerance: 1 and 0, without effect on the vote.
+
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]}
+    >>> MajorityVote().fit(answers).truth.tolist()
+    ['y', 'n']
     """
 
     name: ClassVar[str] = "majority-vote"

@@ -222,6 +222,10 @@ class OneCoin(ConfusionEstimator):
         max_steps, tolerance, smoothing, shrinkage: as in `DawidSkene`.
         anchor_ability: mean of the hyperprior of the crowd's ability, behind a channel.
         damping: share of answer frequencies in the class prior, multiplied by the noise, at most 1.
+
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]}
+    >>> OneCoin().fit(answers).truth.tolist()
+    ['y', 'n']
     """
 
     name: ClassVar[str] = "one-coin"

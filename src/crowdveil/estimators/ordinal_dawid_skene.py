@@ -113,6 +113,12 @@ class OrdinalDawidSkene(CrowdEstimator):
 
     Raises:
         SettingsError: one of them is out of range.
+
+    >>> from crowdveil import Categories, Reports
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"112223"]}
+    >>> labels = Categories(("1", "2", "3"), ordered=True)
+    >>> OrdinalDawidSkene().fit(Reports.from_frame(answers, alphabet=labels)).truth.tolist()
+    ['1', '2']
     """
 
     name: ClassVar[str] = "ordinal-dawid-skene"

@@ -58,6 +58,10 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     Raises:
         SettingsError: `floor` outside (0, 1].
+
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "value": [1, 2, 9, 5, 5, 6]}
+    >>> WeightedMean().fit(answers).truth.round(2).tolist()
+    [2.0, 5.0]
     """
 
     name: ClassVar[str] = "weighted-mean"

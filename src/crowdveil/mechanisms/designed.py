@@ -36,6 +36,12 @@ class Designed(ChannelMechanism):
     Raises:
         CertificateError: the table is not a channel.
         SettingsError: its denominator is not 2^48, or its epsilon is outside the accepted range.
+
+    >>> from crowdveil import Categories
+    >>> from crowdveil.mechanisms import RandomizedResponse
+    >>> channel = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel()
+    >>> round(Designed.from_channel(channel).guarantee.epsilon, 6)
+    1.0
     """
 
     name: ClassVar[str] = DESIGNED

@@ -41,6 +41,10 @@ class Laplace(ChannelMechanism):
 
     Raises:
         SettingsError: the alphabet has no order, epsilon is not accepted, or `null_value` is outside the domain.
+
+    >>> from crowdveil import Scale
+    >>> Laplace(alphabet=Scale(0, 10), epsilon=2.0).guarantee.epsilon <= 2.0
+    True
     """
 
     name: ClassVar[str] = "laplace"

@@ -79,6 +79,10 @@ class MatrixFactorization(Mechanism):
             `profile_seed`.
         profile_seed: public seed of dense profiles.
         participation: always "protected".
+
+    >>> from crowdveil import Scale
+    >>> MatrixFactorization(alphabet=Scale(0, 10), epsilon=2.0, dimensions=4).guarantee.unit
+    'cell'
     """
 
     name: ClassVar[str] = "matrix-factorization"

@@ -80,6 +80,10 @@ class QuantizedResponse(ChannelMechanism):
     Raises:
         SettingsError: both or neither of `cuts` and `blocks`; cuts that are not ascending codes of an ordered alphabet;
             blocks that are not a partition of the codes into two or more sets.
+
+    >>> from crowdveil import Scale
+    >>> QuantizedResponse(alphabet=Scale(0, 10), epsilon=1.0, cuts=(5,)).channel().outputs
+    ('0..4', '5..10', 'NULL')
     """
 
     name: ClassVar[str] = "quantized-response"

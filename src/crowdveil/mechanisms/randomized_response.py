@@ -24,6 +24,11 @@ class RandomizedResponse(ChannelMechanism):
     The S symbols are the labels and, if participation is protected, NULL. With public participation and two labels
     this is Wang & Xu's equation (9). The integer table keeps `flip` = ceil(2^48 / (S - 1 + e^epsilon)) off the
     diagonal, so its column ratio never exceeds e^epsilon.
+
+    >>> from crowdveil import Categories
+    >>> mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0)
+    >>> round(mechanism.guarantee.epsilon, 6)
+    1.0
     """
 
     name: ClassVar[str] = "randomized-response"

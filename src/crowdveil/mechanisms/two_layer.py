@@ -117,6 +117,10 @@ class TwoLayer(SharedSecretMechanism):
 
     Raises:
         SettingsError: the interval is empty, narrower than 1e-6 or outside [0, 1], or `answers` is not in 1..1,000,000.
+
+    >>> from crowdveil import Categories
+    >>> TwoLayer(alphabet=Categories(("no", "yes")), low=0.1, high=0.4).guarantee.unit
+    'cell'
     """
 
     name: ClassVar[str] = "two-layer"

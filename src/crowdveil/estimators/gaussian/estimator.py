@@ -147,6 +147,12 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 
     Raises:
         SettingsError: a setting out of range.
+
+    >>> from crowdveil import Reports, Scale
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "value": [1, 2, 9, 5, 5, 6]}
+    >>> grades = Reports.from_frame(answers, alphabet=Scale(0, 10))
+    >>> Gaussian(prior_mean=5, prior_deviation=2).fit(grades).truth.round(1).tolist()
+    [1.7, 5.0]
     """
 
     name: ClassVar[str] = "gaussian"

@@ -103,6 +103,10 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
 
     Raises:
         SettingsError: a setting out of range.
+
+    >>> answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "value": [1, 2, 9, 5, 5, 6]}
+    >>> StudentT().fit(answers).truth.round(1).tolist()
+    [4.0, 5.3]
     """
 
     name: ClassVar[str] = "student-t"
