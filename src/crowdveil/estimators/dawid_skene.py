@@ -32,7 +32,7 @@ class DawidSkene(DirichletEstimator):
         anchor_ability: prior mean of the ability: a worker who is right with this probability and otherwise guesses.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
 
-    >>> DawidSkene().fit({"task": [1, 1, 1, 2], "worker": [*"abca"], "label": [*"yynn"]}).truth.tolist()
+    >>> DawidSkene().fit({"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": [*"yynnn"]}).truth.tolist()
     ['y', 'n']
     """
 
