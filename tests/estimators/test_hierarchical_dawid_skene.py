@@ -10,7 +10,7 @@ from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, Randomiz
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimator import validate
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted
+from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted, mix_votes
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 
@@ -61,7 +61,7 @@ def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> np.nd
 @pytest.mark.parametrize("steps", [2, 5, 10])
 def test_steps_are_the_equations(steps: int) -> None:
     """Without discount and cap, the compact steps equal the equations as loops, and the fit stops after them."""
-    reports, own = crowd(), HierarchicalDawidSkene(max_steps=steps, error_correlation=0.0)
+    reports, own = crowd(), HierarchicalDawidSkene(max_steps=steps, error_correlation=0.0, vote_share=0.0)
     expected = slow_fit(reports, steps, own)
     voted = np.zeros_like(expected)
     voted[reports.task, reports.value] = 1
@@ -76,17 +76,49 @@ def test_steps_are_the_equations(steps: int) -> None:
 def test_confidence_is_discounted_after_the_fit(temperature: float) -> None:
     """The log posterior of a task with n answers is divided by 1 + (n - 1) rho; truths do not change."""
     reports = crowd()
-    plain = HierarchicalDawidSkene(error_correlation=0.0).fit(reports)
+    plain = HierarchicalDawidSkene(error_correlation=0.0, vote_share=0.0).fit(reports)
     power = temperature / (1 + 0.25 * np.maximum(reports.per_task - 1, 0))
     voted = np.zeros_like(plain.posterior)
     voted[reports.task, reports.value] = 1
     raised = slow_fit(reports, 10, HierarchicalDawidSkene()) ** power[:, None]
 
-    estimate = HierarchicalDawidSkene(temperature=temperature).fit(reports)
+    estimate = HierarchicalDawidSkene(temperature=temperature, vote_share=0.0).fit(reports)
 
     expected = cap_unvoted(raised / raised.sum(axis=1, keepdims=True), voted)
     np.testing.assert_allclose(estimate.posterior, expected, atol=1e-9)
     np.testing.assert_array_equal(estimate.truth, plain.truth)
+
+
+def test_confidence_is_mixed_with_the_smoothed_votes() -> None:
+    """A fifth of each probability is the vote share with half a pseudo-vote; a task without votes keeps its own."""
+    posterior, votes = np.array([[0.9, 0.1], [0.9, 0.1]]), np.array([[1.0, 1.0], [0.0, 0.0]])
+    reports = crowd()
+    counts = np.zeros((len(reports.tasks), 3))
+    np.add.at(counts, (reports.task, reports.value), 1.0)
+    plain = HierarchicalDawidSkene(vote_share=0.0).fit(reports).posterior
+
+    np.testing.assert_allclose(mix_votes(posterior, votes, 0.2), [[0.82, 0.18], [0.9, 0.1]])
+    np.testing.assert_allclose(HierarchicalDawidSkene().fit(reports).posterior, mix_votes(plain, counts, 0.2))
+
+
+def test_ability_is_the_mean_posterior_of_the_own_answers() -> None:
+    """The ability is the posterior of a worker's answers with one answer of the crowd's ability, and has an interval.
+
+    Half of the interval is 1.645 times the root of the binomial variance and of (0.3 times the mean doubt)^2.
+    """
+    reports = crowd()
+    estimate = HierarchicalDawidSkene().fit(reports)
+    right, doubt, total = np.zeros((3, len(reports.workers)))
+    for task, worker, label in zip(reports.task, reports.worker, reports.value, strict=True):
+        right[worker] += estimate.posterior[task, label]
+        doubt[worker] += 1 - estimate.posterior[task].max()
+        total[worker] += 1
+    ability = (right + (right.sum() + 1) / (total.sum() + 3)) / (total + 1)
+    half = 1.6449 * np.sqrt(ability * (1 - ability) / (total + 1) + (0.3 * doubt / total) ** 2)
+
+    np.testing.assert_allclose(estimate.workers.quality, ability)
+    np.testing.assert_allclose(estimate.workers.ability_low, np.maximum(ability - half, 0))
+    np.testing.assert_allclose(estimate.workers.ability_high, np.minimum(ability + half, 1))
 
 
 def test_labels_without_a_vote_are_capped_alike_in_large_data() -> None:
@@ -186,20 +218,21 @@ def test_identity_channel_changes_nothing() -> None:
 def test_a_resumed_fit_learns_from_new_gold() -> None:
     """Gold that was not known before changes the abilities as in a fit from scratch."""
     reports = categorical_crowd(workers=8, tasks=100, labels=YES_NO, sparsity=0.2, source=seeded(3)).answers
-    before = HierarchicalDawidSkene().fit(reports)
+    own = HierarchicalDawidSkene(vote_share=0.0)
+    before = own.fit(reports)
     gold = {
         task: "no" if truth == "yes" else "yes"
         for task, truth in zip(before.tasks[:80], before.truth[:80], strict=True)
     }
-    fresh = HierarchicalDawidSkene().fit(reports, gold=gold)
+    fresh = own.fit(reports, gold=gold)
 
-    resumed = HierarchicalDawidSkene().fit(reports, gold=gold, warm_start=before.state)
+    resumed = own.fit(reports, gold=gold, warm_start=before.state)
 
-    assert fresh.workers.quality.max() < 0.5
+    assert fresh.workers.quality.mean() < 0.4 < 0.6 < before.workers.quality.mean()
     np.testing.assert_allclose(resumed.workers.quality, fresh.workers.quality, atol=0.05)
 
 
-@pytest.mark.parametrize("setting", ["crowd_share", "uniform_share", "error_correlation", "temperature"])
+@pytest.mark.parametrize("setting", ["crowd_share", "uniform_share", "error_correlation", "temperature", "vote_share"])
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
 def test_settings_out_of_range_are_refused(setting: str, value: float) -> None:
     """Shares and the correlation are in [0, 1], the temperature is positive and finite."""

@@ -70,12 +70,12 @@ def run_em(
             steps=number,
             stopped=stopped,
         )
-        if intervals:
-            workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
-            result = replace(result, workers=workers)
         if (reported := model.reported(parameters)) is not None:
             deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
             result = replace(result, tasks=executor.collect())
+        if intervals:
+            workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
+            result = replace(result, workers=workers)
     return result
 
 

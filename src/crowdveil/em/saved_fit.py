@@ -45,7 +45,7 @@ MANIFEST, NAMES = "fit.json", "names.json"
 FIELDS = {"format", "version", "identity", "members", "sha256"}
 EARLIER_FIELDS = {"fingerprints"}
 """Fields of files by earlier versions, which also kept sums of blocks of tasks; they are not used any more."""
-STOPPING = {"max_steps", "tolerance", "error_correlation", "temperature"}
+STOPPING = {"max_steps", "tolerance", "error_correlation", "temperature", "vote_share"}
 """Settings of the stopping rule and of the confidence, which may differ from those of the saved fit."""
 IDENTITY = {
     "method": "the method",

@@ -77,10 +77,13 @@ def stacked(
     inputs = {name: value for name, value in inputs.items() if name != "warm_start"} | {"progress": None}
     fold = np.random.default_rng(0).permutation(len(at)) % FOLDS
     plain = estimator.fit(reports, **inputs | {"gold": None})
-    members = _members(estimator, reports, inputs, at, fold)
+    # The votes are a member of their own: the default enters without its share of them.
+    own = replace(estimator, vote_share=0.0) if isinstance(estimator, HierarchicalDawidSkene) else estimator
+    guided = estimate if own == estimator else own.fit(reports, **inputs)
+    members = _members(own, reports, inputs, at, fold)
     rows = _rows(members.known)
     fits = _regressions(rows, truths)
-    posterior = _combined(fits, [estimate.posterior, *members.others], np.asarray(estimate.reports_per_task))
+    posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
     codes = gold.of(0, len(posterior))
     line = _line(members.names, fits, len(at)) + _gain(rows, truths, fold, plain.posterior[at])
     if Ebcc.name not in members.names:
@@ -112,7 +115,7 @@ def _members(
     if len(reports) * labels <= EBCC_NUMBERS and len(reports.workers) * labels**2 <= EBCC_CELLS:
         methods.insert(0, Ebcc())
     if not isinstance(estimator, HierarchicalDawidSkene):
-        methods.insert(0, HierarchicalDawidSkene())
+        methods.insert(0, HierarchicalDawidSkene(vote_share=0.0))
     others = []
     for method in methods:
         own = inputs | {"gold": None} | ({} if method.capabilities.uses_history else {"history": None})
