@@ -94,7 +94,7 @@ def test_a_bound_that_is_no_ability_is_refused() -> None:
 @pytest.mark.parametrize(("call", "name"), [("review", "ability"), ("agreement", "agreement")])
 def test_a_column_of_the_answers_with_the_name_of_a_figure_changes_no_figure(call: str, name: str) -> None:
     """Integer workers in a column that is called as a figure of the result leave the figure as it is."""
-    answers = {"task": [1, 1, 2, 2, 3, 3], "who": [10, 11] * 3, "label": list("ynynyy")}
+    answers = {"task": [place // 2 for place in range(60)], "who": [10, 11] * 30, "label": list("ynynyy") * 10}
     calls = {
         "review": lambda rows, worker: crowdveil.review(rows, worker=worker, below=0.99),
         "agreement": lambda rows, worker: crowdveil.agreement(rows, worker=worker, with_workers=True)[1],

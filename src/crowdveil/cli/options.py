@@ -354,8 +354,7 @@ resource_options = options(
     click.option(
         "--memory",
         metavar="SIZE",
-        help="Memory that the fit may add, such as 2GB; reading files is not counted (encoded blocks are mapped). The "
-        "results stay the same. [default: no limit]",
+        help="Memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
     ),
     click.option(
         "--engine",
