@@ -11,9 +11,8 @@ EM starts from the votes and stops after `max_steps` steps: longer fits are less
 no fixed objective, so there is no log-likelihood.
 
 Confidence. Answers to one task share causes, so n of them are worth n / (1 + (n - 1) `error_correlation`) independent
-ones: the log posterior is divided by 1 + (n - 1) `error_correlation` after the fit. This correlation is an assumption.
-The probabilities are then mixed with `vote_share` of the smoothed vote shares, times (1 - noise)^2.
-A label without a vote gets at most half the probability of the best label with one.
+ones: the log posterior is divided by 1 + (n - 1) `error_correlation` after the fit, and probabilities are mixed with
+`vote_share` of the vote shares. A label without a vote gets at most half the probability of the best label with one.
 """
 
 from collections import deque
