@@ -103,6 +103,7 @@ def test_the_program_finds_the_best_vertex(seed, epsilon, participation, criteri
     assert brute_force(objective, epsilon) == pytest.approx(objective.gains(channel.probabilities).sum(), rel=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 4))
 def test_no_channel_of_another_form_is_better(seed, epsilon):
@@ -201,6 +202,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("objective", "epsilon", "expected"), TABLE)
 def test_the_table_of_shares_of_the_optimum(objective, epsilon, expected):
     """Figures of an earlier, independent computation of the same table, to one in the second digit.

@@ -6,8 +6,11 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 
 from crowdveil import Categories, DawidSkene, Reports
+
+pytestmark = pytest.mark.slow
 
 KERNEL = ("crowdveil.em.kernels.numpy_backend", "confusion_step")
 """Module and name of the kernel of Dawid-Skene's E-step."""

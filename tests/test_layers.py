@@ -114,6 +114,7 @@ def test_every_file_has_a_floor() -> None:
     assert sorted(FLOORS) == sorted({folder_of(module) for module in modules()} - {PUBLIC_FACE})
 
 
+@pytest.mark.slow
 def test_nothing_imports_a_higher_floor() -> None:
     """A file imports files of its own floor and of lower ones only."""
     climbing = [
@@ -127,6 +128,7 @@ def test_nothing_imports_a_higher_floor() -> None:
     assert climbing == []
 
 
+@pytest.mark.slow
 def test_there_is_no_import_cycle() -> None:
     """The graph of imports, those inside functions included, has no cycle."""
     graph = {module: inner_imports(module) - {module} for module in modules()}
@@ -139,6 +141,7 @@ def test_there_is_no_import_cycle() -> None:
     assert cycle == ()
 
 
+@pytest.mark.slow
 def test_mechanisms_and_estimators_never_import_one_another() -> None:
     """The worker's side and the curator's side meet in the channel only."""
     crossing = [
@@ -151,6 +154,7 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
     assert crossing == []
 
 
+@pytest.mark.slow
 def test_synthesis_is_separate() -> None:
     """Only its workflow and command import synthesis; it imports errors, randomness, channels and data alone."""
     inside = {

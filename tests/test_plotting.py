@@ -53,6 +53,7 @@ def test_a_plan_is_written_without_pictures(no_matplotlib: None) -> None:
     assert not list(Path("planned").glob("plan.[sp][vn]g"))
 
 
+@pytest.mark.slow
 def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
     """`synthesize --pictures` releases the claims, warns in one line, and makes no folder for the curator."""
     rows = "".join(f"{task},{worker},{(task + worker) % 10}\n" for task in range(3) for worker in range(60))

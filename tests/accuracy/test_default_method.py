@@ -37,6 +37,7 @@ def score(name: str, method: HierarchicalDawidSkene | MajorityVote) -> metrics.S
     return metrics.score(method.fit(data.answers), {task: data.gold[task] for task in data.gold if task in answered})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "figure"), TABLE.items())
 def test_accuracy_is_that_of_the_page(name: str, figure: float) -> None:
     """Accuracy is that of the documentation to 0.005, and never more than 0.01 below the majority vote."""

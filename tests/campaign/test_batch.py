@@ -45,6 +45,7 @@ def test_a_batch_has_every_report_once(unit: str) -> None:
         assert [(worker, task) for worker in range(5)] == sorted((part[0], part[1]) for part in column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["report", "cell"])
 def test_orders_are_uniform_and_independent_by_task(unit: str) -> None:
     """Over 6,000 batches of 3 reports, all orders of the last task given those of the first are equally frequent."""

@@ -100,6 +100,7 @@ def test_groups_choose_the_channel_of_a_cell():
     assert groups == campaign.groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "participation", "expected"),
     [(255, "protected", 1), (256, "protected", 2), (255, "public", 1), (256, "public", 2)],

@@ -74,6 +74,7 @@ def test_what_perturb_writes_infer_reads(mechanism: str, run_json: RunJson) -> N
     assert (mechanism in READ_THROUGH) == data["channel_used"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", FOR_LABELS)
 def test_every_method_for_labels_recovers_truths_at_a_large_epsilon(method: str, sent: Path, run_json: RunJson) -> None:
     """At epsilon 3 on 30 workers of ability 1/2 to 1, every method errs on at most 3 of 20 tasks (seeds fixed)."""
@@ -233,6 +234,7 @@ def test_a_fit_that_has_not_settled_says_so(sent: Path, run: Run, run_json: RunJ
     assert run_json("infer", *SENT, "--tolerance", 1)["converged"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -338,6 +340,7 @@ def test_mistakes_in_names_of_files_and_methods_are_explained(sent: Path, run: R
     assert "Did you mean" not in run("infer", *SENT, "--method", "xyz", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_method_without_channel_warns_once(sent: Path, run: Run) -> None:
     """The warning on reports read as answers is on stderr before the fit, and not in the table too."""
     result = run("infer", *SENT, "--method", "glad")

@@ -66,6 +66,7 @@ def test_help_teaches_the_three_usual_commands_and_the_exit_codes() -> None:
     assert re.search(r"Exit codes: 0 .* 1 .* 2 ", text, re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["perturb", "--help"], ["infer", "--help"]])
 def test_help_starts_cold_without_numerical_libraries(words: list[str]) -> None:
     """A fresh interpreter that only shows help has loaded none of the heavy libraries."""

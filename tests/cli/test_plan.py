@@ -112,6 +112,7 @@ def test_the_headline_counts_a_workers_cells(more: tuple[object, ...], losses: s
     assert 80 == pytest.approx(data["recommended"]["epsilon_per_worker"])
 
 
+@pytest.mark.slow
 def test_assumptions_have_their_source(run_json: RunJson) -> None:
     """Assumptions say whether they were given; workers on a scale have standard deviations instead of an ability."""
     Path("prior.csv").write_text("label,probability\nno,0.6\nyes,0.3\nmaybe,0.1\n", "utf-8")
@@ -151,6 +152,7 @@ def test_files_are_written(run_json: RunJson) -> None:
     assert "<svg" in Path("planned/plan.svg").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_numbers_are_planned_for_gaussian(run_json: RunJson) -> None:
     """On a scale the error is the mean absolute error, and default deviations are 0.1 and 0.5 of the range."""
     data = run_json(*SIZE, "--scale", "0:4", "--target-error", 0.3, "--epsilon", 4)
@@ -215,6 +217,7 @@ def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
     assert "--scale 0:40:2" in data["commands"][0]
 
 
+@pytest.mark.slow
 def test_blocks_without_order_are_chosen_again_or_named() -> None:
     """Best blocks follow from the expectation; other unordered blocks have no option, which the commands state."""
     found = {name: planned(name) for name in ("quantized-response", OTHER_BLOCKS)}
@@ -237,6 +240,7 @@ def test_narrow_terminals_break_no_word(run: Run, monkeypatch: pytest.MonkeyPatc
     assert max(map(len, said.splitlines())) <= 60
 
 
+@pytest.mark.slow
 def test_ordered_labels_have_ordinal_candidates(run_json: RunJson) -> None:
     """Ordered labels have candidates with both estimators, or with the given one alone."""
     both = run_json(*LABELS, "--ordered", "--epsilon", 2)

@@ -19,6 +19,7 @@ def write_questions(*names: str) -> None:
     Path("questions.csv").write_text("\n".join(table) + "\n", "utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", FORMS)
 @pytest.mark.parametrize("second", FORMS)
 def test_a_run_in_another_format_replaces_the_files(first: str, second: str, folder: Path, run_json: RunJson) -> None:

@@ -43,6 +43,7 @@ def saved(tmp_path, monkeypatch) -> Path:
     return tmp_path / "b"
 
 
+@pytest.mark.slow
 @given(st.one_of(small_reports(min_reports=0), small_numeric_reports(min_reports=0)))
 def test_reports_survive_the_folder(folder, reports: Reports) -> None:
     """Saved and opened, reports, the silent and the alphabet are the same, block by block and column by column."""

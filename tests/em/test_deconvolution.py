@@ -255,6 +255,7 @@ def binary_reports(yes: int, reports: int) -> Reports:
     return Reports(np.zeros(reports, int), np.arange(reports), value, np.arange(1), np.arange(reports), YES_NO)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1.0, 3.0])
 def test_pseudo_counts_are_a_dirichlet_prior_of_the_shares(weight: float) -> None:
     """Of crowds whose shares are drawn from Dirichlet(w, w), no other tried weight than w errs less (mean square)."""

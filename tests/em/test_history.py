@@ -45,6 +45,7 @@ def ability_of(estimate: Estimate, name: str) -> float:
 NOBODY = WorkerHistory.from_counts([], [], [])
 
 
+@pytest.mark.slow
 @every_reader
 @pytest.mark.parametrize("history", [counted(FIRST, 0.9, 0), counted("a stranger", 0.9, 10), NOBODY])
 def test_a_history_of_zero_weight_or_of_strangers_changes_nothing(name: str, history: WorkerHistory) -> None:

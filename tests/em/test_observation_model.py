@@ -141,6 +141,7 @@ def all_alike(table: ChannelTable) -> bool:
     return len({channel.participation for channel in table.channels}) == 1
 
 
+@pytest.mark.slow
 @each_extent
 @pytest.mark.parametrize("method", [DawidSkene(), OneCoin(), MajorityVote()], ids=lambda method: method.name)
 def test_a_table_of_one_channel_is_that_channel(method: DawidSkene | OneCoin | MajorityVote, assigned: bool) -> None:

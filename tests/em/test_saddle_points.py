@@ -53,6 +53,7 @@ def named_as_before(posterior: NDArray[np.float64], names: tuple[list[int], list
     return posterior[names[0]][:, names[2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 3.0])
 def test_six_equally_likely_solutions_share_every_task(epsilon: float | None) -> None:
     """Where every solution has an equally likely mirror image, no label of any task has more than one half."""

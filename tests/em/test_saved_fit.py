@@ -66,6 +66,7 @@ def test_the_same_fit_gives_the_same_bytes(whole: bytes, tmp_path: Path) -> None
     assert whole == (tmp_path / "again").read_bytes()
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_changed_byte_is_never_taken_for_a_fit(
     whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

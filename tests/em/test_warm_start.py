@@ -128,6 +128,7 @@ def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
         resumed(OneCoin(), reports, saved, channel=channel)
 
 
+@pytest.mark.slow
 def test_gaussian_goes_on() -> None:
     """Messages settle where they settle from the start: medians within 0.02 of a step, in fewer steps."""
     reports = crowd(tasks=80, alphabet=Scale(0, 9))
@@ -214,6 +215,7 @@ def test_a_fit_that_learned_nothing_can_be_gone_on_from() -> None:
         np.testing.assert_allclose(fit.posterior, kind().fit(reports).posterior, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [OneCoin, PrivateDawidSkene], ids=lambda k: k.name)
 def test_real_reports_that_grow_tenfold_in_tenths(kind: type[AnyEstimator]) -> None:
     """Duchenne, a tenth of the tasks after the other: where the whole fit ends, posteriors within 2e-5."""

@@ -43,6 +43,7 @@ def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tm
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> None:
     """Worker processes that die at the start end the fit with the reason and a remedy."""
     with (
@@ -129,6 +130,7 @@ def test_a_lost_scheduler_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyP
         DawidSkene().fit(REPORTS, engine=Dask(address=cluster.scheduler_address))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])
 def test_an_unreachable_scheduler_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without a scheduler is refused with a remedy."""

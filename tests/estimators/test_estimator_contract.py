@@ -219,6 +219,7 @@ def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[EStep[Any]]:
     return [expected for parameters, expected in seen if parameters is seen[-1][0]]
 
 
+@pytest.mark.slow
 @every
 def test_statistics_merge_by_plain_addition(cls: AnyClass) -> None:
     """Statistics of many blocks, added field by field, are those of one block, and `merge` is that addition."""
@@ -233,6 +234,7 @@ def test_statistics_merge_by_plain_addition(cls: AnyClass) -> None:
         np.testing.assert_allclose(merged, one, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @every_categorical
 def test_gold_tasks_keep_their_truth(cls: AnyClass) -> None:
     """A gold task has its gold label with certainty, whatever the crowd says; unknown gold tasks are counted."""
@@ -257,6 +259,7 @@ def test_gold_numbers_are_kept(cls: AnyClass) -> None:
     assert (estimate.gold_used, estimate.gold_unknown) == (2, 1)
 
 
+@pytest.mark.slow
 @every
 def test_tied_votes_are_split(cls: AnyClass) -> None:
     """Reports that contradict each other share the task equally (ordered ones: the ends); a number lies half way."""
@@ -309,6 +312,7 @@ def test_one_task_or_one_worker(cls: AnyClass, shape: tuple[int, int]) -> None:
     check_truths(cls, reports, cls().fit(reports))
 
 
+@pytest.mark.slow
 @every
 def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
     """Where everyone always says the same, that is the truth of every task."""

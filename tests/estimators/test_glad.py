@@ -80,6 +80,7 @@ def test_hard_tasks_are_known_and_truths_are_better_than_votes() -> None:
     assert np.corrcoef(estimate.workers.quality, 1 / (1 + np.exp(-alpha)))[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_while_abilities_move() -> None:
     """Where all truths are certain, steps continue until difficulties settle too: the objective is then stationary."""
     rng = np.random.default_rng(5)

@@ -58,6 +58,7 @@ def test_no_method_is_worse_than_the_vote(method: Estimator[Any, Any], epsilon: 
     assert scores(method, epsilon)[0] < scores(MajorityVote(), epsilon)[0]
 
 
+@pytest.mark.slow
 def test_the_published_method_is_worse_than_the_vote() -> None:
     """Without shrinkage, which is the published method and stays the default, abilities are mostly noise."""
     assert scores(PrivateDawidSkene(tolerance=1e-4), 0.5)[0] > scores(MajorityVote(), 0.5)[0] + 0.03

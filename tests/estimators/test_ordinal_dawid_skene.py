@@ -252,6 +252,7 @@ def test_a_public_prior_needs_one_start() -> None:
     assert len(OrdinalDawidSkene().initializations(summary)) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:
     """One answer hardly moves a worker's type from the learned mixture; a hundred do."""
     answers, _ = ordered_crowd(0)

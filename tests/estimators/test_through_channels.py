@@ -232,6 +232,7 @@ def test_a_silent_crowd(method: Estimator[Any, Any], channel: Channel) -> None:
         assert (estimate.workers.participation < 0.5).all()
 
 
+@pytest.mark.slow
 @each_method
 def test_many_tasks_without_reports(method: Estimator[Any, Any]) -> None:
     """With public participation 1,000 tasks without reports share one posterior, and change no other truth."""

@@ -101,6 +101,7 @@ def test_many_labels_and_few_answers_are_counted_by_sorting() -> None:
     assert textbook_alpha(rows, "ordinal") == pytest.approx(found.alphas["ordinal"].value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
 def test_intervals_hold_the_alpha_of_the_population(metric: Metric) -> None:
     """Of 200 crowds with 60 tasks, about 90 % of the intervals hold alpha of a crowd with 60,000 tasks."""

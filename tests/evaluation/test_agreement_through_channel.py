@@ -82,6 +82,7 @@ def test_assigned_cells_count_only(crowd: Reports) -> None:
     assert tuple(everyone) == pytest.approx(tuple(asked))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.02, 0.1])
 def test_noise_that_leaves_nothing_gives_no_value(crowd: Reports, epsilon: float) -> None:
     """A coefficient is in its range, or not known: over 20 collections with much noise neither is left out."""

@@ -35,6 +35,7 @@ def on_a_grid(likelihood: Any) -> tuple[float, NDArray[np.float64]]:
     return float(share[found.argmax(), 0]), share[:, 0][found >= found.max() - 2.705543 / 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(30, 12, 18), (4, 1, 9), (3, 40, 3)])
 def test_share_and_interval_are_those_of_a_grid_search(counts: tuple[int, ...]) -> None:
     """Maximum and both ends, each with one more report against it, equal a grid search over the simplex."""

@@ -100,6 +100,7 @@ def test_noise_is_exactly_discrete_laplace(scale):
     assert given_up < Fraction(1, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("source", [seeded(4), secure()], ids=["seeded", "secure"])
 def test_noise_follows_the_definition(scale, source):

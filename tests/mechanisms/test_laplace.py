@@ -45,6 +45,7 @@ def test_folding_leaves_epsilon_as_it_is():
     assert 2.0 == pytest.approx(Laplace(alphabet=DIGITS, epsilon=2.0).guarantee.epsilon, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 40), st.floats(1e-6, 20), st.sampled_from(["protected", "public"]), st.sampled_from(["uniform", 0.0])
 )
@@ -193,6 +194,7 @@ def test_binned_simulated_reports_follow_their_channel(null_value):
         assert chi_square_p_value(counts, channel.probabilities[code]) > 1e-4
 
 
+@pytest.mark.slow
 @given(epsilon=st.floats(1e-6, 20), size=st.integers(2, 40))
 @example(epsilon=1e-6, size=2)
 @example(epsilon=1e-6, size=40)

@@ -134,6 +134,7 @@ def test_audit_finds_no_more_than_the_promise(first, second, threshold):
     assert audit(mechanism, first, second, threshold, 20_000) <= 1.0
 
 
+@pytest.mark.slow
 def test_audit_finds_half_the_noise_too_little():
     """The same audit convicts a mechanism that uses epsilon 2 and promises 1, for values and for participation."""
     careless = MatrixFactorization(alphabet=SCALE, epsilon=2.0)

@@ -149,6 +149,7 @@ def test_one_dimension_needs_delta(epsilon):
     assert pytest.approx(math.exp(-epsilon) / 4, rel=1e-7) == delta
 
 
+@pytest.mark.slow
 def test_the_mechanism_itself_shows_the_counterexample():
     """The event |u| > B (ln 2 + 1), 4,000 runs each, epsilon 1: P - e P' is exp(-1) / 4 = 0.092 to 0.045 (5 s.e.)."""
     mechanism = make(tasks=2, dimensions=1)

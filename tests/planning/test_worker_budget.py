@@ -96,6 +96,7 @@ def test_numbers_are_planned_too() -> None:
     assert "least error" in budget_verdict(made)[0]
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn(made: BudgetPlan) -> None:
     """The same plan gives the same SVG; another plan gives another."""
     other = replace(made, target=None)

@@ -14,6 +14,7 @@ from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilo
 YES_NO = Categories(("no", "yes"))
 
 
+@pytest.mark.slow
 def test_rows_are_cell_and_worker_over_all_rounds():
     """The sum is cells times rounds times epsilon; the exact figure of the worker is the smallest of the three."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=0.5)

@@ -42,6 +42,7 @@ def test_losses_bound_the_enumeration_of_all_reports():
     assert (None, 5) == (loss.host, loss.cells)
 
 
+@pytest.mark.slow
 def test_each_host_has_its_own_loss_and_all_have_less_than_the_sum():
     """Lines are composed by host; the loss to all is at least that to each, and below the sum."""
     table = RandomizedResponse(alphabet=YES_NO, epsilon=0.3).channel()

@@ -73,6 +73,7 @@ def test_randomized_response_is_the_binomial_sum(epsilon, cells, delta):
     assert 0.9 * delta < exact
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3), min_size=2, max_size=3), min_size=1, max_size=3

@@ -123,6 +123,7 @@ def test_central_epsilon_of_randomized_response(symbols, epsilon):
         assert below <= above + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "reports", "at"), [(3.0, 300, 1.0), (1.0, 60, 0.5), (5.0, 825, 4.93)])
 def test_convolution_is_the_direct_sum(epsilon, reports, at):
     """For three classes the lattice is above the multinomial sum by less than 0.2 %, and never below."""
@@ -144,6 +145,7 @@ def test_a_batch_of_one_has_the_local_guarantee():
     assert shuffled(channel, reports=1, delta=1e-12).epsilon == pytest.approx(channel.epsilon, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["2-rr", "rest"])
 def test_monotone_in_reports_delta_and_epsilon(name):
     """More reports and a larger delta need a smaller epsilon; no epsilon is above the channel's."""
@@ -265,6 +267,7 @@ def counts_of(symbols: int):
     return lambda row: tuple(np.bincount(row, minlength=symbols))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reports", [8, 40])
 def test_an_attack_on_shuffled_reports_stays_below_delta(reports):
     """The best event of the counts, against others who all give one of the two answers, keeps (epsilon, 0.05)."""

@@ -331,7 +331,6 @@ def test_links_that_are_not_known(browser: Any, service: Campaigning) -> None:
     await_screen(page, "intro")
 
 
-@pytest.mark.slow
 def test_a_changed_campaign(browser: Any, service: Campaigning) -> None:
     """A service that serves another document under the hash of the link is found out, and nothing is asked."""
     name = service.built.campaign.name

@@ -122,6 +122,7 @@ def test_postgresql_makes_no_statistics(sql_server: SqlServer, tmp_path: Path) -
         store.close()
 
 
+@pytest.mark.slow
 def test_the_statistics_of_an_older_schema_are_deleted(sql_server: SqlServer, tmp_path: Path) -> None:
     """Values that PostgreSQL copied before the migration leave its catalog and, with the purge, its files."""
     with sql_server.database() as url:
@@ -145,6 +146,7 @@ def test_the_statistics_of_an_older_schema_are_deleted(sql_server: SqlServer, tm
         store.close()
 
 
+@pytest.mark.slow
 def test_an_old_transaction_keeps_no_deleted_row(sql_server: SqlServer, tmp_path: Path) -> None:
     """A transaction that could still see deleted rows, and locks no table of the service, does not keep them."""
     with sql_server.database() as url:
@@ -158,6 +160,7 @@ def test_an_old_transaction_keeps_no_deleted_row(sql_server: SqlServer, tmp_path
         store.close()
 
 
+@pytest.mark.slow
 def test_a_purge_that_a_reader_prevents_says_so_and_is_repeated(filled: Filled) -> None:
     """While another connection reads, the rows are deleted and the rewrite is refused; afterwards a repeat succeeds."""
     with reader(filled.url):
@@ -169,6 +172,7 @@ def test_a_purge_that_a_reader_prevents_says_so_and_is_repeated(filled: Filled) 
     assert set() == filled.held()
 
 
+@pytest.mark.slow
 def test_an_interrupted_purge_is_repeated(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an interrupt between deletion and rewrite, a repeat removes the values from the files."""
 
@@ -186,6 +190,7 @@ def test_an_interrupted_purge_is_repeated(filled: Filled, monkeypatch: pytest.Mo
     assert set() == filled.held()
 
 
+@pytest.mark.slow
 def test_the_service_repeats_a_purge_until_it_is_complete(filled: Filled, caplog: pytest.LogCaptureFixture) -> None:
     """The thread of the service tries again while a transaction is open, also one of a process that was restarted."""
     with reader(filled.url):
@@ -198,6 +203,7 @@ def test_the_service_repeats_a_purge_until_it_is_complete(filled: Filled, caplog
     assert 0 == purge_due(filled.store)
 
 
+@pytest.mark.slow
 def test_a_closing_that_a_reader_prevents_is_repeated(filled: Filled) -> None:
     """A campaign stays closed whose files could not be rewritten; the service or a repeat rewrites them."""
     with reader(filled.url), pytest.raises(SettingsError, match="order of arrival"):

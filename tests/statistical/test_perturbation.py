@@ -105,6 +105,7 @@ def test_a_table_that_is_5_percent_wrong_is_noticed(mechanism, source):
     assert list(range(len(wrong))) == alarms(counts, wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_both_samplers_agree(mechanism):
     """Per input symbol, the vectorised path and the devices have the same frequencies (two-sample chi-square)."""

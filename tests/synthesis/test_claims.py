@@ -15,6 +15,7 @@ from tests.strategies import small_numeric_reports
 ROWS = (["a", "a", "b", "b"], ["v", "w", "v", "w"])
 
 
+@pytest.mark.slow
 @given(small_numeric_reports())
 def test_claims_hold_every_report_in_order(reports: Reports) -> None:
     """The claims of a task are its reports, and derived bounds are the smallest and the largest of them."""

@@ -79,6 +79,7 @@ def test_the_error_is_near_the_expected_one(kind: Kind, epsilon: float, unit: Un
     assert found == pytest.approx(real, rel=1 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Histogram, PooledShape])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
 def test_a_useless_release_is_flat_and_warns(kind: Kind, epsilon: float) -> None:

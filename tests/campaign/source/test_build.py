@@ -18,6 +18,7 @@ from crowdveil.randomness import seeded
 SOURCE = former_sample()
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["laplace", "randomized-response"]),
     st.floats(0.1, 20),

@@ -387,6 +387,7 @@ def fit(channel: one_file.Channel, rows: list[list[int]], source: one_file.Sourc
     return min(p_values)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_table_and_a_wrong_table_does_not():
     """Draws fit every row (false alarm 4e-9); rows that keep the answer 5 % less often are rejected (seeded bytes)."""
     channel = one_file.check_certificate(response().certificate())
@@ -528,6 +529,7 @@ def test_the_program_runs_without_anything_installed(tmp_path):
     assert "to all curators: epsilon 4.000" in ledger.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -30,6 +30,7 @@ def test_a_private_mechanism_passes(run: Run) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_refuted_claim_ends_with_1(run: Run) -> None:
     """The published matrix factorization: the document of a refuted audit is that of a command that is done."""
     words = ("--epsilon", 1, "--scale", "0:9", "--tasks", 8, "--dimensions", 3, "--ridge", 1e-6, "--draws", 400)

@@ -51,6 +51,7 @@ def send(run: Run) -> Callable[[str], Path]:
     return perturb
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISM_NAMES)
 def test_account_and_audit_state_one_loss(run: Run, run_json: RunJson, name: str) -> None:
     """The exact loss of a cell is that of the account; the claim is refuted exactly if it is above the claim."""

@@ -54,6 +54,7 @@ def strictly_read(text: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @given(AWKWARD, st.lists(st.integers(1, 7), min_size=1, max_size=5))
 @example('"a"4', [1])
 @example('a"",b\n"c"', [2])
@@ -140,6 +141,7 @@ def test_a_line_is_read_back_by_any_reader(row: list[str]) -> None:
         assert [row] == list(read)
 
 
+@pytest.mark.slow
 @given(two(NAMES), two(NAMES), two(LABELS))
 @example(["a\rb", "c"], ["v", "w"], ["x\ry", "z"])
 def test_reports_come_back(folder, tasks: list[str], workers: list[str], labels: list[str]) -> None:
@@ -152,6 +154,7 @@ def test_reports_come_back(folder, tasks: list[str], workers: list[str], labels:
     assert reports.alphabet == read.alphabet
 
 
+@pytest.mark.slow
 @given(two(NAMES), two(NAMES), two(LABELS))
 @example(["a", "b"], ["v", "w"], ["x\ry", "z"])
 def test_truths_come_back(folder, tasks: list[str], workers: list[str], labels: list[str]) -> None:

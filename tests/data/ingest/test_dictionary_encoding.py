@@ -125,6 +125,7 @@ def test_groups_come_back_as_they_were(name: str, compiled: bool) -> None:
     assert [cell for cells in GROUPS[name] for cell in cells] == encoder.finish().to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, kernels: str) -> None:

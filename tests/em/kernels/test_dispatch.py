@@ -71,6 +71,7 @@ def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_small_fit_loads_no_compiler() -> None:
     """A fresh interpreter that fits a small table has not imported numba."""
     program = (

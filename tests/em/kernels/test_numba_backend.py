@@ -56,6 +56,7 @@ def test_random_tables_give_the_same_estimates(method: Any, reports: Reports, da
         assert_alike(*both_ways(patch, lambda: method.fit(reports, gold=gold)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(reports=small_numeric_reports(), gold=st.booleans())
 def test_random_numbers_have_the_same_means(reports: Reports, gold: bool) -> None:

@@ -170,6 +170,7 @@ def test_intervals_and_posteriors_cover(method: Estimator[Any, Any], labels: int
     assert 0.85 <= np.mean(covered) <= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-3)])
 def test_intervals_cover_where_participation_is_protected(method: Estimator[Any, Any]) -> None:
     """Of 800 abilities of 8 crowds (5 labels, a fifth of 500 tasks answered, epsilon 3) 83 to 95 % are covered.
@@ -189,6 +190,7 @@ def test_intervals_cover_where_participation_is_protected(method: Estimator[Any,
     assert 0.83 <= np.mean(covered) <= 0.95
 
 
+@pytest.mark.slow
 def test_who_gives_intervals() -> None:
     """Models with abilities give intervals, of three labels behind noise too; the vote does not."""
     labels = Categories(("a", "b", "c"), ordered=True)

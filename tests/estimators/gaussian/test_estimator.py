@@ -204,6 +204,7 @@ def test_few_reports_leave_sigmas_open() -> None:
     assert np.median(table.sigma_high / table.sigma_low) > 4
 
 
+@pytest.mark.slow
 def test_little_information_does_no_more_harm_than_the_constant() -> None:
     """At epsilon 0.5, a tenth answered (seeds 0, 1): a public prior costs at most 0.01 compared with its own median."""
     for seed in range(2):

@@ -71,6 +71,7 @@ def test_the_log_likelihood_never_falls():
     assert (np.diff(estimate.log_likelihoods[1:]) > -1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 def test_little_information_costs_little(epsilon):
     """With a public class prior the error rate exceeds that of the constant by at most 0.02 on average."""

@@ -24,6 +24,7 @@ def audit(function, first, second, *, epsilon: float, delta: float = 0.0, draws:
     return audit_black_box([pair], epsilon=epsilon, delta=delta, draws=draws)
 
 
+@pytest.mark.slow
 def test_published_matrix_factorization_reveals_participation():
     """Eight tasks, three dimensions, participation neighbours: the size of the entries shows who answered."""
     mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
@@ -34,6 +35,7 @@ def test_published_matrix_factorization_reveals_participation():
     assert result.bound > 3
 
 
+@pytest.mark.slow
 def test_published_matrix_factorization_protects_values_of_known_tasks():
     """With value neighbours alone the claim is not refuted: there Theorem 4 is right."""
     mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
@@ -118,6 +120,7 @@ def test_synthetic_release_with_visible_failures():
     assert "the length" in result.finding.event
 
 
+@pytest.mark.slow
 def test_a_task_list_taken_from_the_claims():
     """A task is listed only if somebody made a claim on it."""
     result = audit(broken.task_list_from_claims(seeded(9), epsilon=1.0), ["b"], [], epsilon=1.0, draws=100)
@@ -125,6 +128,7 @@ def test_a_task_list_taken_from_the_claims():
     assert result.refuted
 
 
+@pytest.mark.slow
 def test_candidates_of_full_precision():
     """On the real numbers the ratio of densities is at most 1.8; the last bits show the claim behind a candidate."""
     epsilon = math.log(1 + 200 * 0.5 / (50 * math.sqrt(2 * math.pi)))
@@ -136,6 +140,7 @@ def test_candidates_of_full_precision():
     assert "lowest bit" in result.finding.event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ValueError, TypeError, KeyError, AssertionError])
 def test_an_exception_is_an_output(kind):
     """A function that fails for one input only is refuted by its failure."""

@@ -114,6 +114,7 @@ def test_another_token_is_refused(client: TestClient, post: Post, given: str) ->
     assert "set-cookie" not in reply.headers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "origin", [None, "null", "https://evil.example", f"{HOST}.evil.example", "http://[", "https://[::1"]
 )

@@ -129,6 +129,7 @@ def test_the_loop_breaks_theorem_2() -> None:
     assert excess(one.density, other.density, one.step, point.epsilon) <= point.delta * (1 + QUADRATURE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "test", [PrivacyTest(k=3, gamma=1.1, epsilon0=0.3), PrivacyTest(k=4, gamma=1.2, epsilon0=0.1)], ids=str
 )
@@ -211,6 +212,7 @@ def test_a_data_dependent_bandwidth_breaks_the_theorem() -> None:
     assert min(exact) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.02, 0.3])
 def test_a_public_draw_in_place_of_a_failure_keeps_its_curve(share: float) -> None:
     """The mixture of passing records and uniform draws stays within the curve, outliers included, every t."""
