@@ -20,7 +20,8 @@ ESTIMATORS = Path("src", "crowdveil", "estimators")
 def project(tmp_path: Path) -> Path:
     """Copy what the tests of a new class read."""
     for name in ("src", "tests", "experiments", "docs"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+        left_out = ("__pycache__", "results") if name == "experiments" else ("__pycache__",)
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*left_out))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path

@@ -11,8 +11,6 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import pytest
-
 import crowdveil
 
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
@@ -108,13 +106,11 @@ def inner_imports(module: str) -> set[str]:
     return found
 
 
-@pytest.mark.slow
 def test_every_file_has_a_floor() -> None:
     """Each file or folder of the package stands on a floor, and no floor is kept for one that is gone."""
     assert sorted(FLOORS) == sorted({folder_of(module) for module in modules()} - {PUBLIC_FACE})
 
 
-@pytest.mark.slow
 def test_nothing_imports_a_higher_floor() -> None:
     """A file imports files of its own floor and of lower ones only."""
     climbing = [
@@ -128,7 +124,6 @@ def test_nothing_imports_a_higher_floor() -> None:
     assert climbing == []
 
 
-@pytest.mark.slow
 def test_there_is_no_import_cycle() -> None:
     """The graph of imports, those inside functions included, has no cycle."""
     graph = {module: inner_imports(module) - {module} for module in modules()}
@@ -141,7 +136,6 @@ def test_there_is_no_import_cycle() -> None:
     assert cycle == ()
 
 
-@pytest.mark.slow
 def test_mechanisms_and_estimators_never_import_one_another() -> None:
     """The worker's side and the curator's side meet in the channel only."""
     crossing = [
@@ -154,7 +148,6 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
     assert crossing == []
 
 
-@pytest.mark.slow
 def test_synthesis_is_separate() -> None:
     """Only its workflow and command import synthesis; it imports errors, randomness, channels and data alone."""
     inside = {
@@ -179,7 +172,6 @@ def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:
             assert {folder_of(other) for other in inner_imports(module)} - WORKERS_HALF == set(), module
 
 
-@pytest.mark.slow
 def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     """A fresh interpreter that imports the worker's half has loaded nothing else, numpy's own needs included."""
     half = sorted(module for module in modules() if folder_of(module) in WORKERS_HALF)
@@ -198,7 +190,6 @@ def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     assert ours == WORKERS_HALF
 
 
-@pytest.mark.slow
 def test_every_imported_package_is_a_dependency() -> None:
     """A default install holds every package that the library imports, but for those of the optional engines."""
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]

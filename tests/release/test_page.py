@@ -130,7 +130,8 @@ def test_pictures_have_titles(case: str, collected: Folder, request: pytest.Fixt
 
         assert set((root.get("aria-labelledby") or "").split()) == set(ids)
         assert all(ids.values())
-    assert {"labels": 6, "numbers": 2}[case] == len(pictures)
+    # Numbers that hardly differ have no picture: it depends on the noise.
+    assert len(pictures) in {"labels": (6,), "numbers": (2, 3)}[case]
     assert len(names) == len(set(names))
 
 

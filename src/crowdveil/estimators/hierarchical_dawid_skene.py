@@ -205,7 +205,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         parameters = result.parameters
         sums = AnswerSums.zeros(parameters.summary.workers)
         counted = sums.counted(blocks, posterior, parameters)
-        if not parameters.pool.model.is_identity:
+        if not reports_are_answers(parameters):
             plain = DawidSkene(smoothing=self.smoothing, anchor_ability=self.anchor_ability)
             return sums.widened(plain.credible_intervals(counted, posterior, result))
         deque(counted, maxlen=0)
@@ -226,6 +226,11 @@ def empty_tasks(parameters: CrowdParameters) -> int:
     """Return the number of tasks without answers; 0 behind a channel, where no report may be a report."""
     summary = parameters.summary
     return 0 if parameters.pool.noise else summary.tasks - int(np.count_nonzero(summary.per_task))
+
+
+def reports_are_answers(parameters: CrowdParameters) -> bool:
+    """Return whether every listed report is its answer, with or without an implicit NULL."""
+    return not parameters.pool.noise and parameters.pool.model.symbols == parameters.pool.labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,7 +261,7 @@ class AnswerSums:
             highest = np.broadcast_to(own.max(axis=1, keepdims=True), (len(own), parameters.pool.model.symbols))
             self.answers[:] += block.coded.worker_counts
             self.confidence[:] += block.coded.agreement_sums(highest)
-            if parameters.pool.model.is_identity:
+            if reports_are_answers(parameters):
                 self.right[:] += block.coded.agreement_sums(own)
             yield block
 
