@@ -9,7 +9,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
-REQUIREMENTS = sorted({*PROJECT["dependencies"], *OPTIONAL["plots"], *OPTIONAL["test"]})
+PINNED = ("plots", "test", "test-slow", "lint")
+REQUIREMENTS = sorted({*PROJECT["dependencies"], *(one for extra in PINNED for one in OPTIONAL[extra])})
 RANGE = re.compile(r"([a-z0-9-]+)>=([0-9.]+),<([0-9.]+)")
 
 

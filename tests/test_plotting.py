@@ -4,10 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from click.testing import CliRunner
-from nbclient import NotebookClient
 
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
@@ -77,7 +75,8 @@ def test_every_figure_of_a_notebook_is_shown() -> None:
         plot,
         "import matplotlib.pyplot as plt\nplt.plot([0, 1])",
     ]
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
 
     assert [sum("image/png" in out.get("data", {}) for out in cell.outputs) for cell in notebook.cells] == [1, 1, 1]

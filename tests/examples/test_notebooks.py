@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-import nbformat
 import pytest
 
+nbformat = pytest.importorskip("nbformat")
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 EXECUTE = """
@@ -22,7 +24,7 @@ executed(Path(sys.argv[1]))
 """
 
 
-def code_cells(path: Path) -> list[nbformat.NotebookNode]:
+def code_cells(path: Path) -> list[Any]:
     """Return the cells of code."""
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
@@ -34,7 +36,6 @@ def test_there_are_three() -> None:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path) -> None:
     """Every cell runs in a new kernel; a cell that fails ends the program with its error."""

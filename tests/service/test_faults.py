@@ -44,6 +44,7 @@ def test_a_killed_service_keeps_what_it_receipted(database_url: str, tmp_path: P
     assert [] == asyncio.run(send_with_kills(tmp_path, database_url, reports=300, kills=2))
 
 
+@pytest.mark.slow
 def test_a_restarted_database_keeps_what_was_receipted(sql_server: SqlServer, tmp_path: Path) -> None:
     """While PostgreSQL restarts at once, reports are refused for now; afterwards all are stored once."""
 

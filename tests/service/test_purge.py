@@ -212,6 +212,7 @@ def test_a_closing_that_a_reader_prevents_is_repeated(filled: Filled) -> None:
     assert SLOTS == filled.store.close_campaign(filled.digest)
 
 
+@pytest.mark.slow
 def test_a_deletion_does_not_wait_for_a_locked_row(sql_server: SqlServer, tmp_path: Path) -> None:
     """In PostgreSQL the deletion itself ends, too, while another transaction holds the row of the campaign."""
     with sql_server.database() as url, pytest.MonkeyPatch.context() as patched:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 SLOTS = 6
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_curator_closes_infers_and_downloads(tmp_path: Path) -> None:
     """The curator logs in, closes, infers, sees the pictures and downloads the statement; no policy is violated."""
