@@ -137,7 +137,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an unknown objective": (lambda: cv.next_answers(VOTES, budget=1, by="gain"), "by must be 'information' or 'cost'"),  # type: ignore[arg-type]
     "one candidate as text": (lambda: cv.next_answers(VOTES, budget=1, candidates="zoe"), "candidates must be a list"),
     "a bound as text": (lambda: cv.review(VOTES, below="low"), "below must be a number, got 'low'"),  # type: ignore[arg-type]
-    "a review of numbers": (lambda: cv.review(NUMBERS), "a review needs labels"),
+    "a review of numbers": (lambda: cv.review(NUMBERS), "reviewed by their labels"),
     "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]
     "workers of a plan as text": (
         lambda: cv.plan(LABELS, **{**SIZE, "workers": "3"}),
@@ -174,7 +174,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a candidate without a name": (lambda: cv.next_answers(VOTES, budget=1, candidates=[None]), "at least one worker"),
     "an unknown row": (lambda: fit().to_pandas("task"), "rows must be 'tasks' or 'workers', got 'task'"),
     "no such file": (lambda: Reports.from_csv("nowhere.csv"), "the file must exist and be readable"),
-    "answers as a list": (lambda: DawidSkene().fit([1, 2]), "Arrays go into Reports.from_arrays"),
+    "answers as a list": (lambda: DawidSkene().fit([1, 2]), "arrays go into Reports.from_arrays"),
     "cells as text": (lambda: MECHANISM.guarantee.per_worker("3"), "the number of releases must be a whole number"),
 }
 """Call by what is wrong with it, and a part of the message."""

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from crowdveil.perturbation import perturb as perturb
     from crowdveil.planned import plan as plan
     from crowdveil.quality import agreement as agreement
+    from crowdveil.quality import conclude as conclude
+    from crowdveil.quality import draw_gold as draw_gold
     from crowdveil.quality import next_answers as next_answers
     from crowdveil.quality import review as review
     from crowdveil.randomness import seeded as seeded

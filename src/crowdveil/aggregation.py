@@ -23,6 +23,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.workflow.confidence import Fit, fit_evidence, vote_note
 from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.inference import skipped_warning
 from crowdveil.workflow.io import absent_notes, spelling_notes
 from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
 from crowdveil.workflow.panels import fit_panel
@@ -30,6 +31,10 @@ from crowdveil.workflow.panels import fit_panel
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""
 MethodChoice = str | Estimator[Any, Any] | None
+
+
+ALPHABET_NAMES = ("labels", "ordered", "scale")
+"""Options of the command line that are `alphabet` in Python."""
 
 
 class ColumnKeywords(ReadKeywords, total=False):
@@ -53,6 +58,10 @@ class FitKeywords(ColumnKeywords, total=False):
     progress: Progress | bool | None
     engine: Engine | None
     memory: int | None
+
+
+KEYWORDS = ("with_workers", *FitKeywords.__annotations__, *ColumnKeywords.__annotations__)
+"""Names of arguments of `aggregate` and the like."""
 
 
 @overload
@@ -180,7 +189,8 @@ def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
     """
     unknown = sorted(options.keys() - known_options())
     if unknown:
-        hint = nearest(unknown[0], known_options()) or f"The options of reading are {', '.join(known_options())}."
+        meant = "Did you mean 'alphabet'?" if unknown[0] in ALPHABET_NAMES else nearest(unknown[0], KEYWORDS)
+        hint = meant or f"Besides those of the function, options of reading are {', '.join(known_options())}."
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     return Reports.from_frame(answers, **options)
 
@@ -250,6 +260,8 @@ def _notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     """Return warnings about an estimate."""
     found = vote_note(evidence, estimate)
     notes = [] if found is None else [found]
+    if estimate.gold_unknown:
+        notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))
     if not estimate.converged:
         notes.append(f"{estimate.method} did not converge in {estimate.steps:,} steps: raise max_steps.")
     if history is not None and as_history(history).aligned(estimate.worker_names) is None:

@@ -19,7 +19,9 @@ def require_number(name: str, value: Any) -> None:
 def require_whole_number(name: str, value: Any, *, least: int) -> None:
     """Refuse what is no whole number, and smaller ones than `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise SettingsError(f"{name} must be a whole number", value=value, hint=f"Such as {max(least, 1)}.")
+        quoted = isinstance(value, str) and value.isdecimal()
+        hint = f"Write it without quotes: {name}={value}." if quoted else f"Such as {max(least, 1)}."
+        raise SettingsError(f"{name} must be a whole number", value=value, hint=hint)
     if value < least:
         raise SettingsError(f"{name} must be at least {least}", value=int(value), hint=f"Such as {max(least, 1)}.")
 

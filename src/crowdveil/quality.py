@@ -1,4 +1,4 @@
-"""Agreement, workers to review and the next answers to ask for, as the kind of frame of the answers."""
+"""Agreement, workers to review, next answers, gold and conclusions, as the kind of frame of the answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack, get_args
@@ -13,10 +13,13 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.frames import in_kind
 from crowdveil.data.identifiers import Identifiers, as_arrow
 from crowdveil.data.reports import Reports
+from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
 from crowdveil.planning.next_answers import Objective
 from crowdveil.workflow.methods import AnyEstimator
 from crowdveil.workflow.review.agreement import agreement_of, measures, worker_columns
+from crowdveil.workflow.review.conclusions import conclude_from
+from crowdveil.workflow.review.gold_tasks import draw_from
 from crowdveil.workflow.review.next_answers import further_channel, purchase_of
 from crowdveil.workflow.review.workers import review_columns, review_of
 
@@ -148,6 +151,80 @@ def next_answers(
     names = estimate.worker_names.tolist() if candidates is None else list(candidates)
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
     return _as_frame(answers, evidence.reports, bought.columns())
+
+
+def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: Unpack[ColumnKeywords]) -> Any:
+    """Return tasks drawn at random whose truth somebody finds out, in the order of the draw.
+
+    Columns: task, truth (empty), seed. Keep the order and leave no task out; a larger number extends the draw.
+
+    Args:
+        answers: as in `aggregate`.
+        number: of tasks.
+        seed: of the draw; None for a random one.
+        options: names of columns and options of reading, as in `aggregate`.
+
+    Raises:
+        ReportsError: the answers.
+        SettingsError: more tasks than have answers, or a seed that is no whole number.
+
+    >>> import crowdveil as cv
+    >>> answers = {"task": [1, 1, 2, 2, 3, 3], "worker": [*"vwvwvw"], "label": [*"nnyyny"]}
+    >>> cv.draw_gold(answers, 2, seed=7)["task"]
+    [2, 3]
+    """
+    require_whole_number("number", number, least=1)
+    if seed is not None:
+        require_whole_number("seed", seed, least=0)
+    reports = evidence_of(answers, None, None, None, options).reports
+    return _as_frame(answers, reports, draw_from(reports, number, seed=seed).columns())
+
+
+def conclude(
+    answers: Any,
+    gold: Mapping[Any, Any],
+    *,
+    seed: int | None = None,
+    random: bool = False,
+    compare: Sequence[tuple[Any, Any]] = (),
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    **options: Unpack[ColumnKeywords],
+) -> Any:
+    """Return prevalences of truths and accuracies of workers, from a random sample of known truths and all answers.
+
+    Columns: quantity (prevalence, accuracy, difference), name, other (the worker whose accuracy is subtracted),
+    estimate, low, high (a 90 % interval), gold_estimate, gold_low, gold_high (of gold alone), gold (tasks),
+    rogan_gladen (a prevalence computed another way). Formulas: `crowdveil.evaluation.prediction_powered`.
+
+    Args:
+        answers, channel, assignment: as in `aggregate`; behind a channel there are only prevalences.
+        gold: truth by task, of a simple random sample of the tasks with answers.
+        seed: of the draw of gold by `draw_gold`, which is checked.
+        random: whether you state that gold is such a sample, where there is no seed.
+        compare: pairs of workers whose accuracies are compared on the tasks that both have answered.
+        options: names of columns and options of reading, as in `aggregate`.
+
+    Raises:
+        ReportsError: the answers, fewer than 10 gold tasks, or gold that was not drawn at random.
+        SettingsError: numbers, or an unknown worker.
+
+    >>> import crowdveil as cv
+    >>> answers = {"task": [*range(40)] * 3, "worker": [w for w in "uvw" for _ in range(40)], "label": [*"nnyn"] * 30}
+    >>> drawn = cv.draw_gold(answers, 20, seed=1)["task"]
+    >>> found = cv.conclude(answers, {task: "nnyn"[task % 4] for task in drawn}, seed=1)
+    >>> found["name"][:2], [round(share, 2) for share in found["estimate"][:2]]
+    (['n', 'y'], [0.75, 0.25])
+    """
+    require_mapping(gold)
+    if seed is not None:
+        require_whole_number("seed", seed, least=0)
+    require_list("compare", compare, example="[('ann', 'bob')]")
+    pairs = [(str(first), str(second)) for first, second in compare]
+    evidence = evidence_of(answers, None, channel, assignment, options)
+    estimate = fitted(evidence, None).estimate
+    found = conclude_from(evidence, estimate, gold, seed=seed, stated_random=random, compare=pairs)
+    return _as_frame(answers, evidence.reports, found.columns())
 
 
 def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:

@@ -308,6 +308,8 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "aggregate": "aggregation",
     "agreement": "quality",
     "compare": "comparison",
+    "conclude": "quality",
+    "draw_gold": "quality",
     "next_answers": "quality",
     "perturb": "perturbation",
     "plan": "planned",

@@ -68,6 +68,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "import": ([], ("wide", DOCS / "samples" / "wide.csv", "--out", "answers.csv")),
     "plan": ([], (*SIZE, "--labels", "no,yes", "--target-error", 0.2, "--epsilon", "1,4", "--out", "planned")),
     "data assign": ([], (*LISTS, "--per-task", 5, "--out", "asked.csv")),
+    "data draw-gold": ([], ("labels.csv", "--number", 3, "--out", "gold.csv")),
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
     "data encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
@@ -77,6 +78,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     ),
     "agreement": ([], ("labels.csv", "--out", "agreement.csv")),
     "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
+    "conclude": ([], ("labels.csv", "--gold", "labels-gold.csv", "--random", "--out", "conclusions.csv")),
     "review": ([], ("labels.csv", "--out", "review.csv")),
     "share": ([], ("labels.csv", "--out", "shares.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
@@ -115,12 +117,14 @@ REFUSED: dict[str, Words] = {
     "import": ("toloka", "labels.csv", "--out", "answers.csv"),
     "plan": (*SIZE, "--labels", "no,yes", "--target-error", -1),
     "data assign": ("--tasks", "none.csv", "--workers", "every-worker.csv", "--per-task", 5, "--out", "asked.csv"),
+    "data draw-gold": ("none.csv", "--number", 3, "--out", "gold.csv"),
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
     "data encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),
     "export": ("label-studio", ".", "--tasks", STUDIO, "--out", "predictions.json"),
     "agreement": ("none.csv",),
     "next": ("none.csv", "--budget", 4),
+    "conclude": ("none.csv", "--gold", "labels-gold.csv"),
     "review": ("none.csv",),
     "share": ("none.csv",),
     "report": (".",),
@@ -235,7 +239,9 @@ def test_every_command_has_its_cases() -> None:
     names = sorted(COMMANDS)
 
     assert names == sorted(DONE) == sorted(REFUSED)
-    assert sorted([*names, "infer"]) == sorted(part["properties"]["command"]["const"] for part in parts().values())
+    assert sorted([*names, "infer", "next"]) == sorted(
+        part["properties"]["command"]["const"] for part in parts().values()
+    )
 
 
 def parts() -> dict[str, dict[str, Any]]:

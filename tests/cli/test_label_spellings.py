@@ -30,7 +30,7 @@ def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -
     merged = run_json("infer", mixed, *VOTE, "--merge-labels", "--out", "merged")
 
     assert NOTE in apart["warnings"]
-    assert [] == merged["warnings"]
+    assert ["5 spellings were merged into 3 labels."] == merged["warnings"]
     header = Path("merged/truths.csv").read_text().splitlines()[0]
     assert "task,truth,confidence,probability_1,probability_no,probability_yes,n_tied_labels,reports" == header
 
@@ -50,7 +50,7 @@ def test_encode_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, 
     merged = run_json("data", "encode", mixed, "--merge-labels", "--out", "merged")
 
     assert [NOTE] == apart["warnings"]
-    assert ([], ["1", "no", "yes"]) == (merged["warnings"], merged["labels"])
+    assert (["5 spellings were merged into 3 labels."], ["1", "no", "yes"]) == (merged["warnings"], merged["labels"])
     assert NOTE in run_json("infer", "apart", "--out", "out")["warnings"]
     assert "Give kind, duplicates and merge_labels to encode" in refusal("infer", "apart", "--merge-labels")
 

@@ -31,6 +31,7 @@ from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.reproduce import reproduce
 from crowdveil.cli.results.agreement import agreement
+from crowdveil.cli.results.conclude import conclude
 from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review import review
@@ -49,7 +50,7 @@ from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Answers to truths": (infer, share, report, import_answers, export_results),
-    "Quality and the next answers": (agreement, review, next_answers),
+    "Quality and the next answers": (agreement, review, conclude, next_answers),
     "Ask a crowd": (plan, perturb, campaign),
     "Privacy": (account, statement, verify, audit),
     "Data and experiments": (data, demo, reproduce),

@@ -178,8 +178,8 @@ def progress_bar(text: str, unit: Literal["steps", "bytes"] = "steps") -> Iterat
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(text, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
+        bar = progress.add_task(text, total=None, visible=False)
+        yield lambda done, total: progress.update(bar, completed=done, total=total, visible=True)
 
 
 def json_document(data: Mapping[str, Any]) -> dict[str, Any]:

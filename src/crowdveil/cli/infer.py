@@ -305,7 +305,7 @@ def _with_labels(sources: dict[str, AnswerSource], given: Given) -> dict[str, An
 
 def _question_line(one: dict[str, Any]) -> str:
     crowd = f"{one['reports']:,} reports from {one['workers']:,} workers on {one['tasks']:,} tasks"
-    return f"{crowd}; {one['method']}, {ENDS[one['stopped']]}; written to {one['folder']}"
+    return f"{crowd}; {one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
 
 
 def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:

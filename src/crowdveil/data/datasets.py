@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.ingest.readers import ReportColumns, load_gold, read_columns
+from crowdveil.data.ingest.gold_files import load_gold
+from crowdveil.data.ingest.readers import ReportColumns, read_columns
 from crowdveil.data.ingest.validation import Duplicates, parse_numbers
 from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports

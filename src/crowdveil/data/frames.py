@@ -145,6 +145,12 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
         ) from error
 
 
+WITHOUT_NAMES = (
+    "A list of rows becomes a frame by pandas.DataFrame(rows), a series by .reset_index(); arrays go into "
+    "Reports.from_arrays(...)."
+)
+
+
 def _refuse_no_frame(frame: Any) -> None:
     """Refuse a series, an array, a list, a path: what has no named columns."""
     import narwhals as nw
@@ -156,7 +162,7 @@ def _refuse_no_frame(frame: Any) -> None:
         or nw.dependencies.is_into_series(frame)
         or hasattr(frame, "__array_interface__")
     ):
-        hint = "Read files with Reports.from_source(...)." if is_path else "Arrays go into Reports.from_arrays(...)."
+        hint = "Read files with Reports.from_source(...)." if is_path else WITHOUT_NAMES
         raise ReportsError("a frame must have named columns", source=SOURCE, examples=type(frame).__name__, hint=hint)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows, ReportRows
@@ -377,6 +378,9 @@ class Reports:
         from crowdveil.data.sources.answer_source import open_source
         from crowdveil.data.sources.layout import Layout
 
+        for source in sources:
+            hint = "A frame goes into Reports.from_frame(frame)."
+            require_instance("a source", source, (str, PathLike), what="the name of a file or folder", hint=hint)
         layout = Layout(
             names=names, delimiter=delimiter, encoding=encoding, decimal=decimal, question=question, tool=tool
         )

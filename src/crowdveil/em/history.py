@@ -8,6 +8,7 @@ An interval becomes a number of answers by moments: of a Beta distribution, n = 
 sigma, n = 1 / (2 v). Abilities are of answers, not of reports behind a channel.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -196,6 +197,13 @@ def as_history(history: Any) -> WorkerHistory:
     """Return a history as it is, or that of an earlier estimate or frame; errors as `WorkerHistory.from_frame`."""
     if isinstance(history, WorkerHistory):
         return history
+    if isinstance(history, Mapping) and "worker" not in history:
+        raise ReportsError(
+            "a history must be an estimate, or a frame with the columns worker, correct, answers",
+            source="history",
+            examples=", ".join(map(repr, list(history)[:3])),
+            hint=HINT,
+        )
     is_estimate = isinstance(history, Estimate)
     return WorkerHistory.from_estimate(history) if is_estimate else WorkerHistory.from_frame(history)
 

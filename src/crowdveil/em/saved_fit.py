@@ -283,6 +283,8 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             if any(member.compress_type != zipfile.ZIP_STORED for member in listed):
                 raise _damaged(source, "a compressed member")
             members = {member.filename: archive.read(member) for member in listed}
+    except FileNotFoundError as error:
+        raise ReportsError("a saved fit must exist", source=source, hint="--save-fit writes one.") from error
     except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
         raise _damaged(source, str(error)[:200]) from error
     try:

@@ -167,7 +167,7 @@ def _line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: in
     more = max(0, ceil(fits[0].effective / (2 * ENOUGH)) - known)
     weights = np.mean([fit.weights[: len(names)] for fit in fits], axis=0)
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
-    further = f"about {more:,} more, drawn at random," if more else "no more"
+    further = f"about {more:,} more, drawn at random (`crowdveil next --gold`)," if more else "no more"
     return f"{known:,} tasks weigh {shown}; {further} would bring the weights within {ENOUGH:g} nats of their best"
 
 

@@ -9,7 +9,7 @@ from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
-from crowdveil.evaluation.gold_stack import stacked
+from crowdveil.evaluation.gold_stack import MIN_GOLD, stacked
 from crowdveil.workflow.evidence import Evidence
 
 COMPARED_TASKS = 100_000
@@ -90,16 +90,26 @@ def confidence_note(estimator: Estimator[Any, Any], dependence: Dependence | Non
     if dependence is None:
         return note
     return (
-        f"{note}. {dependence.observed:.1%} of pairs of answers agree, the model predicts {dependence.predicted:.1%}: "
-        f"as if {dependence.copied:.1%} (standard error {dependence.standard_error:.1%}) were copies"
+        f"{note}. {_percent(dependence.observed)} of pairs of answers agree, the model predicts "
+        f"{_percent(dependence.predicted)}: as if {_percent(max(dependence.copied, 0.0))} (standard error "
+        f"{_percent(dependence.standard_error)}) were copies"
         f"{', which lowers the confidence' if dependence.least_copied > 0 else ''}; most shared mistakes do not show"
     )
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
 def vote_note(evidence: Evidence, estimate: Estimate) -> str | None:
-    """Return a warning if truths often differ from the plurality of the votes; None behind a channel."""
+    """Return a warning if truths often differ from the plurality of the votes; None behind a channel, or with gold."""
     reports = evidence.reports
-    if evidence.channel is not None or not estimate.categorical or estimate.posterior.shape[1] != reports.labels:
+    if (
+        evidence.channel is not None
+        or estimate.gold_used >= MIN_GOLD
+        or not estimate.categorical
+        or estimate.posterior.shape[1] != reports.labels
+    ):
         return None
     stop = min(len(reports.tasks), COMPARED_TASKS)
     block = reports.rows.block(0, stop)

@@ -43,6 +43,7 @@ from crowdveil.workflow.export import (
 )
 from crowdveil.workflow.io import (
     absent_notes,
+    change_notes,
     is_dataset,
     on_scale,
     read_answers,
@@ -308,7 +309,9 @@ def _read(
         return read.answers, read.counts + notes + weight_notes(source), skipped
     grid: Grid = "round" if stated is None else "exact"
     wanted = ReadOptions(alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
-    return Reports.from_columns(columns, wanted), notes + weight_notes(source), skipped
+    reports = Reports.from_columns(columns, wanted)
+    changed = change_notes(columns, reports, wanted) if crowd is None else ()
+    return reports, notes + changed + weight_notes(source), skipped
 
 
 def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:

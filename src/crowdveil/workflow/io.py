@@ -14,8 +14,9 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header
+from crowdveil.data.ingest.gold_files import load_drawn_gold
 from crowdveil.data.ingest.labels import group_spellings
-from crowdveil.data.ingest.readers import load_gold, match_columns, read_csv_roles, text_roles
+from crowdveil.data.ingest.readers import ReportColumns, match_columns, read_csv_roles, text_roles
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
@@ -163,6 +164,18 @@ def repeated(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
     return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
 
 
+def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions) -> tuple[str, ...]:
+    """Return sentences on the repeated answers that were left out, and the spellings that were merged, as asked for."""
+    notes, left = [], len(columns) - len(reports)
+    if options.duplicates in ("first", "last") and left:
+        notes.append(f"{left:,} answers repeat a (task, worker) pair: the {options.duplicates} of a pair counts.")
+    if options.merge_labels and reports.alphabet is not None:
+        spellings = len(np.unique(columns.value.codes))
+        if spellings > reports.alphabet.size:
+            notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels.")
+    return tuple(notes)
+
+
 def default_folder(source: AnswerSource) -> Path:
     """Return the folder where outputs go by default: that of the reports; the current one for all that is not local.
 
@@ -181,9 +194,14 @@ def default_folder(source: AnswerSource) -> Path:
 
 def read_gold(source: str, kind: Kind) -> dict[str, Any]:
     """Return known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
+    return read_drawn_gold(source, kind)[0]
+
+
+def read_drawn_gold(source: str, kind: Kind) -> tuple[dict[str, Any], int | None]:
+    """Return known truths as `read_gold`, and the seed of their draw, None without one."""
     if source.startswith(DATASET):
-        return datasets.load(source.removeprefix(DATASET)).gold
-    return load_gold(source, kind=kind)
+        return datasets.load(source.removeprefix(DATASET)).gold, None
+    return load_drawn_gold(source, kind=kind)
 
 
 def read_history(path: Path) -> WorkerHistory:

@@ -32,7 +32,7 @@ def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJs
     assert data["answers"]["of"] == len(names) <= 6
     assert "new" in names
     assert max(names.count(name) for name in names) <= 3
-    assert "need labels" in refusal("next", "numbers.csv", "--budget", 2)
+    assert "labels only" in refusal("next", "numbers.csv", "--budget", 2)
 
 
 def test_protected_cells_are_asked_within_an_assignment(

@@ -6,11 +6,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crowdveil.data.importers.collecting import collect_answers
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.registry import TOOLS, importer_of
+from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, open_source
 from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError
@@ -515,13 +518,27 @@ def test_every_cell_of_a_wide_table_is_kept(write: Write, text: str) -> None:
     )
 
 
+def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
+    """Without a statement a column with one text is refused; stated workers are read, and unknown ones are refused."""
+    path = write("task,ann,bob,note\n" + "".join(f"{row},a,b,ok\n{row + 9},b,b,ok\n" for row in range(3)), "wide.csv")
+    with pytest.raises(ReportsError, match=r"'note'.*--worker-column"):
+        Reports.from_source(path, tool="wide")
+    read = Reports.from_source(path, tool="wide", names=ColumnNames(worker="ann, bob"))
+
+    assert ["ann", "bob"] == np.asarray(read.workers).tolist()
+    with pytest.raises(ReportsError, match=r"must be a column.*'cy'"):
+        Reports.from_source(path, tool="wide", names=ColumnNames(worker="ann,cy"))
+    with pytest.raises(ReportsError, match="--worker-column FIRST,SECOND"):
+        Reports.from_source(path, tool="wide", names=ColumnNames(label="ann"))
+
+
 def test_a_wide_table_says_which_columns_are_workers(write: Write) -> None:
     """Yes/no data of the tasks look like answers: only its user can see that a column is none."""
     path = write("id,ann,bob,public\n1,yes,no,no\n2,no,no,yes\n", "wide.csv")
     with open_source([str(path)]) as source:
         notes = " ".join(source.read()[1])
 
-    assert "column 'id'; the other 3 columns are workers: 'ann', 'bob', 'public'." in notes
+    assert "column 'id'; 3 columns are workers: 'ann', 'bob', 'public'." in notes
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from crowdveil.cli.options import _words
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import csv_row, read_header
+from crowdveil.data.ingest.gold_files import load_gold
 from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.ingest.quotes import QuoteValidator
-from crowdveil.data.ingest.readers import load_gold
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import MajorityVote
 from crowdveil.workflow.export import write_estimate, write_report_files

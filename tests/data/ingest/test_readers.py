@@ -13,7 +13,8 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest import csv_files, readers
-from crowdveil.data.ingest.readers import ColumnNames, encode_arrow_column, load_gold, load_prior, read_columns
+from crowdveil.data.ingest.gold_files import load_gold
+from crowdveil.data.ingest.readers import ColumnNames, encode_arrow_column, load_prior, read_columns
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError

@@ -9,7 +9,8 @@ import pytest
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest import readers
-from crowdveil.data.ingest.readers import ColumnNames, load_gold, load_prior
+from crowdveil.data.ingest.gold_files import load_gold
+from crowdveil.data.ingest.readers import ColumnNames, load_prior
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.sources.layout import Layout

@@ -4,18 +4,19 @@ import click
 
 from crowdveil.cli.data.assign import assign
 from crowdveil.cli.data.datasets import list_sets, list_sources
+from crowdveil.cli.data.draw_gold import draw_gold
 from crowdveil.cli.data.encode import encode
 from crowdveil.cli.data.synthesize import synthesize
 from crowdveil.cli.verb import VerbGroup
 
-SUBCOMMANDS: tuple[click.Command, ...] = (list_sets, list_sources, encode, assign, synthesize)
+SUBCOMMANDS: tuple[click.Command, ...] = (list_sets, list_sources, encode, assign, draw_gold, synthesize)
 """Subcommands, in the order of help."""
 
 
 @click.group(
     cls=VerbGroup,
     sections={"Commands": SUBCOMMANDS},
-    short_help="List data sets; encode reports, draw assignments, release claims.",
+    short_help="List data sets; encode reports, draw assignments and gold, release claims.",
 )
 def data() -> None:
     """List public data sets of real answers in the folder CROWDVEIL_DATA, and make files from others."""

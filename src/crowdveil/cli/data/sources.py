@@ -37,7 +37,7 @@ def sources_argument(name: str) -> Callable[[Command], Command]:
 
 name_options = options(
     click.option("--task-column", metavar="NAME", help="Column of tasks, if its name does not say so."),
-    click.option("--worker-column", metavar="NAME", help="Column of workers."),
+    click.option("--worker-column", metavar="NAME", help="Column of workers; of a wide table several: ann,bob."),
     click.option("--label-column", metavar="NAME", help="Column of labels."),
     click.option("--value-column", metavar="NAME", help="Column of numbers, instead of labels."),
     click.option("--delimiter", metavar="C", help="Character between cells; '\\t' is a tab. [default: by the header]"),

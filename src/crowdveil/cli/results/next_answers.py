@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
 from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
 from crowdveil.cli.results.reading import history_option, read_given, reports_options
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from crowdveil.workflow.review.next_answers import Purchase
 
 SHOWN_ANSWERS = 5
+FEW_TRUTHS = 0.01
+"""Expected number of wrong truths fewer, below which none is stated."""
 HELP = """List the next answers to ask for: which task, which worker, and the expected gain.
 
 REPORTS is what infer reads, or the folder that it wrote. Ask for the answers, add them to the file, and run infer
@@ -26,7 +29,7 @@ DETAILS = """The gain of an answer is computed under the fitted model, through t
 expected_gain is the expected fall of the error of the task; it is 0 if no single answer changes the truth. information
 is the mutual information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs
 (task, worker) with the most information, or with --by error the largest expected gain, among workers who have neither
-answered nor skipped the task.
+answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
 
 A worker who is in --workers and has no report counts as an average worker. With protected participation only reports
 of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker."""
@@ -38,7 +41,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     help=HELP,
     details=DETAILS,
     example="crowdveil next labels.csv --budget 500 --out next.csv",
-    main_options=("budget", "out", "workers", "per_worker", "by", "as_json"),
+    main_options=("budget", "out", "workers", "per_worker", "by", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
 @click.option("--budget", type=COUNT, required=True, metavar="N", help="Number of answers.")
@@ -54,6 +57,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     show_default=True,
     help="What the answers are chosen by.",
 )
+@click.option("--gold", metavar="FILE", help="List the next tasks of this draw of gold instead (data draw-gold).")
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
 @history_option
 @reports_options
@@ -65,12 +69,17 @@ def next_answers(
     workers: Path | None,
     per_worker: int | None,
     by: str,
+    gold: str | None,
     method: str | None,
     history: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Read, fit, choose, print; see `HELP`."""
+    if gold is not None:
+        _refuse_beside_gold(workers=workers, per_worker=per_worker, method=method, history=history)
+        more_gold(reports, budget, gold, out, given, as_json=as_json)
+        return
     from crowdveil.workflow.methods import Method
     from crowdveil.workflow.review.next_answers import KIND, choose_next, write_next
 
@@ -89,6 +98,12 @@ def next_answers(
     print_result(data, _rows(data), as_json=as_json)
 
 
+def _refuse_beside_gold(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --gold.")
+
+
 def _data(purchase: Purchase) -> dict[str, Any]:
     columns = {name: column[:SHOWN_ANSWERS].tolist() for name, column in purchase.columns().items()}
     items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -97,6 +112,7 @@ def _data(purchase: Purchase) -> dict[str, Any]:
         "method": purchase.estimate.method,
         "budget": purchase.budget,
         "per_worker": purchase.per_worker,
+        "tasks": len(purchase.estimate.tasks),
         "expected_error": chosen.expected_cost,
         "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.tasks),
         "epsilon_per_answer": purchase.epsilon_per_answer,
@@ -112,13 +128,14 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         for place, one in enumerate(answers["items"], start=1)
     ]
     now, gain = format_number(data["expected_error"]), data["expected_gain"]
-    less = f"{format_number(gain)} less in expectation" if gain else "no single answer changes a truth"
+    fewer = gain * data["tasks"]
+    less = f"{fewer:,.2f} fewer wrong truths in expectation" if fewer >= FEW_TRUTHS else "hardly a truth changes"
     by = "information" if data["by"] == "information" or not gain else "expected fall of the error"
     loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
     return [
         *[("warning", text) for text in data["warnings"]],
         ("method", data["method"]),
-        ("expected error", f"{now} per task now, {less}"),
+        ("expected error", f"{now} per task now, by these answers {less}"),
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),
         ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by {by}{short}"),

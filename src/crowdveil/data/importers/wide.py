@@ -25,6 +25,8 @@ DATA_NAMES = frozenset(_DATA.split())
 ROLE_NAMES = frozenset(name for role in ("worker", "value") for name in (*ANSWERS[role], *OTHER_NAMES[role]))
 """Names of columns of a table with one row per answer."""
 FEWEST_WORKERS, MOST_LABELS, FEWEST_TEXTS, WORKERS_SHOWN = 2, 20, 3, 12
+CONSTANT_ROWS = 5
+"""Rows from which a column with one text, which no other column has, is no worker."""
 
 
 @final
@@ -71,7 +73,7 @@ class Wide(Importer):
         """Return which columns are tasks and workers."""
         task, workers, _ = _read(export, names)
         listed = ", ".join(map(repr, workers[:WORKERS_SHOWN])) + (", ..." if len(workers) > WORKERS_SHOWN else "")
-        return (f"Tasks are in the column {task!r}; the other {len(workers):,} columns are workers: {listed}.",)
+        return (f"Tasks are in the column {task!r}; {len(workers):,} columns are workers: {listed}.",)
 
     def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
         """Yield the cells; an empty cell is left out, since nobody knows whether the worker was asked.
@@ -97,8 +99,31 @@ def _read(export: ExportFile, names: ColumnNames) -> tuple[str, list[str], list[
     """Return the column of tasks, the columns of workers, and the rows."""
     task = names.task or _task_column(export)
     workers = [name for name in export.columns if name != task and not is_personal(name)]
+    if names.worker is not None:
+        workers = _stated_workers(names.worker, workers, export.name)
+    if names.value_name is not None:
+        raise ReportsError(
+            "a wide table has labels in the columns of workers",
+            source=export.name,
+            examples=repr(names.value_name),
+            hint="State them with --worker-column FIRST,SECOND instead.",
+        )
     _refuse_other_columns(workers, export.name)
     return task, workers, list(export.rows([task, *workers]))
+
+
+def _stated_workers(stated: str, columns: Sequence[str], source: str) -> list[str]:
+    """Return the columns of workers that are stated, separated by commas."""
+    wanted = [stated] if stated in columns else [name.strip() for name in stated.split(",")]
+    absent = [name for name in wanted if name not in columns]
+    if absent:
+        raise ReportsError(
+            "a stated worker must be a column of the wide table",
+            source=source,
+            examples=", ".join(map(repr, absent[:5])),
+            hint=f"Its other columns are {', '.join(map(repr, columns[:WORKERS_SHOWN]))}.",
+        )
+    return wanted
 
 
 def _answers_by_column(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> dict[str, Counter[Any]]:
@@ -178,13 +203,18 @@ def _refuse_texts(answers: dict[str, Counter[Any]], source: str) -> None:
             hint=Wide.expected,
         )
     common = _of_several(answers)
+    alone = {name: own for name, own in answers.items() if common and own and own.keys().isdisjoint(common)}
     texts = [name for name, own in answers.items() if own.keys().isdisjoint(common) and _is_text(own)]
+    texts += [
+        name for name, own in alone.items() if len(own) == 1 and own.total() >= CONSTANT_ROWS and name not in texts
+    ]
     if texts and len(answers) > 1:
         raise ReportsError(
             "every column but the tasks' must be a worker, with labels or numbers",
             source=source,
             examples=", ".join(map(repr, texts[:5])),
-            hint="Remove columns of comments and of what the tasks show.",
+            hint="Remove columns of comments and of what the tasks show, or state those of the workers: "
+            "--worker-column FIRST,SECOND.",
         )
 
 

@@ -125,8 +125,8 @@ def encode_labels(
         codes == MISSING,
         f"every label must be one of {_shown(alphabet.names)}",
         source=source,
-        hint="Correct the rows, give an alphabet that holds their labels (--labels), or merge spellings "
-        "(merge_labels=True in Python, --merge-labels on the command line).",
+        hint="Correct the rows, write NULL for no answer, give an alphabet that holds the labels (--labels), or merge "
+        "spellings (merge_labels=True in Python, --merge-labels on the command line).",
     )
     return alphabet, codes[column.codes]
 
@@ -161,7 +161,7 @@ def _require_alphabet_size(size: int, source: str) -> None:
         raise ReportsError(
             f"there must be 2 to {MAX_LABELS} different labels",
             source=source,
-            examples=f"{size} different labels",
+            examples="1 label" if size == 1 else f"{size} different labels",
             hint="Give the whole alphabet (alphabet=, --labels), state that these are numbers (kind='numeric', "
             "--kind numeric), or choose another question, if there are several (--question).",
         )

@@ -30,8 +30,8 @@ def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> N
             "a task's answers must be to one question",
             source=columns.source,
             examples=f"the questions {_shown(names)}",
-            hint=f"Choose one with --question, such as --question {str(names[names != ''][0])!r}, or in Python with "
-            "Reports.from_source(..., question=...).",
+            hint=f"Choose one with --question, such as --question {str(names[names != ''][0])!r}, in Python with "
+            "Reports.from_source(FILE, question=NAME); of a frame, keep the rows of one question.",
         )
 
 

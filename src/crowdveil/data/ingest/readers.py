@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,6 @@ from crowdveil.data.ingest.validation import (
     CodedColumn,
     encode_ids,
     parse_number_column,
-    reject_rows,
     resolve_duplicates,
 )
 from crowdveil.errors import ReportsError, SettingsError, all_at_once
@@ -345,43 +344,9 @@ def not_parquet(source: str, error: Exception) -> ReportsError:
     return ReportsError(
         "the file must be readable Parquet, with names and text in UTF-8",
         source=source,
-        examples=str(error)[:200],
+        examples=str(error)[:200].rstrip("."),
         hint="Write the file again.",
     )
-
-
-def load_gold(
-    path: str | PathLike[str],
-    *,
-    kind: Literal["categorical", "numeric"] | None = None,
-    conflicts: Literal["error", "first"] = "error",
-) -> dict[str, Any]:
-    """Return known truths by task: labels (text), or numbers if `kind` is numeric or the column is `value`.
-
-    Raises:
-        ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
-            conflicts="first" the first is used).
-    """
-    source = str(path)
-    roles, columns = read_csv_roles(Path(path), GOLD)
-    task, truth = columns["task"], columns["truth"]
-    names, codes = encode_ids(task, None, "task", source)
-    reject_rows(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
-    truths: NDArray[Any] = truth.names[truth.codes]
-    if kind == "numeric" or (kind is None and roles["truth"] == "value"):
-        truths = parse_number_column(truth, source)
-    first = np.unique(codes, return_index=True)[1]
-    differs = truths != truths[first][codes]
-    if conflicts == "error" and differs.any():
-        other = CodedColumn(names, codes.astype(np.int32)).keep(differs)
-        raise ReportsError(
-            f"a gold task has one truth, but {int(differs.sum())} rows contradict an earlier one",
-            source=source,
-            rows=tuple(int(row) + 1 for row in np.flatnonzero(differs)[:5]),
-            examples=", ".join(repr(str(name)) for name in names[other.codes[:5]]),
-            hint="Keep one row per task.",
-        )
-    return dict(zip(names.tolist(), truths[first].tolist(), strict=True))
 
 
 def load_prior(path: str | PathLike[str]) -> dict[str, float]:
@@ -551,8 +516,17 @@ def _trimmed(column: CodedColumn) -> CodedColumn:
     return CodedColumn(names, np.append(place, MISSING).astype(np.int32)[column.codes])
 
 
-def read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, CodedColumn]]:
-    """Return the column name and the coded column of each role of a file that is no answers; errors as `text_roles`."""
-    delimiter, roles = text_roles(path, lambda found, source: match_columns(found, accepted, source))
+def read_csv_roles(
+    path: Path, accepted: Accepted, optional: Sequence[str] = ()
+) -> tuple[dict[str, str], dict[str, CodedColumn]]:
+    """Return the column name and the coded column of each role of a file that is no answers; errors as `text_roles`.
+
+    Columns with a name in `optional` are roles of this name if they are there.
+    """
+
+    def match(found: Sequence[str], source: str) -> dict[str, str]:
+        return match_columns(found, accepted, source) | {name: name for name in optional if name in found}
+
+    delimiter, roles = text_roles(path, match)
     coded, _ = read_csv_coded(path, list(roles.values()), delimiter)
     return roles, {role: coded[name] for role, name in roles.items()}

@@ -130,8 +130,9 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        hint="Write decimals with a point (answers: or state --decimal ,); skip absent answers (missing='skip', "
-        "--missing skip); for labels, say kind='categorical'.",
+        hint="Write decimals with a point, or state the comma (--decimal , or pandas.read_csv(..., decimal=',')); skip "
+        "absent answers (missing='skip', --missing skip). If these are labels, take a method for labels, or say "
+        "kind='categorical'.",
     )
     reject_rows(
         column,

@@ -88,6 +88,12 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
     if bound is not None and not 0 < bound < 1:
         raise SettingsError("the bound of abilities must be between 0 and 1", value=bound)
     workers = estimate.workers
+    if not estimate.categorical:
+        raise SettingsError(
+            "workers are reviewed by their labels, these are numbers",
+            value=estimate.method,
+            hint=f"The column {workers.quality_name} of workers.csv has the quality of each worker.",
+        )
     if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:
         raise SettingsError(
             "a review needs labels and a method with intervals of abilities",

@@ -1,0 +1,86 @@
+"""`crowdveil data draw-gold`: tasks drawn at random for people who know the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import COUNT, PATH, Given, json_option
+from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.workflow.evidence import Evidence
+    from crowdveil.workflow.review.gold_tasks import DrawnGold
+
+SHOWN_TASKS = 5
+HELP = """Draw tasks at random whose truth somebody finds out: gold.
+
+The file has the columns task, truth (empty) and seed. Write the truths into it from the top, as many as you can afford,
+and give it to infer, conclude or next as --gold."""
+DETAILS = """Tasks with reports are in the order of SHA-256 of the seed and their name, so that anybody can check the
+draw, and more of them (next --gold) extend it. Keep the order and leave no task out: gold without the hard tasks makes
+results look better than they are."""
+
+
+@click.command(
+    "draw-gold",
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil data draw-gold labels.csv --number 50 --out gold.csv",
+    main_options=("number", "seed", "out", "as_json"),
+    short_help="Draw tasks at random whose truth somebody finds out.",
+)
+@click.option("--number", type=COUNT, required=True, metavar="N", help="Number of tasks.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the draw. [default: random]")
+@click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file: task, truth, seed.")
+@reports_options
+@json_option
+def draw_gold(reports: tuple[str, ...], number: int, seed: int | None, out: Path, as_json: bool, **given: Any) -> None:
+    """Read, draw, write; see `HELP`."""
+    from crowdveil.workflow.review.gold_tasks import KIND, draw_from
+
+    with read_given(reports, out, KIND, given) as (evidence, replaced):
+        drawn = draw_from(evidence.reports, number, seed=seed)
+    _show(drawn, evidence, out, replaced, as_json=as_json)
+
+
+def more_gold(
+    reports: tuple[str, ...], number: int, gold: str, out: Path | None, given: Given, *, as_json: bool
+) -> None:
+    """Read, draw the next tasks after those of a file of gold, write, print."""
+    from crowdveil.workflow.review.gold_tasks import KIND, draw_more
+
+    with read_given(reports, out, KIND, given, [Path(gold)]) as (evidence, replaced):
+        drawn = draw_more(evidence, number, gold)
+    _show(drawn, evidence, out, replaced, as_json=as_json)
+
+
+def _show(drawn: DrawnGold, evidence: Evidence, out: Path | None, replaced: list[str], *, as_json: bool) -> None:
+    """Write the drawn tasks, if asked for, and print them."""
+    from crowdveil.workflow.review.gold_tasks import write_drawn
+
+    if out is not None:
+        write_drawn(out, drawn)
+    data = {
+        "tasks": drawn.of,
+        "seed": drawn.seed,
+        "drawn": truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks)),
+        "warnings": list(evidence.notes),
+        "files": [] if out is None else [str(out)],
+        "replaced": replaced,
+    }
+    listed = data["drawn"]
+    rows = [
+        *[("warning", text) for text in evidence.notes],
+        ("drawn", f"{listed['of']:,} of {drawn.of:,} tasks with reports, seed {drawn.seed}"),
+        ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),
+        ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
+        *replaced_rows(replaced),
+        *[("written", str(path)) for path in data["files"]],
+    ]
+    print_result(data, rows, as_json=as_json)

@@ -1,0 +1,102 @@
+"""`crowdveil conclude`: prevalences, accuracies and differences of workers, from a random sample of known truths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crowdveil.cli.display import print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.verb import Verb
+
+SHOWN_ROWS = 20
+HELP = """Conclude from few known truths: how common each truth is, how often each worker is right.
+
+REPORTS is what infer reads, or the folder that it wrote. Gold must be a random sample of the tasks: draw it with
+`crowdveil data draw-gold`. Answers to the other tasks make the intervals shorter than those of the sample alone."""
+DETAILS = """All quantities are of the tasks with reports, with 90 % intervals, each alone: the prevalence of each
+truth, the accuracy of each worker (a person or a model) with 5 gold answers or more, and with --compare the difference
+of the accuracies of two workers on the tasks that both have answered. They hold whatever the quality of the inferred
+truths (prediction-powered inference); good ones make them short. In file and JSON the prevalences of Rogan and Gladen
+stand beside them, which correct the inferred truths by their errors on gold; if they are far away, gold is too small.
+
+Gold with a column seed must be the first tasks of its draw, without gaps. Without it, --random states that you drew
+it; gold that looks unlike the other tasks is refused. Behind a channel only prevalences are concluded."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil conclude labels.csv --gold gold.csv --out conclusions.csv",
+    main_options=("gold", "out", "compare", "random", "as_json"),
+    short_help="Conclude from few known truths: prevalences, accuracies.",
+)
+@click.option("--gold", required=True, metavar="FILE", help="Known truths: task,truth, and the seed of the draw.")
+@click.option(
+    "--compare", multiple=True, metavar="A,B", help="Two workers whose accuracies are compared; again for more."
+)
+@click.option("--random", is_flag=True, help="State that gold without a seed was drawn at random.")
+@click.option("--out", type=PATH, metavar="FILE", help="CSV file of all conclusions.")
+@reports_options
+@json_option
+def conclude(
+    reports: tuple[str, ...],
+    gold: str,
+    compare: tuple[str, ...],
+    random: bool,
+    out: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Read, fit, conclude, print; see `HELP`."""
+    from crowdveil.workflow.review.conclusions import KIND, conclude, write_conclusions
+
+    pairs = [_pair(text) for text in compare]
+    with read_given(reports, out, KIND, given, [Path(gold)]) as (evidence, replaced):
+        found = conclude(evidence, gold, stated_random=random, compare=pairs)
+    if out is not None:
+        write_conclusions(out, found)
+    columns = {name: column[:SHOWN_ROWS].tolist() for name, column in found.columns().items()}
+    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    data = {
+        "gold": found.gold,
+        "tasks": found.tasks,
+        "drawn": found.drawn,
+        "workers_left_out": found.left_out,
+        "conclusions": truncated_list(items, len(found.rows)),
+        "warnings": list(found.notes),
+        "files": [] if out is None else [str(out)],
+        "replaced": replaced,
+    }
+    print_result(data, _rows(data), as_json=as_json)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise click.UsageError(f"--compare names two workers, separated by a comma, not {text!r}.")
+    return names[0], names[1]
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    listed, few = data["conclusions"], data["workers_left_out"]
+    return [
+        *[("warning", text) for text in data["warnings"]],
+        ("gold", f"{data['gold']:,} of {data['tasks']:,} tasks, {data['drawn']}"),
+        *([("left out", f"{few:,} workers with fewer than 5 gold answers")] if few else []),
+        ("conclusions", f"first {listed['shown']:,} of {listed['of']:,}, with 90 % intervals; gold alone in brackets"),
+        *[("", _text(one)) for one in listed["items"]],
+        *replaced_rows(data["replaced"]),
+        *[("written", path) for path in data["files"]],
+    ]
+
+
+def _text(one: dict[str, Any]) -> str:
+    """Return a conclusion as one line."""
+    name = f"{one['name']} less {one['other']}" if one["other"] else one["name"]
+    ends = [f"{one[end]:.3f}" for end in ("estimate", "low", "high", "gold_low", "gold_high")]
+    return f"{one['quantity']} of {name}: {ends[0]} ({ends[1]} to {ends[2]}) [{ends[3]} to {ends[4]}]"

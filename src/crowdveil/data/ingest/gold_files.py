@@ -1,0 +1,94 @@
+"""Files of known truths (gold), with the seed of their draw where they have one."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.ingest.readers import GOLD, read_csv_roles
+from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
+from crowdveil.errors import ReportsError
+
+SEED = "seed"
+"""Column of gold that `crowdveil data draw-gold` drew."""
+
+
+def load_gold(
+    path: str | PathLike[str],
+    *,
+    kind: Literal["categorical", "numeric"] | None = None,
+    conflicts: Literal["error", "first"] = "error",
+) -> dict[str, Any]:
+    """Return known truths by task: labels (text), or numbers if `kind` is numeric or the column is `value`.
+
+    Raises:
+        ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
+            conflicts="first" the first is used).
+    """
+    return load_drawn_gold(path, kind=kind, conflicts=conflicts)[0]
+
+
+def load_drawn_gold(
+    path: str | PathLike[str],
+    *,
+    kind: Literal["categorical", "numeric"] | None = None,
+    conflicts: Literal["error", "first"] = "error",
+) -> tuple[dict[str, Any], int | None]:
+    """Return known truths as `load_gold`, and the seed of their draw; None without a column `seed`.
+
+    With a seed, tasks whose truth is still empty are left out.
+    """
+    source = str(path)
+    roles, columns = read_csv_roles(Path(path), GOLD, optional=(SEED,))
+    if SEED in columns:
+        columns = _with_truths(columns, source)
+    task, truth = columns["task"], columns["truth"]
+    names, codes = encode_ids(task, None, "task", source)
+    reject_rows(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
+    truths: NDArray[Any] = truth.names[truth.codes]
+    if kind == "numeric" or (kind is None and roles["truth"] == "value"):
+        truths = parse_number_column(truth, source)
+    first = np.unique(codes, return_index=True)[1]
+    differs = truths != truths[first][codes]
+    if conflicts == "error" and differs.any():
+        other = CodedColumn(names, codes.astype(np.int32)).keep(differs)
+        raise ReportsError(
+            f"a gold task has one truth, but {int(differs.sum())} rows contradict an earlier one",
+            source=source,
+            rows=tuple(int(row) + 1 for row in np.flatnonzero(differs)[:5]),
+            examples=", ".join(repr(str(name)) for name in names[other.codes[:5]]),
+            hint="Keep one row per task.",
+        )
+    return dict(zip(names.tolist(), truths[first].tolist(), strict=True)), _seed_of(columns.get(SEED), source)
+
+
+def _with_truths(columns: dict[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
+    """Return the columns of gold without the rows whose truth is still empty."""
+    truth = columns["truth"]
+    rows = np.delete(np.arange(len(truth)), truth.rows_with(truth.names == ""))
+    if not len(rows):
+        hint = "Write the truths into the column truth, from the top."
+        raise ReportsError("no truth is known yet", source=source, hint=hint)
+    kept = {}
+    for role, column in columns.items():
+        used, codes = np.unique(column.codes[rows], return_inverse=True)
+        missing = used == MISSING
+        kept[role] = CodedColumn(column.names[used[~missing]], (codes - int(missing.any())).astype(np.int32))
+    return kept
+
+
+def _seed_of(column: CodedColumn | None, source: str) -> int | None:
+    """Return the one seed in a column of seeds; None without the column."""
+    if column is None:
+        return None
+    seeds = sorted(set(column.cells.tolist())) if (column.codes != MISSING).all() else [""]
+    if len(seeds) != 1 or not seeds[0].isdecimal():
+        raise ReportsError(
+            "the column seed must hold the one seed of the draw",
+            source=source,
+            examples=", ".join(map(repr, seeds[:3])),
+            hint="Keep the column as `crowdveil data draw-gold` wrote it, or leave it out.",
+        )
+    return int(seeds[0])
