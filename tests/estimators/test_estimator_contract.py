@@ -345,6 +345,36 @@ def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
         assert estimate.posterior[40].max() < 0.9
 
 
+@every_categorical
+def test_tasks_without_reports_change_nothing(cls: AnyClass) -> None:
+    """Four hundred listed tasks without answers move no posterior of the others by more than the tolerance of a fit."""
+    reports = crowd()
+    tasks = np.array([*np.asarray(reports.tasks), *(f"unasked {number}" for number in range(400))])
+    longer = Reports(reports.task, reports.worker, reports.value, tasks, reports.workers, reports.alphabet)
+
+    found = cls().fit(longer).posterior[: len(reports.tasks)]
+
+    asked = np.asarray(reports.per_task) > 0
+    assert np.allclose(found[asked], cls().fit(reports).posterior[asked], atol=3e-3)
+
+
+@every_categorical
+@pytest.mark.parametrize("labels", [2, 3])
+def test_a_single_worker_is_not_overruled(cls: AnyClass, labels: int) -> None:
+    """The answers of the only worker are the truths, whatever their shares (four crowds of 30 tasks)."""
+    names = ("G", "P", "R")[:labels]
+    for seed in range(4):
+        answers = np.random.default_rng(seed).choice(names, 30, p=[0.8, 0.2] if labels == 2 else [0.7, 0.2, 0.1])
+        alphabet = Categories(names, ordered=True)
+        reports = Reports.from_arrays(range(30), ["only"] * 30, answers, alphabet=alphabet)
+
+        estimate = cls().fit(reports)
+
+        assert dict(enumerate(answers.tolist())) == {
+            int(task): str(truth) for task, truth in zip(estimate.tasks, estimate.truth, strict=True)
+        }
+
+
 @pytest.mark.slow
 @every
 def test_good_workers_are_found(cls: AnyClass) -> None:

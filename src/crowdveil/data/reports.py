@@ -378,9 +378,9 @@ class Reports:
         from crowdveil.data.sources.answer_source import open_source
         from crowdveil.data.sources.layout import Layout
 
-        for source in sources:
+        for one in sources:
             hint = "A frame goes into Reports.from_frame(frame)."
-            require_instance("a source", source, (str, PathLike), what="the name of a file or folder", hint=hint)
+            require_instance("a source", one, (str, PathLike), what="the name of a file or folder", hint=hint)
         layout = Layout(
             names=names, delimiter=delimiter, encoding=encoding, decimal=decimal, question=question, tool=tool
         )

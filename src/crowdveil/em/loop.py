@@ -41,6 +41,7 @@ def run_em(
         EngineError: the engine cannot be reached, or its workers failed repeatedly.
     """
     task = _fit_task(model, initial, data, memory)
+    alone = _is_alone(model, data)
     parameters, log_likelihoods, acceleration = initial, list[float](), Acceleration(model, len(data.reports))
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
@@ -56,7 +57,7 @@ def run_em(
             if acceleration.refuses(log_likelihoods):
                 parameters = acceleration.fall_back(log_likelihoods)
                 continue
-            if (stopped := _stop_reason(model, number, change, acceleration.remaining)) is not None:
+            if (stopped := _stop_reason(model, number, change, acceleration.remaining, alone=alone)) is not None:
                 break
             parameters = acceleration.next(number, parameters, model.m_step(statistics, parameters), change)
         assert stopped is not None
@@ -79,8 +80,23 @@ def run_em(
     return result
 
 
-def _stop_reason(model: Model[Any, Any], number: int, change: float, remaining: float) -> StopReason | None:
+def _is_alone(model: Model[Any, Any], data: FitInput) -> bool:
+    """Return whether all answers are of one worker and nothing else is known, so that the truths are the answers.
+
+    Nothing tells the errors of one worker from the prevalence of labels, and the most probable parameters would
+    overrule the only answer.
+    """
+    summary = data.summary
+    lonely = model.capabilities.kind == "categorical" and summary.channel is None and not data.gold.used
+    return lonely and int((summary.per_worker > 0).sum()) == 1
+
+
+def _stop_reason(
+    model: Model[Any, Any], number: int, change: float, remaining: float, *, alone: bool
+) -> StopReason | None:
     """Return why a fit ends after a step; None if it goes on."""
+    if alone:
+        return "settled"
     if change <= model.tolerance or not model.capabilities.iterative:
         return "tolerance"
     if remaining <= REMAINING_CHANGE:

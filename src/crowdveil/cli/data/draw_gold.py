@@ -66,21 +66,22 @@ def _show(drawn: DrawnGold, evidence: Evidence, out: Path | None, replaced: list
 
     if out is not None:
         write_drawn(out, drawn)
+    listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
+    files = [] if out is None else [str(out)]
     data = {
         "tasks": drawn.of,
         "seed": drawn.seed,
-        "drawn": truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks)),
+        "drawn": listed,
         "warnings": list(evidence.notes),
-        "files": [] if out is None else [str(out)],
+        "files": files,
         "replaced": replaced,
     }
-    listed = data["drawn"]
     rows = [
         *[("warning", text) for text in evidence.notes],
         ("drawn", f"{listed['of']:,} of {drawn.of:,} tasks with reports, seed {drawn.seed}"),
         ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),
         ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
         *replaced_rows(replaced),
-        *[("written", str(path)) for path in data["files"]],
+        *[("written", path) for path in files],
     ]
     print_result(data, rows, as_json=as_json)

@@ -3,7 +3,8 @@
 For workers i, j with n_ij common tasks and a share a_ij of equal answers, C_ij = (K a_ij - 1) / (K - 1) has the mean
 s_i s_j, where s_i = (K p_i - 1) / (K - 1) and p_i = P(right). The sizes |s| = u = v follow from
     u_i <- mean of |C_ij| / v_j over co-workers j, without up to F values above u_i and up to F below,
-and the same for v. Signs follow the agreements, with a positive sum. s_i is kept 1 / sqrt(tasks) inside its range.
+and the same for v. Signs follow the agreements, with a positive sum. s_i is kept 1 / sqrt(tasks)
+inside its range, where tasks have answers.
 """
 
 from collections.abc import Mapping
@@ -112,7 +113,7 @@ class Mmsr(Estimator[MmsrParameters, MmsrStatistics]):
         known = np.bincount(entries.row, minlength=summary.workers) > 0
         skill = np.zeros(summary.workers)
         skill[known] = (signs(entries, summary.workers) * self._sizes(entries, summary))[known]
-        margin = min(1 / np.sqrt(summary.tasks), 0.5)
+        margin = min(1 / np.sqrt(max(np.count_nonzero(summary.per_task), 1)), 0.5)
         skill = np.clip(skill, margin - 1 / (summary.labels - 1), 1 - margin)
         skill[~known] = skill[known].mean() if known.any() else 1 - margin
         return replace(parameters, ability=(skill * (summary.labels - 1) + 1) / summary.labels)
