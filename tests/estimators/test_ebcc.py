@@ -35,6 +35,7 @@ def test_a_step_equals_loops_over_reports() -> None:
         expected[j] *= share(tables[i])[:, :, y]
     expected[1, :2] = 0
     evidence = expected.sum(axis=(1, 2), keepdims=True)
+    asked = sorted({row[0] for row in rows})
 
     parameters = model.m_step(first.statistics, initial)
     step = model.e_step(block, parameters)
@@ -42,8 +43,8 @@ def test_a_step_equals_loops_over_reports() -> None:
     assert isinstance(parameters, EbccParameters)
     np.testing.assert_allclose(parameters.tables, tables.reshape(5, -1, 3), rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.posterior, (expected / evidence).sum(axis=2), rtol=0, atol=1e-9)
-    assert pytest.approx(np.log(evidence).sum(), abs=1e-8) == step.statistics.log_likelihood
-    assert pytest.approx(float((expected / evidence)[sorted({row[0] for row in rows}), 1].sum()), abs=1e-8) == float(
+    assert pytest.approx(np.log(evidence[asked]).sum(), abs=1e-8) == step.statistics.log_likelihood
+    assert pytest.approx(float((expected / evidence)[asked, 1].sum()), abs=1e-8) == float(
         step.statistics.by_truth[0].reshape(3, KINDS)[1].sum()
     )
 

@@ -147,9 +147,10 @@ class Ebcc(CrowdEstimator):
             step = block.coded.confusion_step(self._with_gold(tables, labels), group, np.full(len(group), -1))
             pairs, by_row, likelihood = step.posterior, step.by_row, step.log_likelihood
             by_truth = step.by_truth.reshape(model.task_groups, labels + 1, -1).sum(axis=1)
-        if not parameters.pool.noise:  # behind a channel no report may be a report
-            empty = np.bincount(block.block.task, minlength=len(of_task)) == 0
+        if not parameters.pool.noise:  # tasks of which nothing is known; behind a channel no report may be a report
+            empty = (np.bincount(block.block.task, minlength=len(of_task)) == 0) & (block.gold < 0)
             by_truth = by_truth - totals_by_group(pairs[empty], of_task[empty], model.task_groups)
+            likelihood -= int(empty.sum()) * np.log(1.0 if parameters.is_initial else parameters.class_prior.sum())
         posterior = one_hot_gold(pairs.reshape(-1, labels, self.subtypes).sum(axis=2), block.gold)
         sums = by_row.reshape(-1, model.symbols, pairs.shape[1]).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, by_truth, likelihood), posterior)
