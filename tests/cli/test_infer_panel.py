@@ -57,3 +57,10 @@ def test_what_a_panel_does_not_have_is_refused(
 ) -> None:
     """Methods of other fits, and scores off the scale, end with the rule."""
     assert said in " ".join(run("infer", "scores.csv", "--truths", "no,yes", *options, code=code).stderr.split())
+
+
+def test_a_truth_that_no_gold_has_is_named(run_json: RunJson, scores: None) -> None:
+    """A misspelt truth is no error where the answers have an order, so that it is named beside the gold."""
+    found = run_json("infer", "scores.csv", "--truths", "no,yess,yes", "--scale", "0:10", "--gold", "gold.csv")
+
+    assert any("No gold task has the truth 'yess'" in text for text in found["warnings"])

@@ -104,7 +104,7 @@ def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Call
 
 
 alphabet_options = options(
-    click.option("--labels", metavar="A,B,C", help="Possible labels, in order if they have one."),
+    click.option("--labels", metavar="A,B,C", help="Possible labels; ordered by --ordered."),
     click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of possible numbers; the step is 1."),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
     heading=ANSWERS,

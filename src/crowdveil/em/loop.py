@@ -41,7 +41,6 @@ def run_em(
         EngineError: the engine cannot be reached, or its workers failed repeatedly.
     """
     task = _fit_task(model, initial, data, memory)
-    alone = _is_alone(model, data)
     parameters, log_likelihoods, acceleration = initial, list[float](), Acceleration(model, len(data.reports))
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
@@ -57,7 +56,7 @@ def run_em(
             if acceleration.refuses(log_likelihoods):
                 parameters = acceleration.fall_back(log_likelihoods)
                 continue
-            if (stopped := _stop_reason(model, number, change, acceleration.remaining, alone=alone)) is not None:
+            if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is not None:
                 break
             parameters = acceleration.next(number, parameters, model.m_step(statistics, parameters), change)
         assert stopped is not None
@@ -92,10 +91,10 @@ def _is_alone(model: Model[Any, Any], data: FitInput) -> bool:
 
 
 def _stop_reason(
-    model: Model[Any, Any], number: int, change: float, remaining: float, *, alone: bool
+    model: Model[Any, Any], data: FitInput, number: int, change: float, remaining: float
 ) -> StopReason | None:
     """Return why a fit ends after a step; None if it goes on."""
-    if alone:
+    if number == 1 and _is_alone(model, data):
         return "settled"
     if change <= model.tolerance or not model.capabilities.iterative:
         return "tolerance"

@@ -8,6 +8,8 @@ from crowdveil.channels.rounding import format_delta, percent_rounded_up
 
 EVEN = 0.5
 """Probability of each of two answers before the report."""
+CERTAIN = "100.0 %"
+"""Percentage of a probability above 99.9 %."""
 
 
 def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False) -> tuple[str, ...]:
@@ -22,15 +24,15 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     after = percent_rounded_up(answer.largest_guess_probability)
     if worker is None:
         return (
-            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be at most {after} "
-            f"sure of either after the report, whatever else is known{_slack(answer)}.",
+            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be {_sure(after)} "
+            f"of either after the report, whatever else is known{_slack(answer)}.",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
-    certain = "; this promises nothing for the whole person" if most == "100.0 %" else ""
+    certain = "; this promises nothing for the whole person" if most == CERTAIN else ""
     return (
-        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be at most {most} "
-        f"sure of either after all reports, whatever else is known{_slack(worker)}{certain}.",
-        f"Between two possible answers to one task: at most {after}{_slack(answer)}.",
+        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be {_sure(most)} "
+        f"of either after all reports, whatever else is known{_slack(worker)}{certain}.",
+        f"Between two possible answers to one task: {_sure(after)}{_slack(answer)}.",
     )
 
 
@@ -48,6 +50,10 @@ def posterior_rows(
     for name, guarantee in zip(("answer, shuffled", "person, shuffled"), mixed or (), strict=False):
         rows += [] if guarantee is None else [(name, guarantee.largest_guess_probability)]
     return [(name, value, percent_rounded_up(value)) for name, value in rows]
+
+
+def _sure(percent: str) -> str:
+    return "practically certain" if percent == CERTAIN else f"at most {percent} sure"
 
 
 def _slack(guarantee: Guarantee) -> str:

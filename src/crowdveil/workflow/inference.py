@@ -187,6 +187,9 @@ def infer_panel(
     notes = [] if evidence.crowd is None else [*caveats(evidence.crowd)]
     if fit.estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
+    absent = [name for name in truths if known and name not in set(map(str, known.values()))]
+    if absent:
+        notes.append(f"No gold task has the truth {', '.join(map(repr, absent))}: is it spelled as in the gold?")
     return Inference(
         estimate=fit.estimate,
         noise_model=noise_model(evidence, DawidSkene()),

@@ -98,7 +98,7 @@ expectation_options = options(
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
-    main_options=("labels", "scale", "epsilon", "out"),
+    main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
 @click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -92,6 +92,8 @@ def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
 
 def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield epsilon with its unit, and participation."""
+    from crowdveil.channels.guarantee import Guarantee
+    from crowdveil.privacy.posterior import posterior_sentences
     from crowdveil.privacy.verification import shown
 
     if checked.answer_epsilon is None:
@@ -103,5 +105,10 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
         yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
     else:
         yield "epsilon", f"{shown(checked.worker_epsilon)} per worker, for at most {checked.answers:,} answers"
-    hidden = "is hidden like an answer" if checked.participation == "protected" else "is visible"
+    hidden = "is randomized like an answer" if checked.participation == "protected" else "is visible"
     yield "participation", f"{checked.participation}: whether a worker answered {hidden}"
+    scope: Any = {"participation": checked.participation}
+    answer = Guarantee(epsilon=checked.answer_epsilon, unit="cell", **scope)
+    every = checked.worker_epsilon
+    worker = None if every is None else Guarantee(epsilon=every, unit="worker", **scope)
+    yield from (("certainty", sentence) for sentence in posterior_sentences(answer, worker))
