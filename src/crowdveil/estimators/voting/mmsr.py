@@ -113,7 +113,7 @@ class Mmsr(Estimator[MmsrParameters, MmsrStatistics]):
         known = np.bincount(entries.row, minlength=summary.workers) > 0
         skill = np.zeros(summary.workers)
         skill[known] = (signs(entries, summary.workers) * self._sizes(entries, summary))[known]
-        margin = min(1 / np.sqrt(max(np.count_nonzero(summary.per_task), 1)), 0.5)
+        margin = min(max(int((summary.per_task > 0).sum()), 1) ** -0.5, 0.5)
         skill = np.clip(skill, margin - 1 / (summary.labels - 1), 1 - margin)
         skill[~known] = skill[known].mean() if known.any() else 1 - margin
         return replace(parameters, ability=(skill * (summary.labels - 1) + 1) / summary.labels)
