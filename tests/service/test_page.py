@@ -497,6 +497,7 @@ def test_every_screen_is_accessible(browser: Any, service: Campaigning, scheme: 
     page.click("#task-form button")
     check_screen(page, "review", language)
     assert page.locator("#review .warning").is_visible()
+    assert 0 == page.locator("#review li[data-text='review.ledger']:visible").count(), "nothing was promised before"
     page.click("#send")
     check_screen(page, "done", language)
     page.goto("about:blank")

@@ -157,7 +157,7 @@ function pictureOf(picture) {
 async function showReview() {
   const { lines, limit } = await showLedger();
   const after = sumOfLines([...lines, ...page.device.newLines()]);
-  show("review", { after, isOver: after > limit });
+  show("review", { after, isOver: after > limit, isLater: lines.length > 0 });
 }
 
 async function send() {
