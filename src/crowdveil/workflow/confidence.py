@@ -1,4 +1,5 @@
-"""The fit behind `aggregate` and `crowdveil infer`: dependent answers lower its confidence, gold combines methods."""
+"""The fit behind `aggregate` and `crowdveil infer`: copies count once, dependent answers lower the confidence, gold
+combines methods."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.evaluation.copies import Copies, find_copies, once, with_copies
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
 from crowdveil.evaluation.gold_stack import MIN_GOLD, stacked
 from crowdveil.workflow.evidence import Evidence
@@ -17,6 +19,10 @@ COMPARED_TASKS = 100_000
 MIN_COMPARED_TASKS, DIFFERENT_SHARE = 50, 0.1
 """Number of tasks with reports, and share of their truths unlike the votes, from which a warning is given."""
 
+COPIES = (
+    "{:,} of {:,} workers answer as another one, more alike than independent work explains: their common answers count "
+    "once. `crowdveil review` names them."
+)
 DEPENDENT_CORRELATION = 0.35
 """Least error correlation where answers agree more than the model predicts: the best on ten sets by calibration error;
 chosen by log-loss with each set left out it is 0.35 to 0.45."""
@@ -45,6 +51,22 @@ class Fit:
 
 def fit_evidence(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
+    copies, reports = _copies(estimator, evidence), evidence.reports
+    if copies is None:
+        return _fit(estimator, evidence, inputs)
+    fit = _fit(estimator, replace(evidence, reports=once(reports, copies.group)), inputs)
+    note = COPIES.format(copies.workers, len(reports.workers))
+    return replace(fit, estimate=with_copies(fit.estimate, reports, copies.group), notes=(*fit.notes, note))
+
+
+def _copies(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
+    """Return the workers who answer as one; None for other methods, and for reports that are no plain answers."""
+    plain = evidence.channel is None and evidence.crowd is None
+    return find_copies(evidence.reports) if plain and isinstance(estimator, HierarchicalDawidSkene) else None
+
+
+def _fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
+    """Return the fit of an estimator to reports without copies."""
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_of(estimator, evidence, estimate), 0
     careful = discounted(estimator, dependence)

@@ -6,7 +6,8 @@ Reasons, each with 95 % certainty on one side, for a worker with n answers:
     constant: the answers are equal, and F^n < .001 for the share F of that label in all answers;
     chance: the share A of equal answers with other workers is below chance + .1 (1 - chance) by 1.645 standard errors
         sqrt(A (1 - A) / n), where chance = sum_c f_c F_c for the worker's own label shares f (Cohen's kappa below .1).
-The last two read answers, so that they are left out behind a channel; there the interval includes the noise.
+    copies: the worker answers as another one (`evaluation.copies`).
+The last three read answers, so that they are left out behind a channel; there the interval includes the noise.
 """
 
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement import NORMAL_QUANTILE, agreement
+from crowdveil.evaluation.copies import find_copies
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.methods import Method
@@ -175,9 +178,26 @@ def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:
         reasons[worker].append(f"All {int(totals[worker]):,} answers are {label!r}.")
     if int(np.max(reports.per_task)) < 2:
         return
+    _add_copies(reasons, reports)
     for worker, kappa in _near_chance(evidence, counts, shares):
         if not equal[worker]:
             reasons[worker].append(f"The answers agree with others hardly more than by chance (kappa {kappa:.2f}).")
+
+
+def _add_copies(reasons: list[list[str]], reports: Reports) -> None:
+    """Add for each copy the worker with whom it has the most common tasks."""
+    copies = find_copies(reports)
+    if copies is None:
+        return
+    most: dict[int, tuple[int, int, int]] = {}
+    for first, second, common, same in zip(*(column.tolist() for column in copies.pairs), strict=True):
+        for worker, other in ((first, second), (second, first)):
+            most[worker] = max(most.get(worker, (0, 0, 0)), (common, same, other))
+    for worker, (common, same, other) in sorted(most.items()):
+        reasons[worker].append(
+            f"Answers as {str(reports.workers[other])!r}: {same:,} of {common:,} common answers are equal, more than "
+            "independent work explains."
+        )
 
 
 def _near_chance(

@@ -1,0 +1,154 @@
+"""Workers who answer as one: groups whose answers agree more than independent work explains.
+
+Two workers are alike if at least `ALIKE` of at least `MIN_COMMON` common tasks have the same answer; groups are linked
+by alike pairs. Excellent workers are alike, too. Therefore the skills s of workers follow from the agreement of pairs
+of different groups (`m-msr`) in answers of which each group gives one per task. The standard error of s_i is about
+    (sum_k n_ik s_k^2)^(-1/2)
+for n_ik common tasks with worker k. With the ability a of s_i + `ERRORS` standard errors, two such workers agree with a
+probability of at most a^2 + (1 - a)^2 if they work independently. Those who agree more, with a binomial probability
+below `RARE`, are copies. A group is judged only where at least two other workers have answered most of its tasks.
+Common answers of copies count once.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.stats import binom
+
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.estimators.voting.mmsr import Mmsr
+from crowdveil.estimators.voting.worker_pairs import WorkerPairs, pairs_of_block
+
+ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
+MIN_OTHERS = 2
+"""Other workers who have answered a task on which a group is judged."""
+MAX_PAIRS = 5_000_000
+"""Largest number of pairs of answers to a task, up to which copies are looked for."""
+
+
+class Alike(NamedTuple):
+    """Pairs of workers who are alike: codes with first < second, common tasks, and those with equal answers."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    common: NDArray[np.int64]
+    same: NDArray[np.int64]
+
+
+class Copies(NamedTuple):
+    """Workers who answer as one.
+
+    Attributes:
+        group: code of the first worker of each worker's group, its own if there is no other; shape (workers,).
+        pairs: pairs of copies.
+    """
+
+    group: NDArray[np.int64]
+    pairs: Alike
+
+    @property
+    def workers(self) -> int:
+        """Number of workers who are copies of an earlier one."""
+        return int((self.group != np.arange(len(self.group))).sum())
+
+
+def find_copies(reports: Reports) -> Copies | None:
+    """Return the workers who answer as one; None if there are none, or too many answers to look.
+
+    Args:
+        reports: labels, unperturbed.
+    """
+    counts = np.asarray(reports.per_task).astype(np.int64)
+    if reports.alphabet is None or int((counts * (counts - 1) // 2).sum()) > MAX_PAIRS:
+        return None
+    alike = _alike(reports)
+    if not len(alike.first):
+        return None
+    group = _groups(alike, len(reports.workers))
+    single = once(reports, group)
+    copied = _unlikely(alike, group, _largest_abilities(single)) & _judged(reports, single)[group[alike.first]]
+    if not copied.any():
+        return None
+    pairs = Alike(*(column[copied] for column in alike))
+    return Copies(_groups(pairs, len(reports.workers)), pairs)
+
+
+def once(reports: Reports, group: NDArray[np.int64]) -> Reports:
+    """Return the reports with one answer of each group to each task, that of its first worker who gave one."""
+    key = np.asarray(reports.task).astype(np.int64) * len(group) + group[reports.worker]
+    order = np.lexsort((reports.worker, key))
+    kept = np.sort(order[np.append(True, np.diff(key[order]) > 0)])
+    columns = reports.task[kept], reports.worker[kept], reports.value[kept]
+    return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.public_lists, reports.original)
+
+
+def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) -> Estimate:
+    """Return an estimate from `once` with the counts of all reports; copies have the quality of their group's first."""
+    table = estimate.workers
+    columns = {name: getattr(table, name) for name in table.__dataclass_fields__ if name != "quality_name"}
+    own = {name: column if column is None else column[group] for name, column in columns.items()}
+    state = estimate.state
+    if state is not None:
+        state = replace(state, by_worker={name: array[group] for name, array in state.by_worker.items()})
+    return replace(
+        estimate,
+        workers=replace(table, **own),
+        state=state,
+        reports_per_task=np.asarray(reports.per_task),
+        reports_per_worker=np.asarray(reports.per_worker),
+    )
+
+
+def _alike(reports: Reports) -> Alike:
+    pairs, workers = _pairs(reports), len(reports.workers)
+    common, same = pairs.counts.T.astype(np.int64)
+    found = np.flatnonzero((common >= MIN_COMMON) & (same >= ALIKE * common))
+    first, second = np.divmod(pairs.pair[found], workers)
+    return Alike(np.minimum(first, second), np.maximum(first, second), common[found], same[found])
+
+
+def _pairs(reports: Reports) -> WorkerPairs:
+    workers = len(reports.workers)
+    return sum((pairs_of_block(block, workers) for block in reports.blocks()), WorkerPairs.none())
+
+
+def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
+    """Return the code of the first worker of the group that pairs link, for each worker."""
+    links = coo_array((np.ones(len(pairs.first)), (pairs.first, pairs.second)), shape=(workers, workers))
+    label = connected_components(links, directed=False)[1]
+    first = np.full(label.max() + 1, workers, dtype=np.int64)
+    np.minimum.at(first, label, np.arange(workers))
+    return first[label]
+
+
+def _largest_abilities(single: Reports) -> NDArray[np.float64]:
+    """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
+    labels, workers = single.labels, len(single.workers)
+    ability = Mmsr().fit(single).workers.quality
+    skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
+    pairs = _pairs(single)
+    first, second = np.divmod(pairs.pair, workers)
+    common = pairs.counts[:, 0]
+    information = np.bincount(first, common * skill[second] ** 2, workers)
+    information += np.bincount(second, common * skill[first] ** 2, workers)
+    skill = np.minimum(skill + ERRORS / np.sqrt(np.maximum(information, 1e-12)), 1.0)
+    return np.asarray((skill * (labels - 1) + 1) / labels)
+
+
+def _unlikely(alike: Alike, group: NDArray[np.int64], largest: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which pairs agree more than independent workers of the largest ability of their group's first."""
+    ability = largest[group[alike.first]]
+    expected = ability**2 + (1 - ability) ** 2
+    return np.asarray(binom.sf(alike.same - 1, alike.common, expected) < RARE)
+
+
+def _judged(reports: Reports, single: Reports) -> NDArray[np.bool_]:
+    """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
+    others = np.asarray(single.per_task)[reports.task] - 1
+    enough = np.bincount(reports.worker, others >= MIN_OTHERS, minlength=len(reports.workers))
+    return np.asarray(2 * enough > np.asarray(reports.per_worker))
