@@ -64,7 +64,7 @@ def test_one_answer_of_a_group_is_kept() -> None:
 def test_aggregate_and_review_name_copies() -> None:
     """`aggregate` counts copies once and says so; `review` names with whom each of them answers alike."""
     reports, truth = crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), 300, 0)
-    with pytest.warns(UserWarning, match="9 of 15 workers answer as another one"):
+    with pytest.warns(UserWarning, match="plurality"), pytest.warns(UserWarning, match="9 of 15 workers answer as"):
         found = cv.aggregate(reports)
     reviewed = cv.review(reports).to_pylist()
 
