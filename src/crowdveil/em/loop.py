@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
 from crowdveil.em.estimate_views import StopReason
@@ -86,8 +87,13 @@ def _is_alone(model: Model[Any, Any], data: FitInput) -> bool:
     overrule the only answer.
     """
     summary = data.summary
-    lonely = model.capabilities.kind == "categorical" and summary.channel is None and not data.gold.used
-    return lonely and int((summary.per_worker > 0).sum()) == 1
+    plain = summary.channel is None or (isinstance(summary.channel, Channel) and summary.channel.is_identity)
+    return (
+        model.capabilities.kind == "categorical"
+        and plain
+        and not data.gold.used
+        and int((summary.per_worker > 0).sum()) == 1
+    )
 
 
 def _stop_reason(
