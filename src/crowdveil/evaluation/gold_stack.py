@@ -26,7 +26,7 @@ from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.estimators.majority_vote import MajorityVote
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
-from crowdveil.evaluation.gold_sample import unlike_random
+from crowdveil.evaluation.gold_draw import unlike_random
 from crowdveil.evaluation.stacking import Regression, by_label, fit_regression
 
 MIN_GOLD, FOLDS = 20, 5

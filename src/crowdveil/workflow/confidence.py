@@ -51,22 +51,9 @@ class Fit:
 
 def fit_evidence(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
     """Return the fit of an estimator to reports; `inputs` are the other arguments of `Estimator.fit`, errors too."""
-    copies, reports = _copies(estimator, evidence), evidence.reports
-    if copies is None:
-        return _fit(estimator, evidence, inputs)
-    fit = _fit(estimator, replace(evidence, reports=once(reports, copies.group)), inputs)
-    note = COPIES.format(copies.workers, len(reports.workers))
-    return replace(fit, estimate=with_copies(fit.estimate, reports, copies.group), notes=(*fit.notes, note))
-
-
-def _copies(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
-    """Return the workers who answer as one; None for other methods, and for reports that are no plain answers."""
-    plain = evidence.channel is None and evidence.crowd is None
-    return find_copies(evidence.reports) if plain and isinstance(estimator, HierarchicalDawidSkene) else None
-
-
-def _fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, Any]) -> Fit:
-    """Return the fit of an estimator to reports without copies."""
+    every, copies = evidence.reports, _copies(estimator, evidence)
+    if copies is not None:
+        evidence = replace(evidence, reports=once(every, copies.group))
     estimate = estimator.fit(evidence.reports, **inputs)
     dependence, steps = dependence_of(estimator, evidence, estimate), 0
     careful = discounted(estimator, dependence)
@@ -75,10 +62,19 @@ def _fit(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dict[str, A
         estimate = careful.fit(evidence.reports, **inputs)
     fit = Fit(estimator=estimator, estimate=estimate, dependence=dependence, steps_before=steps)
     found = stacked(estimator, evidence.reports, inputs, estimate)
-    if found is None:
+    if found is not None:
+        before = steps + found.steps
+        fit = replace(fit, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
+    if copies is None:
         return fit
-    before = steps + found.steps
-    return replace(fit, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
+    note = COPIES.format(copies.workers, len(every.workers))
+    return replace(fit, estimate=with_copies(fit.estimate, every, copies.group), notes=(*fit.notes, note))
+
+
+def _copies(estimator: Estimator[Any, Any], evidence: Evidence) -> Copies | None:
+    """Return the workers who answer as one; None for other methods, and for reports that are no plain answers."""
+    plain = evidence.channel is None and evidence.crowd is None
+    return find_copies(evidence.reports) if plain and isinstance(estimator, HierarchicalDawidSkene) else None
 
 
 def dependence_of(estimator: Estimator[Any, Any], evidence: Evidence, estimate: Estimate) -> Dependence | None:
