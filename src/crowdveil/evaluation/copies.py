@@ -11,7 +11,7 @@ Common answers of copies count once.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
     """Return an estimate from `once` with the counts of all reports; copies have the quality of their group's first."""
     table = estimate.workers
     columns = {name: getattr(table, name) for name in table.__dataclass_fields__ if name != "quality_name"}
-    own = {name: column if column is None else column[group] for name, column in columns.items()}
+    own: dict[str, Any] = {name: column if column is None else column[group] for name, column in columns.items()}
     state = estimate.state
     if state is not None:
         state = replace(state, by_worker={name: array[group] for name, array in state.by_worker.items()})

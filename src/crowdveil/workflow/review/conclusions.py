@@ -16,8 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn
-from crowdveil.evaluation.gold_sample import unlike_random
+from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn, unlike_random
 from crowdveil.evaluation.prediction_powered import (
     Interval,
     Sampled,
