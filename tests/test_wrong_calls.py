@@ -169,6 +169,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: cv.compare(["one-layer"], VOTES, gold={1: "no"}, lable="x"),
         "Did you mean 'label'?",
     ),  # type: ignore[call-arg]
+    "a misspelled argument of aggregate": (lambda: cv.aggregate(VOTES, metod="dawid-skene"), "Did you mean 'method'?"),  # type: ignore[call-arg]
     "an option of perturb": (lambda: cv.perturb(VOTES, MECHANISM, tasksx=[1]), "Did you mean 'tasks'?"),  # type: ignore[call-arg]
     "a task without a name": (lambda: cv.aggregate(VOTES, tasks=[1, 2, None]), "tasks must have names"),
     "a candidate without a name": (lambda: cv.next_answers(VOTES, budget=1, candidates=[None]), "at least one worker"),

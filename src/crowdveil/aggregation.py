@@ -60,7 +60,7 @@ class FitKeywords(ColumnKeywords, total=False):
     memory: int | None
 
 
-KEYWORDS = ("with_workers", *FitKeywords.__annotations__, *ColumnKeywords.__annotations__)
+KEYWORDS = ("method", "with_workers", *FitKeywords.__annotations__, *ColumnKeywords.__annotations__)
 """Names of arguments of `aggregate` and the like."""
 
 
