@@ -268,6 +268,7 @@ def altered_fields(draw):
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(altered_fields())
 def test_no_alteration_is_a_crash(value):

@@ -119,6 +119,7 @@ def test_another_text_is_no_link(text):
     assert re.search("A{27}", str(caught.value)) is None
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(max_size=40), st.text(alphabet=_BASE64URL, min_size=27, max_size=27)))
 def test_any_text_is_a_token_or_a_campaign_error(text):
     """A text gives a token with this very text, or a CampaignError; no other exception leaves."""

@@ -342,6 +342,7 @@ def test_identity_sends_every_input_as_it_is(participation):
     np.testing.assert_array_equal(np.eye(len(identity.inputs)), identity.probabilities)
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(st.integers(100, 300))
 def test_wide_scales_are_channels_too(points):

@@ -187,6 +187,7 @@ def test_delta_and_shuffling_go_with_what_they_change(words: tuple[object, ...],
     assert said in " ".join(run(*words, code=2).stderr.split())
 
 
+@pytest.mark.slow
 def test_account_shuffled_states_the_worker_first(run: Run, run_json: RunJson) -> None:
     """Central figures are below the local ones, in JSON and in words; delta of 1/n is refused."""
     words = ("account", *RESPONSE, "--epsilon", 2, "--tasks", 20, "--delta", 1e-6, "--shuffled", 500)

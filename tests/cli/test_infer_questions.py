@@ -24,6 +24,7 @@ def questions(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_each_question_is_inferred_as_if_alone(questions: Path, run: Run, run_json: RunJson) -> None:
     """Truths and workers of each question are those of a file with its answers only; the JSON fits the schema."""
     data = run_json("infer", "both.csv", "--out", "found")

@@ -71,6 +71,7 @@ def test_a_tight_address_space_ends_in_one_line(megabytes: int, many: Path) -> N
     assert done.returncode == 1 or megabytes > 400
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="the address space is known on Linux only")
 def test_a_lack_of_memory_is_an_error_in_json(many: Path) -> None:
     """With --json the refusal is an object with rule, value found and hint."""

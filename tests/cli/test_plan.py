@@ -71,6 +71,7 @@ def test_table_and_json_agree(run: Run, run_json: RunJson) -> None:
     assert data["recommended"]["error"] <= 0.2
 
 
+@pytest.mark.slow
 def test_no_epsilon_is_shown_below_its_value(run: Run) -> None:
     """An epsilon of many digits is rounded up in the table of candidates."""
     table = run(*LABELS, "--epsilon", "1.2345614").stdout
@@ -143,6 +144,7 @@ def test_no_expected_error_is_more_exact_than_its_simulation(run: Run, run_json:
     assert [] == [figure for figure in re.findall(r"0\.0*[1-9]\d*", table) if len(figure.lstrip("0.")) > 4]
 
 
+@pytest.mark.slow
 def test_files_are_written(run_json: RunJson) -> None:
     """--out writes the plan as JSON, and its figure as SVG and PNG."""
     data = run_json(*LABELS, "--epsilon", 3, "--out", "planned")

@@ -32,6 +32,7 @@ def test_tables_agree(command: str, options: list[str], folder: Path, run: Run) 
             assert str(value) == text if isinstance(value, str) else float(text) == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_plans_agree(run_json: RunJson) -> None:
     """The expected errors are those that `crowdveil plan` prints."""
     size = ("--labels", "no,yes", "--workers", 30, "--tasks", 60, "--participation-rate", 0.5, "--target-error", 0.1)

@@ -22,6 +22,7 @@ def cells(reports: Reports) -> list[tuple[object, object, object]]:
     )
 
 
+@pytest.mark.slow
 @given(small_reports(), st.randoms())
 def test_row_order_does_not_show(reports: Reports, random) -> None:
     """The same rows in any order make the same reports."""

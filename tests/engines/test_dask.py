@@ -115,6 +115,7 @@ def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch)
             DawidSkene().fit(REPORTS, engine=Dask(address=lonely.scheduler_address), progress=retire)
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler that no longer answers ends the fit with an engine error."""
     calls: list[object] = []

@@ -64,6 +64,7 @@ def test_the_published_method_is_worse_than_the_vote() -> None:
     assert scores(PrivateDawidSkene(tolerance=1e-4), 0.5)[0] > scores(MajorityVote(), 0.5)[0] + 0.03
 
 
+@pytest.mark.slow
 def test_one_coin_is_not_more_certain_than_a_coin_deserves() -> None:
     """At epsilon 0.5 its log-loss is below that of one half everywhere (0.693); without shrinkage it is above."""
     assert scores(OneCoin(tolerance=1e-4), 0.5)[1] < np.log(2) < scores(PrivateDawidSkene(tolerance=1e-4), 0.5)[1]

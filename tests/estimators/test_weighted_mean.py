@@ -194,6 +194,7 @@ def test_unknown_truth_is_nan_and_the_fit_still_ends() -> None:
     np.testing.assert_allclose(estimate.workers.quality, [0.5, 0.5, 0.0])
 
 
+@pytest.mark.slow
 @given(strategies.small_numeric_reports())
 def test_small_crowds_give_finite_weights(reports: Reports) -> None:
     """Whatever the numbers, weights are finite, non-negative and sum to 1."""

@@ -113,6 +113,7 @@ def test_perfect_agreement_is_clamped() -> None:
     np.testing.assert_allclose(estimate.workers.quality, np.log([1 / 9, 9, 9, 9]))
 
 
+@pytest.mark.slow
 @given(strategies.small_reports())
 def test_the_vote_settles(reports: Reports) -> None:
     """No crowd makes the vote cycle: it ends by itself, and one more election from its weights elects the same."""

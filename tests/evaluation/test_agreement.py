@@ -68,6 +68,7 @@ def test_the_canonical_example_has_its_published_values() -> None:
 cells = st.one_of(st.none(), st.integers(0, 3))
 
 
+@pytest.mark.slow
 @given(
     table=st.integers(1, 6).flatmap(
         lambda tasks: st.lists(st.lists(cells, min_size=tasks, max_size=tasks), min_size=2, max_size=5)

@@ -52,6 +52,7 @@ def test_figures_are_the_equations() -> None:
     assert pytest.approx(np.linalg.norm(excess - copied * room) / room.sum()) == found.standard_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copied", [0.0, 0.25])
 def test_the_share_of_copies_is_found(copied: float) -> None:
     """With known confusion matrices the share of copies is within three standard errors, 0.03 at most each."""

@@ -241,6 +241,7 @@ def test_a_certain_mistake_costs_a_finite_loss():
     assert pytest.approx(12 * math.log(10)) == metrics.log_loss(estimate, {"t0": "b"})
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=8))
 def test_no_constant_beats_the_best_constant(truths):

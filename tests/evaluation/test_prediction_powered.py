@@ -46,6 +46,7 @@ def test_a_share_follows_the_formula_written_as_loops() -> None:
     assert np.allclose(found, (share, middle - half, middle + half), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
 def test_the_intervals_hold_and_are_shorter(share: float) -> None:
     """In 2,000 samples of 50 among 400 they hold 87 to 95 %, at most .75 as wide as the sample alone.

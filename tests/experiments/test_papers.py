@@ -212,6 +212,7 @@ def test_rows_of_other_columns_are_refused(tmp_path: Path):
         measured_rows(exhibit, "quick", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_verdict_that_fails_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The page and a warning say that the inequality does not hold."""
     exhibit = replace(load_exhibit("sun2018/theorem1"), verdict=lambda rows: Verdict("reproduced", "It holds.", False))

@@ -138,6 +138,7 @@ def test_nothing_is_promised_when_the_secret_may_be_certain(low, high):
     assert "set the number of answers" in guarantee.reason
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 900),
     st.integers(50, 1000),
@@ -352,6 +353,7 @@ def test_reports_follow_the_shared_distribution(low, high, labels):
     assert chi_square_p_value(counts, independent) < 1e-5
 
 
+@pytest.mark.slow
 def test_sampling_alone_refutes_the_published_claim():
     """A black-box audit of 5 answers finds more loss than Theorem 6.3 claims and no more than the exact figure.
 

@@ -37,6 +37,7 @@ def test_the_smallest_epsilon_that_meets_the_target_is_recommended(met: Plan) ->
     assert found.cost.bytes == min(one.cost.bytes for one in at)
 
 
+@pytest.mark.slow
 def test_equivalent_candidates_share_a_prediction(met: Plan) -> None:
     """At epsilon 4 blocks and designed channel are randomized response, and their errors are equal."""
     results = {one.name: one for one in met.results if one.epsilon == 4.0}

@@ -40,6 +40,7 @@ def test_every_budget_and_participation_has_a_choice(made: BudgetPlan) -> None:
         assert sorted(errors, reverse=True) == errors
 
 
+@pytest.mark.slow
 def test_assignment_is_chosen_where_it_is_better(made: BudgetPlan) -> None:
     """A choice is not worse than the same budget divided over all tasks, which is one of the loads compared."""
     for whole in made.without_assignment:

@@ -120,6 +120,7 @@ def tables(draw: st.DrawFn) -> dict[str, object]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(tables())
 def test_random_tables_are_judged_as_by_the_library(data: dict[str, object]) -> None:

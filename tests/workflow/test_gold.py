@@ -82,6 +82,7 @@ def test_known_truths_are_certain_and_the_result_says_what_gold_did(crowd: Crowd
     assert infer(evidence, Method(), gold=written(tmp_path, crowd, 19)[1]).gold_line is None
 
 
+@pytest.mark.slow
 def test_gold_that_is_no_random_sample_is_named(crowd: Crowd, tmp_path: Path) -> None:
     """Gold of one truth alone is called no random sample; that of the first tasks, which have both, is not."""
     evidence, _, _ = written(tmp_path, crowd, 30)
@@ -104,6 +105,7 @@ def inputs_of(gold: dict[str, str]) -> dict[str, Any]:
     return {"gold": gold, "channel": None, "assignment": None, "prior": None, "history": None}
 
 
+@pytest.mark.slow
 def test_ebcc_is_left_out_of_large_data(crowd: Crowd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of reports and labels the stack has no EBCC, and says so."""
     evidence, path, _ = written(tmp_path, crowd, 30)
@@ -116,6 +118,7 @@ def test_ebcc_is_left_out_of_large_data(crowd: Crowd, tmp_path: Path, monkeypatc
     assert "ebcc 0." not in line
 
 
+@pytest.mark.slow
 def test_gold_is_stacked_behind_a_channel(crowd: Crowd) -> None:
     """Reports of randomized response are stacked through their channel: confidence is near the accuracy of the rest,
     which is above that of the vote."""

@@ -52,6 +52,7 @@ def accuracy(fit: Any, truth: NDArray[np.int64], left_out: Any = ()) -> float:
     return float((fit.estimate.posterior.argmax(axis=1) == truth[tasks])[kept].mean())
 
 
+@pytest.mark.slow
 def test_gold_makes_a_panel_better_than_its_best_judge_and_than_the_order_alone() -> None:
     """With 50 gold tasks the rest is read better than by the best threshold on one judge, gold chosen or not."""
     truth, scores = judged()

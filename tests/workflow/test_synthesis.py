@@ -228,6 +228,7 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
     assert "no numbers" in read.notes[0]
 
 
+@pytest.mark.slow
 def test_pictures_are_marked_as_the_curators_own() -> None:
     """A picture's file name says that it shows raw claims, and cannot leave the folder; unknown tasks are refused."""
     claims = crowd(6)

@@ -49,6 +49,7 @@ def requests(draw):
     return tasks, slots, each, draw(st.lists(exclusions, min_size=slots, max_size=slots))
 
 
+@pytest.mark.slow
 @given(requests(), st.integers(0, 100))
 def test_no_exchange_would_balance_more(request, seed):
     """Every slot gets its number of allowed tasks, and the sum of squared loads is the smallest that is possible."""

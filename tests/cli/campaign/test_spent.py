@@ -8,6 +8,7 @@ from crowdveil.campaign.standalone.device import LINE, add_to_ledger
 from tests.cli.conftest import Run, RunJson
 
 
+@pytest.mark.slow
 def test_spent_shows_the_sum_and_the_loss_at_a_delta(run: Run, run_json: RunJson) -> None:
     """Eighty answers of 0.1 to two hosts: the sum is 8, less at delta 1e-6."""
     same = {**dict.fromkeys(LINE, "x"), "cells": 1, "numerator": 1_105_170, "denominator": 1_000_000}

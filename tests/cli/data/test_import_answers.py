@@ -84,6 +84,7 @@ def test_reports_of_a_channel_have_no_null(run: Run, refusal: Refusal) -> None:
     assert "NULL reports are not stored" in refusal("infer", "bare/reports.csv")
 
 
+@pytest.mark.slow
 def test_several_sources_give_the_truths_of_one_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts in a folder, a pattern, standard input, a URL and a table give the truths of the whole file."""
     run("infer", "labels.csv", "--out", "whole")

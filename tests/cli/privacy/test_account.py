@@ -1,5 +1,7 @@
 """`crowdveil account`: claimed and exact epsilon, per cell and per worker, over rounds."""
 
+import pytest
+
 from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.cli.display import format_number
 from tests.cli.conftest import Run, RunJson
@@ -52,6 +54,7 @@ def test_the_mechanism_row_shows_given_settings_only(run: Run, run_json: RunJson
     assert {"epsilon", "cuts", "blocks"} == run_json(*quantized)["parameters"].keys()
 
 
+@pytest.mark.slow
 def test_delta_adds_the_composed_loss(run: Run, run_json: RunJson) -> None:
     """With --delta the exact, advanced and summed epsilon over all rounds stand side by side; without it none does."""
     words = ("account", "--mechanism", "randomized-response", "--epsilon", 0.1, "--labels", "no,yes")

@@ -136,6 +136,7 @@ def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa
     assert columns == [encoder_of(pa.chunked_array([pa.array(cells, kind)])).finish().to_pylist() for cells in columns]
 
 
+@pytest.mark.slow
 def test_a_group_that_fits_costs_one_dictionary() -> None:
     """However many groups there are, compiled code gives one chunk."""
     encoder = ColumnEncoder(compiled=True)
@@ -153,6 +154,7 @@ def test_loading_compiled_code_must_pay(monkeypatch: pytest.MonkeyPatch) -> None
     assert compiled_from() == dictionary_encoding.LOADED_FROM > dictionary_encoding.COMPILED_FROM
 
 
+@pytest.mark.slow
 def test_a_small_file_loads_no_compiled_code() -> None:
     """A fresh interpreter that encodes little text has not imported numba."""
     program = (

@@ -116,6 +116,7 @@ def test_files_with_and_without_questions_do_not_go_together(tmp_path: Path) -> 
         Reports.from_source(str(tmp_path / "*.csv"), names=ColumnNames(label="label"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*(st.sampled_from("abc") for _ in range(4))), min_size=1, unique_by=lambda row: row[:2]))
 def test_no_task_is_read_under_two_questions(rows: list[tuple[str, ...]]) -> None:
     """Reports are refused exactly if a task occurs with more than one question."""

@@ -387,6 +387,7 @@ def test_parquet_is_read(tmp_path) -> None:
     assert [(1, "v", "x"), (2, "w", "y")] == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) -> None:

@@ -17,6 +17,7 @@ def columns(rows, dtype=np.int16):
     return table[:, 0].astype(np.int32), table[:, 1].astype(np.int32), table[:, 2].astype(dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int16, np.float64])
 @settings(max_examples=100)
 @given(rows=ROWS)

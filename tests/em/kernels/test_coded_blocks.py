@@ -26,6 +26,7 @@ def coded(request: pytest.FixtureRequest) -> EncodedBlock:
     return encode(BLOCK, 6, 3, compiled=request.param)
 
 
+@pytest.mark.slow
 def test_scores_add_up_each_tasks_reports(coded: EncodedBlock) -> None:
     """A posterior is the soft-max of the table's rows summed over a task's reports; gold tasks are certain."""
     rng = np.random.default_rng(1)
@@ -129,6 +130,7 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
         assert given.strides == found.strides
 
 
+@pytest.mark.slow
 def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row is worked on by itself: threads change no bit."""
     counts = np.random.default_rng(8).random((50, 4, 4))

@@ -66,6 +66,7 @@ def test_random_numbers_have_the_same_means(reports: Reports, gold: bool) -> Non
         assert_alike(*both_ways(patch, lambda: WeightedMean(max_steps=4).fit(reports, gold=known)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", channels())
 @pytest.mark.parametrize(
     "method", [MajorityVote(), DawidSkene(max_steps=5), OneCoin(max_steps=5)], ids=lambda m: m.name
@@ -108,6 +109,7 @@ def test_many_labels_and_a_long_tail(monkeypatch: pytest.MonkeyPatch, method: An
     assert_alike(*both_ways(monkeypatch, lambda: method.fit(reports)), within=1e-7)
 
 
+@pytest.mark.slow
 @each_method
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch, method: Any) -> None:
     """One thread and three give identical bits; so do the blocks they share."""

@@ -40,6 +40,7 @@ def gold(rng: Any) -> Any:
     return np.where(rng.random(TASKS) < 0.05, rng.integers(0, 3, TASKS), -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("take", [coin, election, table, mean])
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> None:

@@ -47,6 +47,7 @@ def test_senders_do_not_matter():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 def test_little_information_costs_little(epsilon):
     """At a small epsilon the error exceeds that of the constant 0 by at most 0.02."""
