@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import print_result, printing, progress_bar, replaced_rows
+from crowdveil.cli.display import print_written, printing, progress_bar, warning_rows
 from crowdveil.cli.options import GivenPath, json_option
 from crowdveil.cli.verb import Verb
 
@@ -54,11 +54,9 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     document = done.to_json(seed) | {"warnings": warnings, "files": written, "replaced": replaced}
     rows = [
         *[("conclusion", f"{crowd}: {text}") for crowd, text in done.conclusions.items()],
-        *[("warning", text) for text in warnings],
-        *replaced_rows(replaced),
-        *[("written", path) for path in written],
+        *warning_rows(document),
     ]
-    print_result(document, rows, as_json=as_json)
+    print_written(document, rows, as_json=as_json)
 
 
 @printing()

@@ -76,6 +76,17 @@ def _stacked(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
+def print_written(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
+    """Print a result as `print_result`; its table ends with the replaced and the written files."""
+    written = [("written", path) for path in data["files"]]
+    print_result(data, [*rows, *replaced_rows(data["replaced"]), *written], as_json=as_json)
+
+
+def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the warnings of a result as table rows."""
+    return [("warning", text) for text in data["warnings"]]
+
+
 def replaced_rows(replaced: Sequence[str]) -> list[tuple[str, str]]:
     """Return the row of replaced files; no row if there are none."""
     return [("replaced", ", ".join(replaced))] if replaced else []

@@ -17,9 +17,11 @@ from crowdveil.cli.display import (
     format_number,
     print_result,
     print_warning,
+    print_written,
     progress_bar,
     replaced_rows,
     truncated_list,
+    warning_rows,
 )
 from crowdveil.cli.options import (
     COUNT,
@@ -284,8 +286,7 @@ def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: 
         "replaced": [*obsolete, *(path for one in found for path in one["replaced"])],
         "questions": [{name: one[name] for name in OF_A_QUESTION} for one in found],
     }
-    rows = [("warning", text) for text in data["warnings"]]
-    rows += [(one["question"], _question_line(one)) for one in data["questions"]]
+    rows = [*warning_rows(data), *((one["question"], _question_line(one)) for one in data["questions"])]
     print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
 
 
@@ -369,7 +370,7 @@ def _finish(
     """Score, write, print."""
     inference = _write(inference, outputs, given)
     data = _summary(inference, given) | _decisions(inference.estimate, given) | files
-    print_result(data, _rows(data, announced), as_json=as_json)
+    print_written(data, _rows(data, announced), as_json=as_json)
 
 
 def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
@@ -539,7 +540,7 @@ def _quality(estimate: Estimate) -> dict[str, Any]:
 def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
     crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
     gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
-    rows = [
+    return [
         *[("warning", text) for text in data["warnings"] if text != announced],
         ("method", data["method"]),
         ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
@@ -556,7 +557,6 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("workers", _quality_line(data["quality"])),
         *[("panel", text) for text in (data["panel"] or {"sentences": ()})["sentences"]],
     ]
-    return [*rows, *replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
 
 
 def _steps(data: dict[str, Any]) -> str:

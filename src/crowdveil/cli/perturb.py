@@ -14,10 +14,10 @@ from crowdveil.cli.display import (
     account_data,
     account_rows,
     composition_rows,
-    print_result,
     print_warning,
+    print_written,
     progress_bar,
-    replaced_rows,
+    warning_rows,
 )
 from crowdveil.cli.options import (
     PATH,
@@ -180,7 +180,7 @@ def perturb(
     notes = [*_notes(read, collection), *announced, *_formulas(collection, form), *outdated]
     data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
-    print_result(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
+    print_written(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
 
 
 def _notes(read: AnswersRead, collection: Collection) -> list[str]:
@@ -304,7 +304,5 @@ def _rows(data: dict[str, Any], mechanism: str) -> list[tuple[str, str]]:
         ("reports", f"{data['reports']:,}"),
         *([] if data["simulation"] else [("holder", data["holder"])]),
         ("certificate", sealed),
-        *[("warning", text) for text in data["warnings"]],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
+        *warning_rows(data),
     ]

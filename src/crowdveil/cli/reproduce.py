@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import crowdveil
-from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import print_result, print_written, progress_bar, warning_rows
 from crowdveil.cli.options import GivenPath, json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
@@ -85,7 +85,7 @@ def reproduce(
         "files": [str(path) for one in done for path in one.files],
         "replaced": [str(path) for one in done for path in one.replaced],
     }
-    print_result(data, _rows(data), as_json=as_json)
+    print_written(data, _rows(data), as_json=as_json)
 
 
 def _program() -> Any:
@@ -137,9 +137,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         *[row for one in data["exhibits"] for row in _exhibit_rows(one)],
         *[("skipped", f"{one['name']}: no data set {', '.join(one['missing'])}") for one in data["skipped"]],
-        *[("warning", text) for text in data["warnings"]],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
+        *warning_rows(data),
     ]
 
 

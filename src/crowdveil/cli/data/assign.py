@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.display import print_written
 from crowdveil.cli.options import COUNT, PATH, json_option
 from crowdveil.cli.verb import Verb
 
@@ -85,10 +85,8 @@ def assign(
         ("cells", f"{data['cells']:,}: {per_task} workers for each of {others:,} tasks"),
         *([("gold", f"{each_gold} of {len(known):,} gold tasks for each worker")] if known else []),
         ("tasks of a worker", f"{fewest} to {most}" if fewest < most else str(most)),
-        *replaced_rows(replaced),
-        ("written", str(out)),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_written(data, rows, as_json=as_json)
 
 
 def _check_usage(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.display import print_result, print_written, warning_rows
 from crowdveil.cli.options import FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
@@ -76,9 +76,7 @@ def list_sources(names: tuple[str, ...], published: Path | None, out: Path | Non
         "replaced": list(map(str, replaced)),
     }
     rows = [("directory", str(directory)), *[row for one in found for row in _source_rows(one)]]
-    rows += [("warning", text) for text in data["warnings"]]
-    rows += [*replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
-    print_result(data, rows, as_json=as_json)
+    print_written(data, [*rows, *warning_rows(data)], as_json=as_json)
 
 
 def _source(name: str, directory: Path) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows, truncated_list
+from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import COUNT, PATH, Given, json_option
-from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.results.reading import Reviewed, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.workflow.evidence import Evidence
     from crowdveil.workflow.review.gold_tasks import DrawnGold
 
 SHOWN_TASKS = 5
+KIND = "gold"
 HELP = """Draw tasks at random whose truth somebody finds out: gold.
 
 The file has the columns task, truth (empty) and seed. Write the truths into it from the top, as many as you can afford,
@@ -42,46 +42,31 @@ results look better than they are."""
 @json_option
 def draw_gold(reports: tuple[str, ...], number: int, seed: int | None, out: Path, as_json: bool, **given: Any) -> None:
     """Read, draw, write; see `HELP`."""
-    from crowdveil.workflow.review.gold_tasks import KIND, draw_from
+    from crowdveil.workflow.review.gold_tasks import draw_from
 
-    with read_given(reports, out, KIND, given) as (evidence, replaced):
-        drawn = draw_from(evidence.reports, number, seed=seed)
-    _show(drawn, evidence, out, replaced, as_json=as_json)
+    with read_given(reports, out, KIND, given) as read:
+        drawn = draw_from(read.evidence.reports, number, seed=seed)
+    _show(read, drawn, as_json=as_json)
 
 
 def more_gold(
     reports: tuple[str, ...], number: int, gold: str, out: Path | None, given: Given, *, as_json: bool
 ) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
-    from crowdveil.workflow.review.gold_tasks import KIND, draw_more
+    from crowdveil.workflow.review.gold_tasks import draw_more
 
-    with read_given(reports, out, KIND, given, [Path(gold)]) as (evidence, replaced):
-        drawn = draw_more(evidence, number, gold)
-    _show(drawn, evidence, out, replaced, as_json=as_json)
+    with read_given(reports, out, KIND, given, [Path(gold)]) as read:
+        drawn = draw_more(read.evidence, number, gold)
+    _show(read, drawn, as_json=as_json)
 
 
-def _show(drawn: DrawnGold, evidence: Evidence, out: Path | None, replaced: list[str], *, as_json: bool) -> None:
+def _show(read: Reviewed, drawn: DrawnGold, *, as_json: bool) -> None:
     """Write the drawn tasks, if asked for, and print them."""
-    from crowdveil.workflow.review.gold_tasks import write_drawn
-
-    if out is not None:
-        write_drawn(out, drawn)
     listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
-    files = [] if out is None else [str(out)]
-    data = {
-        "tasks": drawn.of,
-        "seed": drawn.seed,
-        "drawn": listed,
-        "warnings": list(evidence.notes),
-        "files": files,
-        "replaced": replaced,
-    }
     rows = [
-        *[("warning", text) for text in evidence.notes],
         ("drawn", f"{listed['of']:,} of {drawn.of:,} tasks with reports, seed {drawn.seed}"),
         ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),
         ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
-        *replaced_rows(replaced),
-        *[("written", path) for path in files],
     ]
-    print_result(data, rows, as_json=as_json)
+    data = {"tasks": drawn.of, "seed": drawn.seed, "drawn": listed}
+    read.show(data, lambda _: rows, drawn.columns, as_json=as_json)

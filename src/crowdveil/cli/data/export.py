@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.display import print_written
 from crowdveil.cli.options import FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
@@ -53,7 +53,5 @@ def export_results(
     rows = [
         ("predictions", f"{len(records):,}"),
         *([("missing", f"{missing:,} truths have no task in {tasks}, or no value")] if missing else []),
-        *replaced_rows(replaced),
-        ("written", str(out)),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_written(data, rows, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.sources import column_options, open_given, sources_argument
-from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import PATH, NameChoice, json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.data.importers.registry import TOOLS
@@ -61,8 +61,7 @@ def import_answers(
             write_answers(out, imported, written_form)
     warnings = (*imported.columns, *(_formulas(imported) if written_form == "csv" else ()))
     data = _summary(imported) | {"files": [str(out)], "replaced": replaced, "warnings": list(warnings)}
-    rows = [*_rows(data), *(("warning", text) for text in warnings), *replaced_rows(replaced), ("written", str(out))]
-    print_result(data, rows, as_json=as_json)
+    print_written(data, [*_rows(data), *warning_rows(data)], as_json=as_json)
 
 
 def _formulas(imported: ImportedAnswers) -> tuple[str, ...]:

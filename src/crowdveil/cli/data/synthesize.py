@@ -9,7 +9,7 @@ import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.data.sources import OF_SOURCES, SOURCE_TEXT, column_options, open_given, sources_argument
-from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import format_number, print_written, progress_bar, warning_rows
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
 from crowdveil.cli.verb import Verb
 
@@ -280,7 +280,7 @@ def synthesize(
     data = {name: value for name, value in result.to_json().items() if name != "format"}
     data |= {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))
-    print_result(data, _rows(data, result), as_json=as_json)
+    print_written(data, _rows(data, result), as_json=as_json)
 
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:
@@ -296,9 +296,7 @@ def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]
         ("records", f"{data['records']:,} on {data['tasks']:,} tasks"),
         *withheld,
         *_expected_rows(data["expected"] or {}, result.logarithmic),
-        *[("warning", text) for text in data["warnings"]],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
+        *warning_rows(data),
     ]
 
 

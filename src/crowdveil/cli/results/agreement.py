@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.results.reading import read_given, reports_options
 from crowdveil.cli.verb import Verb
@@ -43,24 +43,11 @@ reports without a certificate are refused."""
 @json_option
 def agreement(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
     """Read, compare, print; see `HELP`."""
-    from crowdveil.workflow.review.agreement import KIND, agreement_of, write_agreement
+    from crowdveil.workflow.review.agreement import agreement_of, worker_columns
 
-    with read_given(reports, out, KIND, given) as (evidence, replaced):
-        found = agreement_of(evidence)
-    if out is not None:
-        write_agreement(out, found)
-    data = _data(found) | {
-        "warnings": list(evidence.notes),
-        "files": [] if out is None else [str(out)],
-        "replaced": replaced,
-    }
-    rows = [
-        *[("warning", text) for text in data["warnings"]],
-        *_rows(data),
-        *replaced_rows(replaced),
-        *[("written", path) for path in data["files"]],
-    ]
-    print_result(data, rows, as_json=as_json)
+    with read_given(reports, out, "agreement", given) as read:
+        found = agreement_of(read.evidence)
+    read.show(_data(found), _rows, lambda: worker_columns(found), as_json=as_json)
 
 
 def _data(found: Agreement) -> dict[str, Any]:

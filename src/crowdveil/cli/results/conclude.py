@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows, truncated_list
+from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.results.reading import read_given, reports_options
 from crowdveil.cli.verb import Verb
@@ -53,13 +53,11 @@ def conclude(
     **given: Any,
 ) -> None:
     """Read, fit, conclude, print; see `HELP`."""
-    from crowdveil.workflow.review.conclusions import KIND, conclude, write_conclusions
+    from crowdveil.workflow.review.conclusions import conclude
 
     pairs = [_pair(text) for text in compare]
-    with read_given(reports, out, KIND, given, [Path(gold)]) as (evidence, replaced):
-        found = conclude(evidence, gold, stated_random=random, compare=pairs)
-    if out is not None:
-        write_conclusions(out, found)
+    with read_given(reports, out, "conclusions", given, [Path(gold)]) as read:
+        found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
     columns = {name: column[:SHOWN_ROWS].tolist() for name, column in found.columns().items()}
     items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     data = {
@@ -69,10 +67,8 @@ def conclude(
         "workers_left_out": found.left_out,
         "conclusions": truncated_list(items, len(found.rows)),
         "warnings": list(found.notes),
-        "files": [] if out is None else [str(out)],
-        "replaced": replaced,
     }
-    print_result(data, _rows(data), as_json=as_json)
+    read.show(data, _rows, found.columns, as_json=as_json)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -85,13 +81,10 @@ def _pair(text: str) -> tuple[str, str]:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed, few = data["conclusions"], data["workers_left_out"]
     return [
-        *[("warning", text) for text in data["warnings"]],
         ("gold", f"{data['gold']:,} of {data['tasks']:,} tasks, {data['drawn']}"),
         *([("left out", f"{few:,} workers with fewer than 5 gold answers")] if few else []),
         ("conclusions", f"first {listed['shown']:,} of {listed['of']:,}, with 90 % intervals; gold alone in brackets"),
         *[("", _text(one)) for one in listed["items"]],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.draw_gold import more_gold
-from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
 from crowdveil.cli.results.reading import history_option, read_given, reports_options
 from crowdveil.cli.verb import Verb
@@ -81,21 +81,13 @@ def next_answers(
         more_gold(reports, budget, gold, out, given, as_json=as_json)
         return
     from crowdveil.workflow.methods import Method
-    from crowdveil.workflow.review.next_answers import KIND, choose_next, write_next
+    from crowdveil.workflow.review.next_answers import choose_next
 
     objective: Objective = "cost" if by == "error" else "information"
-    with read_given(reports, out, KIND, given, [workers, history]) as (evidence, replaced):
+    with read_given(reports, out, "next answers", given, [workers, history]) as read:
         asked: dict[str, Any] = {"budget": budget, "workers": workers, "per_worker": per_worker, "by": objective}
-        chosen = choose_next(evidence, Method(name=method), history=history, **asked)
-    if out is not None:
-        write_next(out, chosen)
-    data = _data(chosen) | {
-        "by": objective,
-        "warnings": list(evidence.notes),
-        "files": [] if out is None else [str(out)],
-        "replaced": replaced,
-    }
-    print_result(data, _rows(data), as_json=as_json)
+        chosen = choose_next(read.evidence, Method(name=method), history=history, **asked)
+    read.show(_data(chosen) | {"by": objective}, _rows, chosen.columns, as_json=as_json)
 
 
 def _refuse_beside_gold(**given: object) -> None:
@@ -133,13 +125,10 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     by = "information" if data["by"] == "information" or not gain else "expected fall of the error"
     loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
     return [
-        *[("warning", text) for text in data["warnings"]],
         ("method", data["method"]),
         ("expected error", f"{now} per task now, by these answers {less}"),
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),
         ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by {by}{short}"),
         *[("", line) for line in lines],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
     ]

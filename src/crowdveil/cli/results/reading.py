@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.data.sources import OF_SOURCES, column_options, name_options, open_given, sources_argument
-from crowdveil.cli.display import progress_bar
+from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import (
     PATH,
     Given,
@@ -23,7 +24,9 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from crowdveil.data.identifiers import Identifiers
     from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.workflow.evidence import Evidence
     from crowdveil.workflow.recorded_reading import RecordedReading
 
@@ -79,11 +82,50 @@ def reading_of(given: Given) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reviewed:
+    """Reports that a verb reads, and the table that it may write.
+
+    Attributes:
+        evidence: the reports.
+        outputs: the table; None for none.
+        replaced: earlier table that is replaced.
+    """
+
+    evidence: Evidence
+    outputs: Outputs | None
+    replaced: list[str]
+
+    def show(
+        self,
+        data: dict[str, Any],
+        rows: Callable[[dict[str, Any]], list[tuple[str, str]]],
+        columns: Callable[[], Mapping[str, Identifiers]],
+        *,
+        as_json: bool,
+    ) -> None:
+        """Write the table, if there is one, and print the result.
+
+        Args:
+            data: members of the JSON document; its `warnings` are by default those of the evidence.
+            rows: returns the table rows of the data.
+            columns: returns the columns of the table.
+            as_json: as `print_result`.
+        """
+        from crowdveil.workflow.review.tables import write_columns
+
+        if self.outputs is not None:
+            write_columns(self.outputs, columns())
+        files = [] if self.outputs is None else list(map(str, self.outputs.paths))
+        data = {"warnings": list(self.evidence.notes)} | data | {"files": files, "replaced": self.replaced}
+        print_written(data, [*warning_rows(data), *rows(data)], as_json=as_json)
+
+
 @contextmanager
 def read_given(
     reports: Sequence[str], out: Path | None, kind: str, given: Given, inputs: Sequence[Path | None] = ()
-) -> Iterator[tuple[Evidence, list[str]]]:
-    """Yield the evidence, and the earlier table that will be replaced; refuse a bad place of the table first.
+) -> Iterator[Reviewed]:
+    """Yield the reports, with the earlier table that will be replaced; refuse a bad place of the table first.
 
     Sources that were copied for reading are removed at the end.
 
@@ -94,19 +136,18 @@ def read_given(
         given: values of `reports_options`.
         inputs: further files that are read.
     """
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.workflow.evidence import evidence_files, read_evidence
-    from crowdveil.workflow.review.tables import table_outputs
 
     with _opened(reports, given) as (source, reading, recorded):
-        replaced = list[str]()
-        if out is not None:
-            used = [*evidence_files(source), reading.get("certificate"), *inputs]
-            replaced = list(map(str, table_outputs(out, kind).check(inputs=used)))
+        outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
+        used = [*evidence_files(source), reading.get("certificate"), *inputs]
+        replaced = [] if outputs is None else list(map(str, outputs.check(inputs=used)))
         with progress_bar("reading", unit="bytes") as bar:
             evidence = read_evidence(source, progress=bar, **reading)
         if recorded is not None:
             recorded.require_same(evidence, source)
-        yield evidence, replaced
+        yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced)
 
 
 @contextmanager

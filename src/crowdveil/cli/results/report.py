@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.sources import SourceName, open_given
-from crowdveil.cli.display import print_result, replaced_rows, shuffled_data
+from crowdveil.cli.display import print_written, shuffled_data
 from crowdveil.cli.options import (
     CAMPAIGN_FILE,
     FOLDER,
@@ -118,10 +118,8 @@ def report(
         *[("privacy", sentence) for sentence in sentences(statement)],
         *[("conclusion", sentence) for sentence in conclusion.sentences],
         *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
-        *replaced_rows(replaced),
-        ("written", str(path)),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_written(data, rows, as_json=as_json)
 
 
 @contextmanager

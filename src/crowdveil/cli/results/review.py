@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows, truncated_list
+from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import PATH, NameChoice, json_option
 from crowdveil.cli.results.reading import history_option, read_given, reports_options
 from crowdveil.cli.verb import Verb
@@ -53,12 +53,10 @@ def review(
 ) -> None:
     """Read, fit, compare, print; see `HELP`."""
     from crowdveil.workflow.methods import Method
-    from crowdveil.workflow.review.workers import KIND, review_workers, write_review
+    from crowdveil.workflow.review.workers import review_columns, review_workers
 
-    with read_given(reports, out, KIND, given, [history]) as (evidence, replaced):
-        found = review_workers(evidence, Method(name=method), bound=below, history=history)
-    if out is not None:
-        write_review(out, found)
+    with read_given(reports, out, "review", given, [history]) as read:
+        found = review_workers(read.evidence, Method(name=method), bound=below, history=history)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
     data = {
         "method": found.method,
@@ -66,11 +64,8 @@ def review(
         "channel_used": found.channel_used,
         "workers": found.workers,
         "review": truncated_list(items, len(found.found)),
-        "warnings": list(evidence.notes),
-        "files": [] if out is None else [str(out)],
-        "replaced": replaced,
     }
-    print_result(data, _rows(data), as_json=as_json)
+    read.show(data, _rows, lambda: review_columns(found), as_json=as_json)
 
 
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -81,11 +76,8 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         for one in listed["items"]
     ]
     return [
-        *[("warning", text) for text in data["warnings"]],
         ("method", data["method"]),
         ("below", f"ability {data['below']:.3f}"),
         ("review", f"{listed['of']:,} of {data['workers']:,} workers; first {listed['shown']:,}"),
         *[("", line) for line in lines],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
     ]

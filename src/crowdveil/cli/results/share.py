@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import print_result, progress_bar, replaced_rows, truncated_list
+from crowdveil.cli.display import progress_bar, truncated_list
 from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.results.reading import read_given, reports_options
 from crowdveil.cli.verb import Verb
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from crowdveil.evaluation.shares import Shares
 
 SHOWN_TASKS = 20
-KIND = "shares"
 HELP = """Estimate the share of each label among the answers to each task: what share said yes.
 
 REPORTS is what infer reads, or the folder that it wrote. `crowdveil infer` finds the truth of a task, which has one
@@ -45,21 +44,12 @@ def share(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: An
     """Read, estimate, print; see `HELP`."""
     from crowdveil.evaluation.shares import label_shares
     from crowdveil.workflow.evidence import required_channel
-    from crowdveil.workflow.review.tables import write_columns
 
-    with read_given(reports, out, KIND, given) as (evidence, replaced), progress_bar("estimating") as bar:
-        channel = required_channel(evidence, "share")
-        found = label_shares(evidence.reports, channel, assignment=evidence.assignment, progress=bar)
-    if out is not None:
-        write_columns(out, KIND, found.columns())
-    data = {
-        "channel_used": channel is not None,
-        "shares": truncated_list(_items(found), len(found.tasks)),
-        "warnings": list(evidence.notes),
-        "files": [] if out is None else [str(out)],
-        "replaced": replaced,
-    }
-    print_result(data, _rows(data), as_json=as_json)
+    with read_given(reports, out, "shares", given) as read, progress_bar("estimating") as bar:
+        channel = required_channel(read.evidence, "share")
+        found = label_shares(read.evidence.reports, channel, assignment=read.evidence.assignment, progress=bar)
+    data = {"channel_used": channel is not None, "shares": truncated_list(_items(found), len(found.tasks))}
+    read.show(data, _rows, found.columns, as_json=as_json)
 
 
 def _items(found: Shares) -> list[dict[str, Any]]:
@@ -77,12 +67,9 @@ def _items(found: Shares) -> list[dict[str, Any]]:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     shares = data["shares"]
     return [
-        *[("warning", text) for text in data["warnings"]],
         ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),
         ("shares", f"{shares['shown']:,} of {shares['of']:,} tasks, with 90 % intervals"),
         *[("", f"{one['task']}: {', '.join(map(_text, one['symbols']))}") for one in shares["items"]],
-        *replaced_rows(data["replaced"]),
-        *[("written", path) for path in data["files"]],
     ]
 
 

@@ -1,6 +1,5 @@
 """Agreement of the answers in a file, through the channel of its folder if there is one."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.evaluation.agreement import Agreement, agreement
 from crowdveil.evaluation.agreement_through_channel import agreement_through_channel
 from crowdveil.workflow.evidence import Evidence, required_channel
-from crowdveil.workflow.review.tables import write_columns
 
-KIND = "agreement"
-"""Kind of the table of workers."""
 INFER = "Fit the reports with `crowdveil infer`: workers.csv compares the workers."
 
 
@@ -35,15 +31,6 @@ def agreement_of(evidence: Evidence) -> Agreement:
             "agreement is corrected for one channel, not for a table of them", value=channel.mechanism, hint=INFER
         )
     return agreement_through_channel(evidence.reports, channel, assignment=evidence.assignment)
-
-
-def write_agreement(path: Path, found: Agreement) -> None:
-    """Write each worker's agreement with the others as a CSV file: worker, agreement or difference, pairs.
-
-    Raises:
-        SettingsError: the agreement of workers is not known, or the file cannot be written.
-    """
-    write_columns(path, KIND, worker_columns(found))
 
 
 def worker_columns(found: Agreement) -> dict[str, Identifiers]:

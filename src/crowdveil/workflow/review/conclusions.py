@@ -5,7 +5,6 @@ Behind a channel there are prevalences only: whether an answer was right is not 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +29,7 @@ from crowdveil.workflow.evidence import Evidence, required_channel
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.io import kind_of, read_drawn_gold
 from crowdveil.workflow.methods import Method
-from crowdveil.workflow.review.tables import write_columns
 
-KIND = "conclusions"
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
 NOT_BEHIND_CHANNEL = "accuracies are left out: behind a channel it is not observed whether an answer was right"
@@ -162,11 +159,6 @@ def conclude(
     estimate = infer(evidence, Method()).estimate
     known, seed = read_drawn_gold(gold, kind_of(estimate.alphabet))
     return conclude_from(evidence, estimate, known, seed=seed, stated_random=stated_random, compare=compare)
-
-
-def write_conclusions(path: Path, found: Conclusions) -> None:
-    """Write the conclusions as a CSV file; errors as `write_columns`."""
-    write_columns(path, KIND, found.columns())
 
 
 def _known(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _Known:

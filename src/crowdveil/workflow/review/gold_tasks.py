@@ -1,7 +1,6 @@
 """Tasks whose truth somebody finds out: drawn from reports, and the next ones of a draw."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold_draw import MAX_SEED, drawn_tasks, new_seed
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.io import read_drawn_gold
-from crowdveil.workflow.review.tables import write_columns
-
-KIND = "gold"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +72,3 @@ def draw_more(evidence: Evidence, number: int, gold: str) -> DrawnGold:
     if not index_of(tasks, dict.fromkeys(known)):
         raise no_gold_task_found(known, tasks, "gold")
     return draw_from(evidence.reports, number, seed=seed, known=frozenset(known))
-
-
-def write_drawn(path: Path, drawn: DrawnGold) -> None:
-    """Write the drawn tasks as a CSV file; errors as `write_columns`."""
-    write_columns(path, KIND, drawn.columns())

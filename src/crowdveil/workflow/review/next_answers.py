@@ -21,9 +21,7 @@ from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.io import read_names
 from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
-from crowdveil.workflow.review.tables import write_columns
 
-KIND = "next answers"
 EVEN_SHARES = 3
 """Default bound on the answers of a worker, in even shares of the budget."""
 
@@ -160,11 +158,6 @@ def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, 
         likelihood=_likelihood(matrices, rate, channel),
         error_correlation=estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0,
     )
-
-
-def write_next(path: Path, purchase: Purchase) -> None:
-    """Write the answers to buy as a CSV file; errors as `write_columns`."""
-    write_columns(path, KIND, purchase.columns())
 
 
 def _confusion(estimate: Estimate) -> NDArray[np.float64]:

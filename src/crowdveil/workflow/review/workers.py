@@ -26,9 +26,7 @@ from crowdveil.evaluation.copies import find_copies
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.methods import Method
-from crowdveil.workflow.review.tables import write_columns
 
-KIND = "review"
 RARE = 1e-3
 """Probability of equal answers below which they count as constant."""
 MIN_KAPPA = 0.1
@@ -140,11 +138,6 @@ def ability_bound(quality: NDArray[np.float64], reports: NDArray[np.int64], labe
     """
     known = quality[(reports > 0) & np.isfinite(quality)]
     return (1 / labels + (float(np.median(known)) if len(known) else 1 / labels)) / 2
-
-
-def write_review(path: Path, review: Review) -> None:
-    """Write the workers to review as a CSV file; errors as `write_columns`."""
-    write_columns(path, KIND, review_columns(review))
 
 
 def review_columns(review: Review) -> dict[str, NDArray[Any]]:
