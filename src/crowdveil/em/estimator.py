@@ -15,8 +15,9 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate, FitState
+from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
+from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import align_gold
 from crowdveil.em.history import EarlierAnswers, as_history
 from crowdveil.em.kernels import count_symbols, use_compiled

@@ -8,7 +8,7 @@ from typing import Any
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
-from crowdveil.em.estimate_views import StopReason
+from crowdveil.em.estimate import StopReason
 from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads
 from crowdveil.em.kernels import block_reports
 from crowdveil.em.memory import MemoryNeeds

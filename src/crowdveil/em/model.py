@@ -16,8 +16,8 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
-from crowdveil.em.estimate_views import StopReason
+from crowdveil.em.estimate import StopReason, WorkerTable
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import Gold
 from crowdveil.em.history import EarlierAnswers
 from crowdveil.em.kernels import EncodedBlock, use_compiled

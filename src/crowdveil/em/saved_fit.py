@@ -30,8 +30,9 @@ from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate, FitState, StateField
+from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator, prior_vector
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import frequencies_of_reports, vote_shares
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import ScoreTables
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary

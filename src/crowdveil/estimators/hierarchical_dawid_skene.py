@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
-from crowdveil.em.estimate import NORMAL_QUANTILE, FitState, StateField, WorkerTable
+from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import Discount, normalize_confusion
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.credible_intervals import confusion_intervals

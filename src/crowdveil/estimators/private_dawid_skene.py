@@ -15,8 +15,9 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate, FitState, StateField, WorkerTable
+from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.estimator import Estimator, one_of, to_estimate, validate
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import EStep, GoldBlock, Summary

@@ -7,8 +7,9 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.estimate import TIE, FitState, StateField, WorkerTable
+from crowdveil.em.estimate import TIE, WorkerTable
 from crowdveil.em.estimator import Estimator, one_of
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.registry import Capabilities, capabilities_of

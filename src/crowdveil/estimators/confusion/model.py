@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import TableStep, map_row_chunks, normalize_confusion
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary

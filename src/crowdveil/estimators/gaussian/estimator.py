@@ -18,8 +18,9 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
-from crowdveil.em.estimate import Estimate, FitState, StateField, WorkerTable
+from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.estimator import Estimator, to_estimate, validate
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels import softmax, use_compiled
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError

@@ -12,7 +12,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.estimate import StateField
+from crowdveil.em.fit_state import StateField
 from crowdveil.em.kernels import normalize_confusion
 from crowdveil.em.model import Summary
 from crowdveil.em.saddle_points import jittered

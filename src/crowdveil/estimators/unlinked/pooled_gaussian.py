@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from crowdveil.data.reports import Block
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
+from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.gaussian import discretization as grid
