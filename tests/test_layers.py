@@ -58,7 +58,7 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"arguments", "errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service", "sql")
+OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""

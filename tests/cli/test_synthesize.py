@@ -1,12 +1,11 @@
 """`crowdveil data synthesize`: printed guarantees, files, refusals, and pictures of raw claims on request only."""
 
 import json
-import sqlite3
 import stat
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from crowdveil.files.output_record import RECORD_FILE
@@ -161,11 +160,11 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
 
 def test_a_database_without_a_claim_is_released_too(run_json: RunJson) -> None:
     """An empty table of a database makes a release, as an empty file does."""
-    with closing(sqlite3.connect("claims.db")) as database:
+    with duckdb.connect("claims.duckdb") as database:
         database.execute("CREATE TABLE claims (task TEXT, worker TEXT, value REAL)")
     hidden = ("--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
 
-    assert 20 == run_json("data", "synthesize", "sqlite:///claims.db?claims", *PRIVATE[3:], *hidden)["tasks"]
+    assert 20 == run_json("data", "synthesize", "claims.duckdb?claims", *PRIVATE[3:], *hidden)["tasks"]
 
 
 def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJson) -> None:

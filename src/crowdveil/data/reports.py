@@ -363,7 +363,7 @@ class Reports:
         """Return the answers of sources as the command line names them; NULL is "no answer".
 
         Args:
-            sources: files, folders, patterns, URLs, one SQL table, or exports of labelling tools.
+            sources: files, folders, patterns, URLs, tables in DuckDB, or exports of labelling tools.
             names: columns that their names do not tell.
             delimiter: character between the cells of text files; by default the one that the header shows.
             encoding: encoding of text files, as `--encoding`; by default UTF-8, or that of a byte-order mark.

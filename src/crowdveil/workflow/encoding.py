@@ -81,7 +81,7 @@ def encode(
 
 
 def _collection_folder(source: Path | AnswerSource) -> Path | None:
-    """Return the folder of the files of a collection; None for several files and SQL tables."""
+    """Return the folder of the files of a collection; None for several files."""
     path = source.collection_path if isinstance(source, AnswerSource) else source
     return None if path is None else report_directory(path)
 

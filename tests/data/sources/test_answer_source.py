@@ -1,4 +1,4 @@
-"""Sources of answers: several files, folders, patterns, streams, URLs, saved datasets and SQL tables, read alike."""
+"""Sources of answers: several files, folders, patterns, streams, URLs and tables in DuckDB, read alike."""
 
 import gzip
 import io
@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-import sqlalchemy
 
 from crowdveil.data.ingest.readers import ColumnNames
 from crowdveil.data.read_options import ReadOptions
@@ -187,6 +186,7 @@ def test_a_pattern_does_not_lose_the_collection(tmp_path: Path) -> None:
     [
         ("memory://nowhere/x.csv", "remote file must exist"),
         ("nosuch://user:secret@host/x.csv", "remote file must exist"),
+        ("postgresql://user:secret@host/base?votes", "Rows of other databases come as CSV"),
         ("file:///no/such/file.csv", "remote file must exist"),
     ],
 )
@@ -198,88 +198,27 @@ def test_a_url_that_cannot_be_read(url: str, message: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def saved_dataset(folder: Path, table: pa.Table, features: dict[str, object] | None = None) -> Path:
-    """Write a table as `datasets` saves it, in two files."""
-    folder.mkdir(parents=True)
-    stated = json.dumps({"info": {"features": features or {}}})
-    table = table.replace_schema_metadata({"huggingface": stated})
-    for number, part in enumerate((table.slice(0, 2), table.slice(2))):
-        path = str(folder / f"data-{number}.arrow")
-        with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
-            writer.write_table(part)
-    files = [{"filename": f"data-{number}.arrow"} for number in range(2)]
-    (folder / "state.json").write_text(json.dumps({"_data_files": files}))
-    (folder / "dataset_info.json").write_text("{}")
-    return folder
-
-
-def test_saved_datasets(tmp_path: Path) -> None:
-    """A dataset on disk is read with the names of its labels; one split of several is chosen."""
-    coded = TABLE.set_column(2, "label", pa.array([0, 1, 1, 0]))
-    features = {"label": {"names": ["x", "y"], "_type": "ClassLabel"}}
-    folder = saved_dataset(tmp_path / "all" / "train", coded, features)
-    splits = tmp_path / "all" / "dataset_dict.json"
-
-    splits.write_text('{"splits": ["train"]}')
-    assert ROWS == read(folder) == read(tmp_path / "all")
-    splits.write_text('{"splits": ["train", "test"]}')
-    with pytest.raises(ReportsError, match=r"split by split.*train, test"):
-        read(tmp_path / "all")
-
-
-def test_datasets_as_their_package_saves_them(tmp_path: Path) -> None:
-    """The package's own folder is read."""
-    datasets = pytest.importorskip("datasets")
-    datasets.Dataset.from_dict(TABLE.to_pydict()).save_to_disk(str(tmp_path / "set"))
-
-    assert ROWS == read(tmp_path / "set")
-
-
 @pytest.fixture
-def databases(tmp_path: Path) -> dict[str, str]:
-    """A DuckDB file and the URL of a SQLite file, each with the table `votes` and a column that is not read."""
-    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+def database(tmp_path: Path) -> str:
+    """A DuckDB file with the table `votes`, a view of it, and a column that is not read."""
+    path = str(tmp_path / "a.duckdb")
+    with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE votes (task TEXT, worker TEXT, label TEXT, ip TEXT)")
         connection.executemany("INSERT INTO votes VALUES (?, ?, ?, '192.0.2.1')", ROWS)
         connection.execute('CREATE VIEW "odd ""name" AS SELECT * FROM votes')
-    url = f"sqlite:///{tmp_path / 'a.db'}"
-    engine = sqlalchemy.create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(sqlalchemy.text("CREATE TABLE votes (task TEXT, worker TEXT, label TEXT, ip TEXT)"))
-        for row in ROWS:
-            values = ", ".join(repr(cell) for cell in row)
-            connection.execute(sqlalchemy.text(f"INSERT INTO votes VALUES ({values}, '192.0.2.1')"))
-    engine.dispose()
-    return {"duckdb": str(tmp_path / "a.duckdb"), "sqlite": url}
+    return path
 
 
-@pytest.mark.parametrize("name", ["duckdb", "sqlite"])
-def test_sql_tables(databases, name: str) -> None:
-    """A table of a database is read by its columns' names, stated or not."""
-    source = f"{databases[name]}?votes"
-
-    assert ROWS == read(source)
+def test_tables_in_duckdb(database: str) -> None:
+    """A table is read by its columns' names, stated or not; its name is a name, never a part of a query."""
     swapped = Layout(names=ColumnNames(task="worker", worker="task"))
-    assert sorted((worker, task, label) for task, worker, label in ROWS) == read(source, layout=swapped)
-    with pytest.raises(ReportsError, match="must exist and be readable"):
-        read(f"{databases[name]}?nothing")
 
-
-def test_odd_names_of_tables_are_quoted(databases) -> None:
-    """The name of a table is a name, never a part of a query."""
-    assert ROWS == read(f'{databases["duckdb"]}?odd "name')
-    with pytest.raises(ReportsError, match="must exist and be readable"):
-        read(f"{databases['duckdb']}?votes; DROP TABLE votes")
-    assert ROWS == read(f"{databases['duckdb']}?votes")
-
-
-def test_a_password_of_a_database_is_not_shown() -> None:
-    """The error of a database hides the password of its URL."""
-    with pytest.raises(ReportsError) as caught:
-        read("nosuchdialect://ann:secret@localhost/base?votes")
-
-    assert "secret" not in str(caught.value)
-    assert "ann:***@localhost" in str(caught.value)
+    assert ROWS == read(f"{database}?votes") == read(f"{database}?main.votes") == read(f'{database}?odd "name')
+    assert sorted((w, t, label) for t, w, label in ROWS) == read(f"{database}?votes", layout=swapped)
+    for name in ("nothing", "votes; DROP TABLE votes"):
+        with pytest.raises(ReportsError, match="database and its table must exist and be readable"):
+            read(f"{database}?{name}")
+    assert ROWS == read(f"{database}?votes")
 
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {

@@ -1,1 +1,1 @@
-"""Sources of answers: files of any tool, folders, globs, streams, URLs and SQL tables, read alike."""
+"""Sources of answers: files of any tool, folders, globs, streams, URLs and tables in DuckDB, read alike."""

@@ -52,12 +52,10 @@ from crowdveil.data.sources.location import (
     is_blocks,
     local_files,
     refuse_collections,
-    refuse_database,
     scheme_of,
-    sql_parts,
+    table_parts,
 )
-from crowdveil.data.sources.sql_table import SqlTable
-from crowdveil.data.sources.staging import copy_remote, copy_stdin
+from crowdveil.data.sources.staging import copy_remote, copy_stdin, copy_table
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
 
@@ -82,8 +80,7 @@ class AnswerSource:
 
     Attributes:
         path: local file or folder, beside which the files of a collection are looked for; `dataset:NAME` as a path.
-        files: the files to be read; none for blocks, data sets and SQL.
-        table: SQL table; None for files.
+        files: the files to be read; none for blocks and data sets.
         layout: what the user states.
         copied: name that the user gave, if `path` is a temporary copy.
         columns: the answers to one question of several, already read; None for all that is still to be read.
@@ -93,7 +90,6 @@ class AnswerSource:
 
     path: Path
     files: tuple[ExportFile, ...] = ()
-    table: SqlTable | None = None
     layout: Layout = field(default_factory=Layout)
     copied: str | None = None
     columns: ReportColumns | None = None
@@ -103,8 +99,6 @@ class AnswerSource:
     @property
     def name(self) -> str:
         """Name for messages."""
-        if self.table is not None:
-            return self.table.name
         if self.files:
             return self.files[0].name + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
         return self.copied or str(self.path)
@@ -117,11 +111,11 @@ class AnswerSource:
     @property
     def is_blocks(self) -> bool:
         """Whether it is a folder of encoded blocks."""
-        return not self.files and self.table is None and self.path.is_dir()
+        return not self.files and self.path.is_dir()
 
     @property
     def collection_path(self) -> Path | None:
-        """Path of the reports beside which files of a collection are looked for; None for several files and tables."""
+        """Path of the reports beside which files of a collection are looked for; None for several files."""
         return self.path if self.is_single_file or self.is_blocks else None
 
     @property
@@ -132,8 +126,6 @@ class AnswerSource:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns of a table, of one plain file; empty for other sources."""
-        if self.table is not None:
-            return self.table.column_names
         file = self.files[0] if self.is_single_file else None
         if file is None or file.form not in ("text", "parquet") or file.is_blank or self.importer is not None:
             return []
@@ -208,7 +200,7 @@ class AnswerSource:
         if self.columns is not None:
             columns = self._skipping(self.columns)
             return columns, self.notes or _row_notes(columns)
-        if not self.files and self.table is None:
+        if not self.files:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
                 source=self.name,
@@ -216,7 +208,7 @@ class AnswerSource:
             )
         if self.listed is not None:
             return self._skipping(self._read_listed(self.listed, progress)), ()
-        if self.table is None and self.importer is not None:
+        if self.importer is not None:
             return self._imported(self.import_answers(), self.importer, self.name)
         columns = self._skipping(self._plain_columns(progress))
         if self.layout.question is not None:
@@ -273,9 +265,9 @@ class AnswerSource:
                 "export.",
             )
         source = replace(self, files=tuple(file for file in self.files if not self._has_no_answer(file)))
-        if self.table is None and not source.files:
+        if not source.files:
             return _encoded(NO_ANSWERS, self.name)
-        importer = None if self.table is not None else source.importer
+        importer = source.importer
         if importer is not None:
             asked = importer.question or question
             if asked is None:
@@ -311,9 +303,9 @@ class AnswerSource:
         Empty if there is one question or one is chosen; sources without questions are not read. Errors as `read`. With
         `every`, each question of a table has a source, whether or not a task has answers to several.
         """
-        if self.layout.question is not None or (self.table is None and not self.files):
+        if self.layout.question is not None or not self.files:
             return {}
-        importer = None if self.table is not None else self.importer
+        importer = self.importer
         if importer is not None:
             found = collect_all_questions(importer, self._exports(importer), self.layout.names)
             read = {
@@ -329,13 +321,10 @@ class AnswerSource:
     @property
     def _has_questions(self) -> bool:
         files = (delimited(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
-        names = (name for file in files for name in file.columns) if self.table is None else self.table.column_names
-        return any(normal_name(name) == QUESTION for name in names)
+        return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
     def _plain_columns(self, progress: Progress | None) -> ReportColumns:
         names = self.layout.names
-        if self.table is not None:
-            return self.table.read(names)
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
@@ -450,11 +439,11 @@ def _no_answer(count: int) -> str:
 def open_source(
     sources: Sequence[str], layout: Layout | None = None, progress: Progress | None = None
 ) -> Iterator[AnswerSource]:
-    """Yield the source of answers that a user names; copies of remote files are removed at the end.
+    """Yield the source of answers that a user names; copies of remote files and tables are removed at the end.
 
     Args:
-        sources: files, folders, patterns, URLs, `-` for standard input; or one SQL table, folder of encoded blocks or
-            `dataset:NAME`.
+        sources: files, folders, patterns, URLs, `-` for standard input; a table in DuckDB; or one folder of encoded
+            blocks or `dataset:NAME`.
         layout: what the user states about columns, delimiter, question and tool.
         progress: called with the bytes copied so far and the size of each remote file.
 
@@ -479,7 +468,7 @@ def _refused(source: str) -> list[ExportFile]:
     raise ReportsError(
         "several sources must be files of answers",
         source=source,
-        hint="Give encoded blocks, data sets and SQL tables one by one.",
+        hint="Give encoded blocks and data sets one by one.",
     )
 
 
@@ -487,25 +476,23 @@ def _single(source: str, layout: Layout, temporary: Path, progress: Progress | N
     """Return the source of one name."""
     if source.startswith(DATASET):
         return _one_question(AnswerSource(Path(source), layout=layout))
-    refuse_database(source)
-    sql = sql_parts(source)
-    if sql is not None:
-        return AnswerSource(Path(), table=SqlTable(*sql), layout=layout)
-    if source == STDIN or scheme_of(source):
-        temporary.mkdir(exist_ok=True)
-        path = (
-            copy_stdin(temporary, progress=progress)
-            if source == STDIN
-            else copy_remote(source, temporary, COMPANIONS, progress)
-        )
-        return _one_question(local_source(path, layout, source))
-    return _one_question(local_source(Path(source), layout))
+    table = table_parts(source)
+    if table is None and source != STDIN and not scheme_of(source):
+        return _one_question(local_source(Path(source), layout))
+    temporary.mkdir(exist_ok=True)
+    if source == STDIN:
+        path = copy_stdin(temporary, progress=progress)
+    elif table is not None:
+        path = copy_table(*table, temporary)
+    else:
+        path = copy_remote(source, temporary, COMPANIONS, progress)
+    return _one_question(local_source(path, layout, source))
 
 
 def _one_question(source: AnswerSource) -> AnswerSource:
     """Return the source; refuse a question of a data set or of encoded blocks, which have one each."""
     question = source.layout.question
-    if question is not None and not source.files and source.table is None:
+    if question is not None and not source.files:
         raise ReportsError(
             "a data set, and a folder of encoded blocks, has one question",
             source=source.name,

@@ -15,7 +15,6 @@ from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progre
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, normal_name, text_roles
 from crowdveil.data.ingest.validation import Missing, require_missing_policy
-from crowdveil.data.sources.saved_dataset import with_label_names
 from crowdveil.errors import ReportsError, SettingsError
 
 
@@ -154,7 +153,7 @@ def file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> t
     elif file.form == "json":
         table = pa.table({name: [_text(record.get(name)) for record in file.records] for name in wanted})
     else:
-        table = with_label_names(file.arrow_table())
+        table = file.arrow_table()
     return roles, table.select(wanted).rename_columns(list(roles)), blank
 
 

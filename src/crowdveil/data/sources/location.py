@@ -1,4 +1,4 @@
-"""Locations of answers as a user names them: files, folders, globs, URLs, SQL tables and standard input."""
+"""Locations of answers as a user names them: files, folders, globs, URLs, tables in DuckDB and standard input."""
 
 import glob
 import re
@@ -6,17 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from crowdveil.data.columnar_store import STORE_FILES
-from crowdveil.data.sources.saved_dataset import is_saved_dataset, saved_dataset_files
 from crowdveil.errors import ReportsError
 
 STDIN, DATASET = "-", "dataset:"
-SQL_TABLE = re.compile(
-    r"(?P<database>.+\.(duckdb|ddb)|[a-z0-9]+(\+[a-z0-9]+)?://[^?]*(\?([^?&=]+=[^?&]*&?)+)?)[?&](?P<table>[^?&=/]+)",
-    re.IGNORECASE,
-)
-"""DuckDB file or SQLAlchemy URL, and the table after the question mark."""
-DATABASE_SUFFIXES = (".duckdb", ".ddb")
-NOT_DATABASES = frozenset({"http", "https", "s3", "s3a", "gs", "gcs", "abfs", "az", "hdfs", "file", "memory", "ftp"})
+TABLE = re.compile(r"(?P<database>.+\.(?:duckdb|ddb))(?:\?(?P<table>.+))?", re.IGNORECASE)
+"""DuckDB file, and the table after the question mark."""
 URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
 """Files of a collection beside its reports."""
@@ -31,26 +25,22 @@ def scheme_of(source: str) -> str:
     return found[1].lower() if found else ""
 
 
-def sql_parts(source: str) -> tuple[str, str] | None:
-    """Return database and table of an SQL source, such as `answers.duckdb?votes`; None for other sources."""
-    found = SQL_TABLE.fullmatch(source)
-    if found is None or scheme_of(source) in NOT_DATABASES:
-        return None
-    return found["database"], found["table"]
-
-
-def refuse_database(source: str) -> None:
-    """Refuse a DuckDB file without the name of a table.
+def table_parts(source: str) -> tuple[str, str] | None:
+    """Return database and table of a source such as `answers.duckdb?votes`; None for other sources.
 
     Raises:
-        ReportsError: it is one.
+        ReportsError: a DuckDB file without the name of a table.
     """
-    if source.lower().endswith(DATABASE_SUFFIXES):
+    found = None if scheme_of(source) else TABLE.fullmatch(source)
+    if found is None:
+        return None
+    if found["table"] is None:
         raise ReportsError(
             "a database needs the name of a table",
             source=source,
             hint=f"Name it after a question mark, such as '{source}?answers'.",
         )
+    return found["database"], found["table"]
 
 
 def is_blocks(path: Path) -> bool:
@@ -59,7 +49,7 @@ def is_blocks(path: Path) -> bool:
 
 
 def local_files(source: str) -> list[Path]:
-    """Return the files of a path: itself, those of a folder or saved dataset, or those that match a glob.
+    """Return the files of a path: itself, those of a folder, or those that match a glob.
 
     Raises:
         ReportsError: no file, or a folder whose files have different forms or belong to a collection.
@@ -75,13 +65,11 @@ def local_files(source: str) -> list[Path]:
 
 
 def folder_files(folder: Path) -> list[Path]:
-    """Return the files of a folder in the order of names, or those of a saved dataset; errors as `local_files`."""
+    """Return the files of a folder in the order of names; errors as `local_files`."""
     for name in REPORT_FOLDER_FILES:
         if (folder / name).is_file():
             rule = "a folder with a file of reports must hold encoded blocks"
             raise ReportsError(rule, source=str(folder), hint=f"Give the file {folder / name}.")
-    if is_saved_dataset(folder):
-        return saved_dataset_files(folder)
     visible = [
         path
         for path in sorted(folder.rglob("*"))

@@ -1,17 +1,18 @@
-"""Copies of remote files and of standard input in a temporary folder, with the files of their collection.
+"""Copies of remote files, tables and standard input in a temporary folder, with the files of their collection.
 
 A collection stays whole: with a remote file of reports come the certificate and `crowd.json` of its folder, so that it
 is read as it would be on this machine. pyarrow has the file systems of S3, Google Cloud and Hadoop; fsspec has others.
+DuckDB writes a table as Parquet.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-import pyarrow as pa
 from pyarrow import fs
 
 from crowdveil.data.ingest.csv_files import Progress
@@ -23,6 +24,7 @@ NATIVE = frozenset({"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "file"})
 """Schemes of pyarrow's own file systems."""
 STDIN_FILE, MATCHED = "stdin", "matched"
 """Names of the copy of standard input, and of the folder of files that match a pattern."""
+DATABASE_HINT = "Rows of other databases come as CSV on standard input, or from a table in DuckDB."
 
 
 def copy_stdin(folder: Path, stream: BinaryIO | None = None, progress: Progress | None = None) -> Path:
@@ -33,35 +35,58 @@ def copy_stdin(folder: Path, stream: BinaryIO | None = None, progress: Progress 
     return path
 
 
+def copy_table(database: str, table: str, folder: Path) -> Path:
+    """Copy a table or view of a DuckDB file, its schema before a point if it has one, as Parquet; return its path.
+
+    Raises:
+        ReportsError: DuckDB is missing, or the database or table cannot be read.
+    """
+    path = folder / "table.parquet"
+    name = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
+    with (
+        _named_errors(f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT),
+        import_module("duckdb").connect(database, read_only=True) as connection,
+    ):
+        connection.sql(f"SELECT * FROM {name}").write_parquet(str(path))
+    return path
+
+
 def copy_remote(url: str, folder: Path, companions: Sequence[str], progress: Progress | None = None) -> Path:
     """Copy a remote file, folder, or the files that match a pattern; return the path of the copied file or folder.
 
     Args:
         url: such as `s3://bucket/answers.parquet`, `s3://bucket/parts` or `s3://bucket/parts/*.parquet`.
         folder: local folder for the copy.
-        companions: names of files that are copied, too, if they lie beside a single file.
+        companions: names of files that are copied, too, if they lie beside a file.
         progress: called with the bytes copied so far and the size of each file.
 
     Raises:
         ReportsError: an unknown scheme, a missing package, no such file, or no permission.
     """
+    hint = f"Check the URL, and the credentials of this machine. {DATABASE_HINT}"
+    with _named_errors(_plain(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
+        return _copy_path(*_open(url), folder, companions, progress)
+
+
+@contextmanager
+def _named_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
+    """Turn the errors of file systems and databases, which have no common class, into a ReportsError."""
     try:
-        remote, path = _open(url)
-        return _copy_path(remote, path, folder, companions, progress)
+        yield
+    except MemoryError:
+        raise
     except ImportError as error:
         raise ReportsError(
-            f"the Python package {error.name} is needed to read {scheme_of(url)}://",
-            source=_plain(url),
-            hint="pip install 'crowdveil[remote]', and the package of this file system, such as adlfs.",
+            f"the Python package {error.name} is needed to read {what}",
+            source=source,
+            hint=f"pip install 'crowdveil[{extra}]', and the package of a file system of its own, such as adlfs.",
         ) from error
-    except (OSError, ValueError, pa.ArrowException) as error:
-        if isinstance(error, ReportsError):
-            raise
+    except Exception as error:
         raise ReportsError(
-            "the remote file must exist and be readable",
-            source=_plain(url),
+            f"the {thing} must exist and be readable",
+            source=source,
             examples=str(error).partition("\n")[0][:200],
-            hint="Check the URL, and the credentials of this machine.",
+            hint=hint,
         ) from error
 
 
@@ -75,26 +100,22 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _copy_path(remote: Any, path: str, folder: Path, companions: Sequence[str], progress: Progress | None) -> Path:
-    name = PurePosixPath(path).name
+    name, base = PurePosixPath(path).name, path.rpartition("/")[0]
+    kind, found, target = remote.get_file_info(path).type, [path], folder
     if any(sign in path for sign in "*?["):
         base = path[: min(path.find(sign) for sign in "*?[" if sign in path)].rpartition("/")[0]
-        listed = _listed(remote, base)
-        found = [file for file in listed if fnmatch(file, path)]
-        collection = {f"{PurePosixPath(file).parent}/{name}" for file in found for name in companions}
-        _copy_all(remote, base, found, folder / MATCHED, progress)
-        return _copy_all(
-            remote, base, sorted(collection.intersection(listed)), folder / MATCHED, progress, missing=True
-        )
-    info = remote.get_file_info(path)
-    if info.type == fs.FileType.Directory:
-        return _copy_all(remote, path, _listed(remote, path), folder / (name or "folder"), progress)
-    if info.type != fs.FileType.File:
-        raise FileNotFoundError("no such file or folder")
-    parent = path.rpartition("/")[0]
-    beside = [f"{parent}/{one}" for one in companions]
-    for one in [path, *(one for one in beside if remote.get_file_info(one).type == fs.FileType.File)]:
-        _copy_file(remote, one, folder / PurePosixPath(one).name, progress)
-    return folder / name
+        found, target = [file for file in _listed(remote, base) if fnmatch(file, path)], folder / MATCHED
+    elif kind == fs.FileType.Directory:
+        base, found, target = path, _listed(remote, path), folder / (name or "folder")
+    elif kind != fs.FileType.File:
+        found = []
+    if not found:
+        raise FileNotFoundError("no such file or folder, or no file there")
+    beside = sorted({str(PurePosixPath(file).parent / one) for file in found for one in companions}.difference(found))
+    found += [info.path for info in remote.get_file_info(beside) if info.type == fs.FileType.File]
+    for file in found:
+        _copy_file(remote, file, target / _below(file, base), progress)
+    return target / name if target == folder else target
 
 
 def _listed(remote: Any, base: str) -> list[str]:
@@ -102,23 +123,16 @@ def _listed(remote: Any, base: str) -> list[str]:
     return sorted(info.path for info in found if info.type == fs.FileType.File)
 
 
-def _copy_all(
-    remote: Any, base: str, paths: Sequence[str], folder: Path, progress: Progress | None, *, missing: bool = False
-) -> Path:
-    """Copy files with their folders below `base`; return the local folder. `missing` accepts that there is none."""
-    if not paths and not missing:
-        raise FileNotFoundError("no file there")
-    for path in paths:
-        relative = PurePosixPath(path).relative_to(base.rstrip("/"))
-        if ".." in relative.parts:
-            raise FileNotFoundError(f"a path outside the folder: {relative}")
-        target = folder / relative
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _copy_file(remote, path, target, progress)
-    return folder
+def _below(path: str, base: str) -> PurePosixPath:
+    """Return a path relative to the folder that is copied, which it must not leave."""
+    relative = PurePosixPath(path).relative_to(base.rstrip("/"))
+    if ".." in relative.parts:
+        raise FileNotFoundError(f"a path outside the folder: {relative}")
+    return relative
 
 
 def _copy_file(remote: Any, path: str, target: Path, progress: Progress | None) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     with remote.open_input_stream(path, compression=None) as stream, open(target, "wb") as copy:
         _copy(stream, copy, remote.get_file_info(path).size or 0, progress)
 

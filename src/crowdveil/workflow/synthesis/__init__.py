@@ -105,7 +105,7 @@ def _read_numbers(
     if opened.is_blocks:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
     is_json = any(map(has_no_header, opened.files))
-    is_export = (listed is None or not is_json) and opened.table is None and opened.importer is not None
+    is_export = (listed is None or not is_json) and opened.importer is not None
     _refuse_decided_by_claims(listed, opened, is_json or is_export, opened.layout.question is not None)
     columns, notes = (opened if listed is None else replace(opened, listed=None)).read()
     _refuse_decided_by_claims(listed, opened, False, columns.question is not None)
