@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -80,16 +79,6 @@ def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
         actual = estimator.fit(REPORTS, gold=GOLD, engine=Dask(address=cluster.scheduler_address), progress=kill)
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
     assert not doomed
-
-
-def test_a_worker_that_dies_before_its_first_task_is_awaited_again() -> None:
-    """Blocks wait for another worker if the awaited one dies before it gets any."""
-    answers: list[dict[str, int]] = [{}, {}, {"tcp://next": 2}]
-    client: Any = SimpleNamespace(nthreads=lambda: answers.pop(0), wait_for_workers=lambda number, timeout: None)
-    driver: Any = SimpleNamespace(indices=range(3))
-
-    assert {"tcp://next": 2} == dask.DaskExecutor(client, driver)._assign_blocks()
-    assert not answers
 
 
 @pytest.mark.slow

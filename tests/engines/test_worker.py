@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,77 +13,61 @@ import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
 from crowdveil.em.executor import FitTask, Step
-from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines import ENGINES, worker
-from crowdveil.engines.dask import BytesPayload, check_versions, require_extra
-from crowdveil.engines.driver import FitDriver
-from crowdveil.engines.serialization import Payload, StoredFolder, dump_parameters, load_parameters
-from crowdveil.engines.worker import BlockTask, drop_cache, read_posterior, run_step
+from crowdveil.engines.dask import DaskExecutor, check_versions, require_extra
+from crowdveil.engines.serialization import StoredFolder, dump_parameters, load_parameters
+from crowdveil.engines.worker import drop_cache, run_steps
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
 from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 
-class DirectTransport:
-    """Transport inside this process; `sent` records all payloads."""
+class LocalClient:
+    """Client of a cluster of one worker in this process, whose futures are the results.
 
-    def __init__(self) -> None:
+    Attributes:
+        clear: step and block before which the worker loses its cache; block -1 is the collection of posteriors.
+        awaited: how often there is no worker yet.
+        sent: all bytes sent.
+    """
+
+    def __init__(self, clear: tuple[tuple[int, int], ...] = (), awaited: int = 0) -> None:
+        self.clear, self.awaited = clear, awaited
         self.sent: list[bytes] = []
 
-    def send(self, data: bytes) -> Payload:
-        """Record and return a payload."""
-        self.sent.append(data)
-        return BytesPayload(data)
+    def nthreads(self) -> dict[str, int]:
+        """Return a thread for each block, after the worker was awaited."""
+        self.awaited -= 1
+        return {} if self.awaited >= 0 else {"here": 100}
 
-    def discard(self, payload: Payload) -> None:
+    def wait_for_workers(self, number: int, timeout: float) -> None:
         """Do nothing."""
+
+    def submit(self, function: Any, *values: Any, **settings: Any) -> Any:
+        """Return a future of the result of a function."""
+        arguments = [self._arrived(value) for value in values]
+        if function is bytes:
+            self.sent.append(arguments[0])
+        elif (arguments[0].step, arguments[0].indices[0] if function is run_steps else -1) in self.clear:
+            drop_cache(arguments[0].fit_id)
+        done = function(*arguments)
+        return SimpleNamespace(result=lambda timeout: done, release=lambda: None, content=done)
+
+    def _arrived(self, value: Any) -> Any:
+        return [one.content for one in value] if isinstance(value, list) else getattr(value, "content", value)
 
 
 @dataclass
 class LocalEngine:
-    """Engine in this process that drops its cache before some blocks.
+    """The engine `dask` on a client in this process."""
 
-    Attributes:
-        clear: step and block before which the cache is dropped; block -1 is the collection of posteriors.
-    """
-
-    clear: tuple[tuple[int, int], ...] = ()
-    transport: DirectTransport = field(default_factory=DirectTransport)
+    client: LocalClient = field(default_factory=LocalClient)
 
     @contextmanager
-    def open(self, work: FitTask[Any, Any]) -> Iterator["LocalExecutor"]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator[DaskExecutor]:
         """Open an executor."""
-        yield LocalExecutor(FitDriver(work, self.transport, work.memory), self.clear)
-
-
-@dataclass
-class LocalExecutor:
-    """Executor of the tasks in this process."""
-
-    driver: FitDriver
-    clear: tuple[tuple[int, int], ...]
-    number: int = 0
-
-    def map(self, step: Step[Any, Any]) -> Iterator[tuple[Any, float]]:
-        """Yield the statistics of all blocks."""
-        self.driver.begin_step(step)
-        self.number = step.number
-        for index in self.driver.indices:
-            yield run_step(self._task(index, index))
-
-    def collect(self) -> EStep[Any]:
-        """Return the posterior of all tasks."""
-        return self.driver.assemble(read_posterior(self._task(index, -1)) for index in self.driver.indices)
-
-    def blocks(self) -> Iterator[GoldBlock]:
-        """Yield all blocks."""
-        return self.driver.blocks()
-
-    def _task(self, index: int, moment: int) -> BlockTask:
-        if (self.number, moment) in self.clear:
-            drop_cache(self.driver.fit_id)
-        return self.driver.task(index)
+        yield DaskExecutor(self.client, work, work.memory)
 
 
 @pytest.mark.slow
@@ -126,7 +111,7 @@ def test_a_lost_cache_changes_no_number(estimator: Any, clear: tuple[tuple[int, 
     with in_blocks():
         expected = estimator.fit(REPORTS, gold=GOLD, progress=lambda *step: expected_steps.append(step))
         actual = estimator.fit(
-            REPORTS, gold=GOLD, engine=LocalEngine(clear), progress=lambda *step: actual_steps.append(step)
+            REPORTS, gold=GOLD, engine=LocalEngine(LocalClient(clear)), progress=lambda *step: actual_steps.append(step)
         )
 
     assert_same(actual, expected)
@@ -138,14 +123,13 @@ def test_an_outdated_posterior_is_not_reused() -> None:
     """A process that last had a block two steps ago recomputes its previous posterior."""
     with in_blocks():
         work = captured(DawidSkene())
-        first, second = (FitDriver(work, DirectTransport(), None) for _ in range(2))
+        first, second = (DaskExecutor(LocalClient(), work, None) for _ in range(2))
         step = Step(work.model, 1, work.initial)
         for number in range(1, 5):
-            first.begin_step(step)
-            second.begin_step(step)
-            whole = [run_step(first.task(index)) for index in first.indices]
+            whole = list(first.map(step))
+            second._begin(step)
             if number != 3:
-                away = run_step(second.task(0))
+                away = next(second._run_all(run_steps))
             sums = [sum(parts) for parts in zip(*(statistics for statistics, _ in whole), strict=True)]
             parameters = work.model.m_step(type(whole[0][0])(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)
@@ -159,7 +143,7 @@ def captured(estimator: Any) -> FitTask[Any, Any]:
 
     class RecordingEngine(LocalEngine):
         @contextmanager
-        def open(self, work: FitTask[Any, Any]) -> Iterator[LocalExecutor]:
+        def open(self, work: FitTask[Any, Any]) -> Iterator[DaskExecutor]:
             recorded.append(work)
             with LocalEngine.open(self, work) as executor:
                 yield executor
@@ -177,9 +161,9 @@ def test_constants_are_sent_once() -> None:
         np.arange(9),
         REPORTS.alphabet,
     )
-    transport = DirectTransport()
-    DawidSkene(max_steps=2).fit(many, engine=LocalEngine(transport=transport))
-    payload = transport.sent[-1]
+    client = LocalClient()
+    DawidSkene(max_steps=2).fit(many, engine=LocalEngine(client))
+    payload = client.sent[-1]
 
     assert len(payload) < 3000 + few.confusion.nbytes < len(pickle.dumps(few)) + 10_000
     again = load_parameters(dump_parameters(few, few), few)
@@ -192,9 +176,9 @@ def test_no_process_gets_the_counts_of_all_tasks() -> None:
     lengths = []
     for tasks in (1000, 100_000):
         many = Reports(REPORTS.task, REPORTS.worker, REPORTS.value, np.arange(tasks), np.arange(9), REPORTS.alphabet)
-        transport = DirectTransport()
-        OneCoin(max_steps=1).fit(many, engine=LocalEngine(transport=transport))
-        lengths.append(len(transport.sent[0]))
+        client = LocalClient()
+        OneCoin(max_steps=1).fit(many, engine=LocalEngine(client))
+        lengths.append(len(client.sent[0]))
 
     assert abs(lengths[1] - lengths[0]) < 200
 
@@ -202,13 +186,13 @@ def test_no_process_gets_the_counts_of_all_tasks() -> None:
 def test_blocks_are_read_from_their_folder(tmp_path: Path) -> None:
     """Reports in a folder are not sent: payloads are one context and the parameters of each step."""
     REPORTS.save(tmp_path)
-    transport, estimator = DirectTransport(), OneCoin(max_steps=4, tolerance=0.0)
+    client, estimator = LocalClient(), OneCoin(max_steps=4, tolerance=0.0)
     with in_blocks():
-        actual = estimator.fit(Reports.open(tmp_path), engine=LocalEngine(transport=transport))
+        actual = estimator.fit(Reports.open(tmp_path), engine=LocalEngine(client))
         expected = estimator.fit(REPORTS)
 
     assert_same(actual, expected)
-    assert 1 + 4 == len(transport.sent)
+    assert 1 + 4 == len(client.sent)
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
@@ -222,6 +206,14 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
     assert folder is not None
     with pytest.raises(ReportsError, match="all processes must read the same encoded blocks"):
         folder.open()
+
+
+def test_a_worker_that_dies_before_its_first_task_is_awaited_again() -> None:
+    """Blocks wait for another worker if the awaited one dies before it gets any."""
+    client = LocalClient(awaited=2)
+
+    assert_same(OneCoin().fit(REPORTS, engine=LocalEngine(client)), OneCoin().fit(REPORTS))
+    assert client.awaited < 0
 
 
 def test_the_number_of_cached_fits_is_limited() -> None:

@@ -1,20 +1,28 @@
 """Dask executor: blocks are processed by the workers of a Dask cluster, local or remote."""
 
 import logging
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
-from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, final
+from uuid import uuid4
 
 from crowdveil.em.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.kernels import thread_count
+from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
-from crowdveil.engines.driver import FitDriver
-from crowdveil.engines.serialization import Payload
-from crowdveil.engines.worker import BlockTask, drop_cache, read_posterior, run_step
+from crowdveil.engines.serialization import (
+    PROTOCOL,
+    FitContext,
+    ReceivedBlocks,
+    StoredFolder,
+    dump_context,
+    dump_parameters,
+)
+from crowdveil.engines.worker import Bundle, drop_cache, read_posteriors, run_steps
 from crowdveil.errors import EngineError, SettingsError
 
 # Types of Dask, an optional dependency.
@@ -65,9 +73,9 @@ class Dask:
             client = stack.enter_context(_connect(distributed, cluster))
             with _dask_errors():
                 check_versions(client.run(version, "crowdveil", on_error="return"))
-            driver = FitDriver(work, DaskTransport(client), memory)
-            stack.callback(_drop_caches, client, driver.fit_id)
-            yield DaskExecutor(client, driver)
+            executor = DaskExecutor(client, work, memory)
+            stack.callback(_drop_caches, client, executor.fit_id)
+            yield executor
 
 
 def require_extra(package: str, extra: str) -> Any:
@@ -156,109 +164,64 @@ def _dask_errors() -> Iterator[None]:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class DaskPayload:
-    """Payload held by the cluster; the scheduler makes it again if its worker dies."""
-
-    future: Future
-
-    @property
-    def value(self) -> bytes:
-        """The bytes."""
-        data: bytes = self.future.result()
-        return data
-
-
-class DaskTransport:
-    """Transport through futures; workers fetch payloads from one another."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def send(self, data: bytes) -> DaskPayload:
-        """Return a payload held by the cluster."""
-        return DaskPayload(self._client.submit(bytes, data, pure=False))
-
-    def discard(self, payload: Payload) -> None:
-        """Release a payload."""
-        _future(payload).release()
-
-
-def _future(payload: Payload) -> Future:
-    assert isinstance(payload, DaskPayload)
-    return payload.future
-
-
-@dataclass(frozen=True, slots=True)
-class BytesPayload:
-    """Payload that has arrived."""
-
-    value: bytes
-
-
-def run_bundle(
-    function: Callable[[BlockTask], Any],
-    names: tuple[str, int, list[int]],
-    payloads: tuple[bytes, bytes, bytes | None],
-    blocks: list[bytes],
-) -> list[Any]:
-    """Return the results of a function for several block tasks, on a worker.
-
-    Args:
-        function: of a block task.
-        names: fit, number of the step, and numbers of the blocks.
-        payloads: context, parameters, and parameters of the step before.
-        blocks: pickled blocks; empty if they are read from a folder.
-    """
-    fit_id, step, indices = names
-    context, parameters, previous = (None if data is None else BytesPayload(data) for data in payloads)
-    assert context is not None
-    assert parameters is not None
-    received: list[BytesPayload | None] = [BytesPayload(data) for data in blocks]
-    return [
-        function(
-            BlockTask(
-                fit_id=fit_id,
-                index=index,
-                step=step,
-                context=context,
-                parameters=parameters,
-                previous=previous,
-                block=block,
-            )
-        )
-        for index, block in zip_longest(indices, received)
-    ]
-
-
 class DaskExecutor:
     """Executor of one fit on a cluster; a block stays with one worker as long as that worker lives."""
 
-    def __init__(self, client: Client, driver: FitDriver) -> None:
-        self._client, self._driver = client, driver
+    def __init__(self, client: Client, work: FitTask[Any, Any], memory: int | None) -> None:
+        """Send the constants of the fit, and its blocks unless they lie in a folder.
+
+        Args:
+            client: of the cluster.
+            work: the fit.
+            memory: limit of each worker, in bytes; None for no limit.
+
+        Raises:
+            SettingsError: the limit is too small for one block.
+        """
+        self._client, self._work, self.fit_id = client, work, uuid4().hex
+        folder, plan = StoredFolder.of(work.blocks.rows), MemoryPlan.for_limit(memory, 1, work.needs)
+        self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=plan.scratch)
+        without_rows = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
+        self._context = self._send(dump_context(FitContext(without_rows, folder, plan)))
+        sent = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
+        self._blocks = [self._send(pickle.dumps(block, PROTOCOL)) for block in sent]
+        self._step, self._parameters = 0, list[Future]()
         self._worker_of: dict[int, str] = {}
 
     def map(self, step: Step[Any, Any]) -> Iterator[tuple[Any, float]]:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
-            self._driver.begin_step(step)
-            yield from self._run_all(run_step)
+            self._begin(step)
+            yield from self._run_all(run_steps)
 
     def collect(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         with _dask_errors():
-            return self._driver.assemble(self._run_all(read_posterior))
+            for (first, _), part in zip(self._work.blocks.ranges, self._run_all(read_posteriors), strict=True):
+                self._posteriors.store(first, self._step, part)
+            return self._posteriors.assemble()
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in this process."""
-        return self._driver.blocks()
+        return iter(self._work.blocks)
 
-    def _run_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
+    def _send(self, data: bytes) -> Future:
+        """Return bytes held by the cluster; the scheduler makes them again if their worker dies."""
+        return self._client.submit(bytes, data, pure=False)
+
+    def _begin(self, step: Step[Any, Any]) -> None:
+        """Send the parameters of a step; those of the step before stay available."""
+        self._step = step.number
+        self._parameters.append(self._send(dump_parameters(step.parameters, self._work.initial)))
+        if len(self._parameters) > 2:
+            self._parameters.pop(0).release()
+
+    def _run_all(self, function: Callable[..., Any]) -> Iterator[Any]:
         bundles = self._bundles(self._assign_blocks())
         futures = [self._submit(function, bundle) for bundle in bundles]
         bundle_of = {index: number for number, bundle in enumerate(bundles) for index in bundle}
         arrived: dict[int, Any] = {}
-        for index in self._driver.indices:
+        for index in range(len(self._work.blocks)):
             if index not in arrived:
                 number = bundle_of[index]
                 arrived |= zip(bundles[number], self._result(futures[number]), strict=True)
@@ -272,7 +235,7 @@ class DaskExecutor:
         self._worker_of = {index: worker for index, worker in self._worker_of.items() if worker in load}
         for worker in self._worker_of.values():
             load[worker] += 1
-        for index in self._driver.indices:
+        for index in range(len(self._work.blocks)):
             if index not in self._worker_of:
                 self._worker_of[index] = min(load, key=lambda worker: load[worker] / threads[worker])
                 load[self._worker_of[index]] += 1
@@ -285,24 +248,21 @@ class DaskExecutor:
         """
         bundles = []
         for worker, count in threads.items():
-            own = [index for index in self._driver.indices if self._worker_of[index] == worker]
+            own = [index for index in range(len(self._work.blocks)) if self._worker_of[index] == worker]
             size = max(1, min(-(-len(own) // count), MAX_BUNDLE_BLOCKS))
             bundles += [own[first : first + size] for first in range(0, len(own), size)]
         return bundles
 
-    def _submit(self, function: Callable[[BlockTask], Any], bundle: list[int]) -> Future:
-        tasks = [self._driver.task(index) for index in bundle]
-        one = tasks[0]
-        shared = (one.context, one.parameters, one.previous)
-        payloads = tuple(None if payload is None else _future(payload) for payload in shared)
-        blocks = [_future(task.block) for task in tasks if task.block is not None]
+    def _submit(self, function: Callable[..., Any], indices: list[int]) -> Future:
+        previous = self._parameters[0] if len(self._parameters) > 1 else None
         return self._client.submit(
-            run_bundle,
             function,
-            (one.fit_id, one.step, bundle),
-            payloads,
-            blocks,
-            workers=[self._worker_of[bundle[0]]],
+            Bundle(self.fit_id, self._step, indices),
+            self._context,
+            self._parameters[-1],
+            previous,
+            [self._blocks[index] for index in indices] if self._blocks else [],
+            workers=[self._worker_of[indices[0]]],
             allow_other_workers=True,
             pure=False,
         )

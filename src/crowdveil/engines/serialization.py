@@ -8,7 +8,7 @@ import io
 import pickle
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,6 @@ PROTOCOL = 5
 """Pickle protocol of all messages."""
 TASK_COUNTS = "per_task"
 """Name of the report counts of all tasks. No block needs them, so they are not sent."""
-
-
-class Payload(Protocol):
-    """Bytes that a process can read; they are transferred when first read."""
-
-    @property
-    def value(self) -> bytes:
-        """The bytes."""
-        ...
 
 
 class StoredFolder(NamedTuple):
@@ -72,11 +63,11 @@ class ReceivedBlocks:
     """Source of blocks that arrive one by one; `payloads` maps a block's first task to its pickle."""
 
     def __init__(self) -> None:
-        self.payloads: dict[int, Payload] = {}
+        self.payloads: dict[int, bytes] = {}
 
     def block(self, first: int, stop: int) -> Block:
         """Return the block whose first task is `first`."""
-        block: Block = pickle.loads(self.payloads[first].value)
+        block: Block = pickle.loads(self.payloads[first])
         return block
 
 

@@ -1,4 +1,4 @@
-"""Worker side of a distributed fit: E-steps on single blocks, with a cache per fit.
+"""Worker side of a distributed fit: E-steps on blocks, with a cache per fit.
 
 The cache may be lost at any time. Every task carries the data to rebuild it, so results do not depend on
 failures.
@@ -7,14 +7,14 @@ failures.
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from crowdveil.em.executor import BlockWorker, Step
 from crowdveil.em.model import EStep
-from crowdveil.engines.serialization import FitContext, Payload, ReceivedBlocks, load_context, load_parameters
+from crowdveil.engines.serialization import FitContext, ReceivedBlocks, load_context, load_parameters
 
 MAX_CACHED_FITS = 4
 """Fits cached by one process; several drivers may share its workers."""
@@ -24,27 +24,18 @@ _CACHES: OrderedDict[str, "WorkerCache"] = OrderedDict()
 _LOCK = Lock()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockTask:
-    """Request for one block in one step.
+class Bundle(NamedTuple):
+    """Blocks that a worker processes in one step.
 
     Attributes:
         fit_id: unique name of the fit.
-        index: number of the block, from 0.
         step: number of the step, from 1.
-        context: constants of the fit.
-        parameters: parameters of this step.
-        previous: parameters of the step before; None in the first.
-        block: the reports; None if they are read from a folder.
+        indices: numbers of the blocks, from 0.
     """
 
     fit_id: str
-    index: int
     step: int
-    context: Payload
-    parameters: Payload
-    previous: Payload | None
-    block: Payload | None
+    indices: list[int]
 
 
 class WorkerCache:
@@ -58,12 +49,12 @@ class WorkerCache:
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
-    def step(self, number: int, parameters: Payload) -> Step[Any, Any]:
+    def step(self, number: int, parameters: bytes) -> Step[Any, Any]:
         """Return a step with its parameters loaded and prepared once."""
         work = self.block_worker.work
         with self._lock:
             if number not in self._steps:
-                step = Step(work.model, number, load_parameters(parameters.value, work.initial))
+                step = Step(work.model, number, load_parameters(parameters, work.initial))
                 step.ready  # noqa: B018  prepared once, before threads ask for it
                 self._steps[number] = step
                 while len(self._steps) > MAX_CACHED_STEPS:
@@ -71,34 +62,48 @@ class WorkerCache:
             return self._steps[number]
 
 
-def run_step(task: BlockTask) -> tuple[Any, float]:
-    """Return the statistics of a block in a step."""
-    with _acquire_cache(task) as (cache, step):
-        previous = None if task.previous is None else partial(cache.step, task.step - 1, task.previous)
-        return cache.block_worker.step(task.index, step, previous)
+def run_steps(
+    bundle: Bundle, context: bytes, parameters: bytes, previous: bytes | None, blocks: list[bytes]
+) -> list[tuple[Any, float]]:
+    """Return the statistics of each block in a step.
+
+    Args:
+        bundle: the blocks.
+        context: constants of the fit.
+        parameters, previous: parameters of this step, and of the one before; None in the first.
+        blocks: the pickled reports of each block; empty if they are read from a folder.
+    """
+    with _acquire_cache(bundle, context, blocks) as cache:
+        step = cache.step(bundle.step, parameters)
+        before = None if previous is None else partial(cache.step, bundle.step - 1, previous)
+        return [cache.block_worker.step(index, step, before) for index in bundle.indices]
 
 
-def read_posterior(task: BlockTask) -> EStep[Any]:
-    """Return the posterior of a block after its last step."""
-    with _acquire_cache(task) as (cache, step):
-        return cache.block_worker.result(task.index, step)
+def read_posteriors(
+    bundle: Bundle, context: bytes, parameters: bytes, previous: bytes | None, blocks: list[bytes]
+) -> list[EStep[Any]]:
+    """Return the posterior of each block after the last step; arguments as `run_steps`."""
+    with _acquire_cache(bundle, context, blocks) as cache:
+        step = cache.step(bundle.step, parameters)
+        return [cache.block_worker.result(index, step) for index in bundle.indices]
 
 
 @contextmanager
-def _acquire_cache(task: BlockTask) -> Iterator[tuple[WorkerCache, Step[Any, Any]]]:
-    """Give the cache of a task's fit, holding the task's payloads, and the step."""
+def _acquire_cache(bundle: Bundle, context: bytes, blocks: list[bytes]) -> Iterator[WorkerCache]:
+    """Give the cache of a fit, which holds the reports of the blocks for this time."""
     with _LOCK:
-        cache = _CACHES.pop(task.fit_id, None) or WorkerCache(load_context(task.context.value))
-        _CACHES[task.fit_id] = cache
+        cache = _CACHES.pop(bundle.fit_id, None) or WorkerCache(load_context(context))
+        _CACHES[bundle.fit_id] = cache
         while len(_CACHES) > MAX_CACHED_FITS:
             _CACHES.popitem(last=False)
-    first = cache.block_worker.work.blocks.ranges[task.index][0]
-    if task.block is not None:
-        cache.received.payloads[first] = task.block
+    ranges = cache.block_worker.work.blocks.ranges
+    firsts = [ranges[index][0] for index in bundle.indices] if blocks else []
+    cache.received.payloads |= zip(firsts, blocks, strict=True)
     try:
-        yield cache, cache.step(task.step, task.parameters)
+        yield cache
     finally:
-        cache.received.payloads.pop(first, None)
+        for first in firsts:
+            cache.received.payloads.pop(first, None)
 
 
 def drop_cache(fit_id: str) -> None:
