@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.release.result_files import read_truths
+from crowdveil.release.result_files import read_results
 from tests.cli.conftest import Refusal, Run, RunJson, rows, written
 
 FORMS = ("csv", "parquet", "json", "jsonl")
@@ -29,7 +29,7 @@ def test_a_run_in_another_format_replaces_the_files(first: str, second: str, fol
 
     assert {f"truths.{second}", f"workers.{second}"} == written("found")
     assert sorted(old["files"]) == sorted(new["replaced"])
-    assert {"no", "yes", "maybe"} == set(read_truths(Path("found")).labels or ())
+    assert {"no", "yes", "maybe"} == set(getattr(read_results(Path("found")).estimate.alphabet, "names", ()))
 
 
 def test_files_that_crowdveil_did_not_write_are_refused(folder: Path, run: Run, refusal: Refusal) -> None:

@@ -11,6 +11,10 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.randomness import seeded
+from crowdveil.release.conclusion import Conclusion
+from crowdveil.release.page import PageText, write_page
+from crowdveil.release.privacy_statement import find_reports, state_results
+from crowdveil.release.result_files import read_results
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.workflow.campaigns.export import worker_name
 from tests.campaign.builders import build_campaign, response
@@ -25,6 +29,13 @@ def command(*words: object) -> str:
     result = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def write_results(folder: Path, reports: Path | None = None, **text: object) -> Conclusion:
+    """Write `report.html` of a folder that `infer` wrote, and return its conclusion."""
+    results = read_results(folder)
+    statement, evidence = state_results(results.reports_sha256, reports or find_reports(folder))
+    return write_page(folder / "report.html", results, statement, evidence, text=PageText(**text))  # type: ignore[arg-type]
 
 
 def write_answers(folder: Path, crowd: Crowd) -> None:

@@ -4,39 +4,38 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.guarantee import Guarantee
+from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.conclusion import NO_INTERVALS, NO_NUMBERS, NO_PROBABILITIES, UNDECIDED, conclude
-from crowdveil.release.page import PageText, as_code, write_page
-from crowdveil.release.result_files import InferredTruths, WorkerQuality
-from tests.release.conftest import Folder, command
+from crowdveil.release.page import as_code
+from tests.release.conftest import Folder, command, write_results
 
 UNPROTECTED = PrivacyStatement(status="none")
-WORKER = WorkerQuality(
-    names=("w",), quality_name="ability", quality=np.ones(1), low=None, high=None, reports=np.ones(1, dtype=np.int64)
-)
 
 
-def labelled(*posterior: tuple[float, float]) -> InferredTruths:
+def labelled(*posterior: tuple[float, float], **fields: object) -> Estimate:
     """Return truths over the labels no and yes with this posterior."""
-    table = np.array(posterior)
-    return truths(labels=("no", "yes"), truth=table.argmax(axis=1), posterior=table)
+    return estimated(np.array(posterior), alphabet=Categories(("no", "yes")), **fields)
 
 
-def numeric(numbers: list[float], half_width: float | None) -> InferredTruths:
+def numeric(numbers: list[float], half_width: float | None) -> Estimate:
     """Return numbers with intervals of this half width."""
     truth = np.array(numbers)
     low, high = (None, None) if half_width is None else (truth - half_width, truth + half_width)
-    return truths(truth=truth, low=low, high=high)
+    return estimated(truth, low=low, high=high)
 
 
-def truths(**fields: object) -> InferredTruths:
-    """Return truths of one worker; fields that are not given are None."""
-    count = len(fields["truth"])  # type: ignore[arg-type]
-    usual = {"labels": None, "posterior": None, "low": None, "high": None}
-    tasks, reports = tuple(map(str, range(count))), np.ones(count, dtype=np.int64)
-    return InferredTruths(tasks=tasks, reports=reports, workers=WORKER, sha256="0" * 64, **(usual | fields))  # type: ignore[arg-type]
+def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
+    """Return an estimate of one worker."""
+    names, one, count = {"alphabet": None, "tasks": np.arange(len(posterior))}, np.ones(1), len(posterior)
+    fit = {"log_likelihoods": (), "steps": 1, "converged": True, "channel_used": False, "gold_used": 0}
+    sizes = {"reports_per_task": np.ones(count, np.int64), "reports_per_worker": np.ones(1, np.int64)}
+    workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability"), "gold_unknown": 0}
+    return Estimate(method="test", posterior=posterior, **(names | fit | sizes | workers | fields))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def truths(**fields: object) -> InferredTruths:
         (numeric([3, 3], 1.0), "These answers are not enough"),
     ],
 )  # fmt: skip
-def test_advice_follows_from_the_error(result: InferredTruths, advice: str) -> None:
+def test_advice_follows_from_the_error(result: Estimate, advice: str) -> None:
     """The error as a share of the constant's decides; a small error is enough where all truths are equal."""
     assert advice in conclude(result, UNPROTECTED).sentences[0]
 
@@ -60,12 +59,12 @@ def test_advice_follows_from_the_error(result: InferredTruths, advice: str) -> N
 @pytest.mark.parametrize(
     ("result", "sentence"),
     [
-        (truths(labels=("no", "yes"), truth=np.array([0, 1])), NO_PROBABILITIES),
+        (labelled((1.0, 0.0), (0.0, 1.0), probabilistic=False), NO_PROBABILITIES),
         (numeric([1.0, 2.0], None), NO_INTERVALS),
         (numeric([np.nan, np.nan], 1.0), NO_NUMBERS),
     ],
 )
-def test_an_unknown_error_gives_no_advice(result: InferredTruths, sentence: str) -> None:
+def test_an_unknown_error_gives_no_advice(result: Estimate, sentence: str) -> None:
     """Without probabilities, intervals or numbers the conclusion says so, and nothing else."""
     assert ("unknown", (sentence,)) == conclude(result, UNPROTECTED)
 
@@ -98,7 +97,7 @@ def test_the_privacy_of_the_reports_comes_first() -> None:
 def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
     """The first section of the page and the printed lines have the same sentences."""
     folder = collected()
-    conclusion = write_page(folder, folder / "report.html", text=PageText()).conclusion.sentences
+    conclusion = write_results(folder).sentences
     page = (folder / "report.html").read_text("utf-8")
     printed = " ".join(command("report", folder).split())
 
@@ -115,14 +114,13 @@ def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.F
     """Truths of answers without a certificate, and numbers, have a conclusion."""
     folder: Path = request.getfixturevalue(fixture)
 
-    assert 2 <= len(write_page(folder, folder / "report.html", text=PageText()).conclusion.sentences)
+    assert 2 <= len(write_results(folder).sentences)
 
 
 def test_undecided_tasks_are_counted_apart() -> None:
     """Only decided truths are concluded on; without any there is no advice to use them."""
-    posterior = np.array([(0.99, 0.01), (0.6, 0.4)])
-    some = truths(labels=("no", "yes"), truth=np.array([0, -1]), posterior=posterior)
-    none = truths(labels=("no", "yes"), truth=np.array([-1, -1]), posterior=posterior)
+    some = labelled((0.99, 0.01), (0.6, 0.4), undecided=np.array([False, True]))
+    none = labelled((0.99, 0.01), (0.6, 0.4), undecided=np.array([True, True]))
 
     advice, undecided, confident, *_ = conclude(some, UNPROTECTED).sentences
 

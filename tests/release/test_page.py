@@ -16,9 +16,8 @@ from crowdveil.release.page import (
     _privacy_class,
     content_security_policy,
     style_sheet,
-    write_page,
 )
-from tests.release.conftest import Folder, command
+from tests.release.conftest import Folder, command, write_results
 
 CURATOR_SHEET = (files("crowdveil.service.curator") / "templates" / "curator.css").read_text("utf-8")
 SCHEMES = [
@@ -43,7 +42,7 @@ TEXT_ON = {
 
 def page_of(folder: Path, **text: object) -> str:
     """Return the page of one folder."""
-    write_page(folder, folder / "report.html", text=PageText(**text))  # type: ignore[arg-type]
+    write_results(folder, **text)
     return (folder / "report.html").read_text("utf-8")
 
 

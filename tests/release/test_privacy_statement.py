@@ -10,13 +10,13 @@ from crowdveil.campaign.folder import read_campaign
 from crowdveil.errors import CertificateError, ReportsError
 from crowdveil.privacy.statement import PrivacyStatement, sentences
 from crowdveil.release.privacy_statement import HOLDER, state_results
-from crowdveil.release.result_files import read_truths
+from crowdveil.release.result_files import read_results
 from tests.release.conftest import TASKS, Folder, command
 
 
 def statement_of(folder: Path) -> PrivacyStatement:
     """Return the statement for the truths and reports of one folder."""
-    return state_results(read_truths(folder), folder / "reports.csv")[0]
+    return state_results(read_results(folder).reports_sha256, folder / "reports.csv")[0]
 
 
 def edit_crowd(folder: Path, **fields: object) -> None:
@@ -44,7 +44,7 @@ def test_public_participation_counts_the_answers_of_the_busiest_worker(collected
     """With public participation a worker's epsilon counts the answers given, and their places are not covered."""
     folder = collected("--participation", "public")
     statement = statement_of(folder)
-    most = int(read_truths(folder).workers.reports.max())
+    most = int(read_results(folder).estimate.reports_per_worker.max())
 
     assert statement.per_worker is not None
     assert most == statement.cells
@@ -134,7 +134,7 @@ def test_a_wrong_certificate_is_refused(collected: Folder, change: str) -> None:
 def test_truths_of_other_reports_are_refused(collected: Folder, tmp_path: Path) -> None:
     """Truths of one collection do not take the guarantee of another."""
     folder = collected()
-    truths = read_truths(folder)
+    truths = read_results(folder).reports_sha256
     shutil.move(folder, tmp_path / "first")
     other = collected()
 
@@ -149,7 +149,7 @@ def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path
     mechanism = ("--mechanism", "matrix-factorization", "--epsilon", 4)
     command("perturb", tmp_path / "answers.csv", *mechanism, *lists, "--out", tmp_path / "sums")
     command("infer", tmp_path / "sums" / "sums.json")
-    statement = state_results(read_truths(tmp_path / "sums"), tmp_path / "sums" / "sums.json")[0]
+    statement = state_results(read_results(tmp_path / "sums").reports_sha256, tmp_path / "sums" / "sums.json")[0]
 
     assert ("none", "matrix-factorization") == (statement.status, statement.mechanism)
     assert "no certificate" in statement.reason
@@ -159,7 +159,7 @@ def test_campaign_states_its_own_guarantee(campaign_folder: Folder) -> None:
     """With a campaign, epsilon per worker counts the largest number of tasks of one worker."""
     folder = campaign_folder()
     campaign = read_campaign(folder / "campaign.json")
-    statement, _ = state_results(read_truths(folder), folder / "reports.csv", campaign)
+    statement, _ = state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
 
     assert statement.per_worker is not None
     assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
@@ -172,7 +172,7 @@ def test_campaign_whose_answers_somebody_held_says_so(campaign_folder: Folder) -
     folder = campaign_folder(from_devices=False)
     campaign = read_campaign(folder / "campaign.json")
 
-    assert HOLDER in state_results(read_truths(folder), folder / "reports.csv", campaign)[0].not_covered
+    assert HOLDER in state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)[0].not_covered
 
 
 def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> None:
@@ -181,7 +181,7 @@ def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> Non
     campaign = read_campaign(folder / "campaign.json")
 
     with pytest.raises(ReportsError, match="other certificate"):
-        state_results(read_truths(folder), folder / "reports.csv", campaign)
+        state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
 
 
 def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder) -> None:
@@ -192,7 +192,7 @@ def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder)
     edit_crowd(folder, mechanism=crowd["mechanism"].replace(campaign.name, "A" * 43))
 
     with pytest.raises(ReportsError, match="other campaign"):
-        state_results(read_truths(folder), folder / "reports.csv", campaign)
+        state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
 
 
 def test_unprotected_cells_leave_no_guarantee(collected: Folder) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import ReportsError
-from crowdveil.release.result_files import read_truths
+from crowdveil.release.result_files import doubtful, read_results
 from tests.release.conftest import Folder, command
 
 
@@ -16,7 +16,7 @@ def test_best_constant_is_the_one_that_infer_prints(collected: Folder, method: s
     """Best constant, its expected error and that of the truths are those of the estimate, for every kind of method."""
     folder = collected(method=("--method", method))
     printed = json.loads(command("infer", folder / "reports.csv", "--method", method, "--json"))["baseline"]
-    found = read_truths(folder)
+    found = read_results(folder).estimate
 
     if printed["estimate_error"] is None:
         assert found.baseline.estimate_error is None
@@ -30,9 +30,9 @@ def test_best_constant_is_the_one_that_infer_prints(collected: Folder, method: s
 def test_numbers_have_their_intervals_and_the_median(numbers: Path) -> None:
     """Truths on a scale are numbers with intervals; the best constant is their median."""
     printed = json.loads(command("infer", numbers / "reports.csv", "--json"))["baseline"]
-    found = read_truths(numbers)
+    found = read_results(numbers).estimate
 
-    assert found.labels is None
+    assert found.alphabet is None
     assert found.low is not None
     assert found.high is not None
     assert (found.low <= found.high).all()
@@ -44,19 +44,19 @@ def test_parquet_is_the_same(collected: Folder, tmp_path: Path) -> None:
     """Files in Parquet give the truths of the files in CSV."""
     folder = collected()
     command("infer", folder / "reports.csv", "--format", "parquet", "--out", tmp_path / "parquet")
-    csv, parquet = read_truths(folder), read_truths(tmp_path / "parquet")
+    csv, parquet = read_results(folder).estimate, read_results(tmp_path / "parquet").estimate
 
-    assert csv.tasks == parquet.tasks
-    assert csv.workers.names == parquet.workers.names
+    np.testing.assert_array_equal(csv.tasks, parquet.tasks)
+    np.testing.assert_array_equal(csv.worker_names, parquet.worker_names)
     np.testing.assert_array_equal(csv.truth, parquet.truth)
     np.testing.assert_allclose(csv.workers.quality, parquet.workers.quality)
 
 
 def test_doubtful_tasks_have_the_smallest_confidence(collected: Folder) -> None:
     """The doubtful tasks are those with the smallest confidence, the smallest first."""
-    found = read_truths(collected(epsilon=1.0))
+    found = read_results(collected(epsilon=1.0)).estimate
     assert found.confidence is not None
-    chosen = found.doubtful(4)
+    chosen = doubtful(found, 4)
     others = np.delete(found.confidence, chosen)
 
     assert sorted(found.confidence[chosen]) == list(found.confidence[chosen])
@@ -70,10 +70,10 @@ def test_changed_results_are_refused(plain: Path, name: str) -> None:
     path.write_text(path.read_text("utf-8").replace("1", "2", 1), "utf-8")
 
     with pytest.raises(ReportsError, match="unchanged since"):
-        read_truths(plain)
+        read_results(plain)
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
     """A folder without the files of an estimate is refused with a hint."""
     with pytest.raises(ReportsError, match="must hold truths and workers"):
-        read_truths(tmp_path)
+        read_results(tmp_path)

@@ -7,15 +7,14 @@ import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.evaluation.agreement import agreement
-from crowdveil.release.page import PageText, write_page
-from tests.release.conftest import Folder, command
+from tests.release.conftest import Folder, command, write_results
 
 LABELS = Path(__file__).parent.parent.parent / "docs" / "samples" / "labels.csv"
 
 
 def review_of(folder: Path, reports: Path | None, **text: object) -> list[str]:
     """Return the sentences of the section."""
-    write_page(folder, folder / "report.html", text=PageText(**text), reports=reports)  # type: ignore[arg-type]
+    write_results(folder, reports, **text)
     page = (folder / "report.html").read_text("utf-8")
     section = re.search(r'<section aria-labelledby="review">.*?</section>', page, re.DOTALL)
     return [] if section is None else re.findall(r"<li>(.*?)</li>", section[0])

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.rounding import format_bound
+from crowdveil.em.estimate import Estimate
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.result_files import InferredTruths
+from crowdveil.release.result_files import decided, expected_error
 from crowdveil.release.sufficiency import what_is_enough
 from crowdveil.workflow.evidence import Evidence
 
@@ -39,35 +40,34 @@ class Conclusion(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def conclude(truths: InferredTruths, statement: PrivacyStatement, evidence: Evidence | None = None) -> Conclusion:
+def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence | None = None) -> Conclusion:
     """Return the conclusion; epsilon stands in it only with a checked guarantee.
 
     With evidence, the conclusion on truths that cannot be used says what would be enough.
     """
     source = _source(statement)
-    if truths.labels is None:
-        return _of_numbers(truths, source, evidence)
-    base = truths.baseline
-    decided = truths.truth >= 0
-    if not decided.any():
+    if not estimate.categorical:
+        return _of_numbers(estimate, source, evidence)
+    base, own, known = estimate.baseline, expected_error(estimate), decided(estimate)
+    if not known.any():
         return Conclusion("unknown", (UNDECIDED,))
-    if truths.confidence is None or base.estimate_error is None:
+    if estimate.confidence is None or own is None:
         return Conclusion("unknown", (NO_PROBABILITIES,))
-    own, constant = base.estimate_error, base.expected_error
+    constant = base.expected_error
     ratio = 0.0 if own <= SMALL_ERROR else own / constant
     against = f"{percent_up(constant)} with {base.constant} for every task"
     compared = f"{percent_up(own)} are expected to be wrong, against {against}"
     verdict, first = _advice(ratio, source, compared, evidence)
-    return Conclusion(verdict, (first, *_open(decided), _doubtful(truths.confidence[decided]), SHARES, CHECK))
+    return Conclusion(verdict, (first, *_open(known), _doubtful(estimate.confidence[known]), SHARES, CHECK))
 
 
-def _of_numbers(truths: InferredTruths, source: str, evidence: Evidence | None) -> Conclusion:
-    if not np.isfinite(truths.truth).any():
+def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
+    if not decided(estimate).any():
         return Conclusion("unknown", (NO_NUMBERS,))
-    if truths.low is None or truths.high is None:
+    if estimate.low is None or estimate.high is None:
         return Conclusion("unknown", (NO_INTERVALS,))
-    base, width = truths.baseline, float(np.nanmedian(truths.high - truths.low)) / 2
-    spread = float(np.nanmean(np.abs(truths.truth - float(base.constant))))
+    base, width = estimate.baseline, float(np.nanmedian(estimate.high - estimate.low)) / 2
+    spread = float(np.nanmean(np.abs(estimate.truth - float(base.constant))))
     ratio = width / spread if spread > 0 else np.inf
     apart = f"{spread:.3g}" if spread >= width / 100 else f"less than {width / 100:.1g}"
     compared = (
@@ -109,10 +109,10 @@ def _range(evidence: Evidence | None) -> float:
     return alphabet.range if isinstance(alphabet, Scale) else np.inf
 
 
-def _open(decided: NDArray[np.bool_]) -> tuple[str, ...]:
+def _open(known: NDArray[np.bool_]) -> tuple[str, ...]:
     """Return a sentence on the tasks without a decision; none if all have one."""
-    count = int((~decided).sum())
-    return (f"{count:,} of {len(decided):,} tasks stay undecided and are not counted as wrong.",) if count else ()
+    count = int((~known).sum())
+    return (f"{count:,} of {len(known):,} tasks stay undecided and are not counted as wrong.",) if count else ()
 
 
 def _doubtful(confidence: NDArray[np.float64]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,17 +20,17 @@ from markupsafe import Markup, escape
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.sources.answer_source import AnswerSource
-from crowdveil.em.estimate import error_text
+from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
 from crowdveil.release.conclusion import Conclusion, conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
-from crowdveil.release.privacy_statement import campaign_facts, find_reports, state_results
-from crowdveil.release.result_files import InferredTruths, read_truths
+from crowdveil.release.privacy_statement import campaign_facts
+from crowdveil.release.result_files import Results, decided, doubtful, expected_error, truth_texts
 from crowdveil.release.review import review_sentences
+from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.export import PAGE
 
 MAX_TASKS = 2_000
@@ -68,13 +68,6 @@ class PageText:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-class Released(NamedTuple):
-    """Statement of privacy and conclusion of a page that was written."""
-
-    statement: PrivacyStatement
-    conclusion: Conclusion
-
-
 def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
     """Return the text of the page of a campaign."""
     return PageText(
@@ -108,49 +101,31 @@ def page_outputs(path: Path) -> Outputs:
 
 
 def write_page(
-    folder: Path,
-    out: Path,
-    *,
-    text: PageText,
-    reports: Path | AnswerSource | None = None,
-    reading: Mapping[str, Any] | None = None,
-    campaign: Campaign | None = None,
-    state: Callable[[PrivacyStatement], PrivacyStatement] = lambda statement: statement,
-) -> Released:
-    """Write the page of results of one folder, and return its statement of privacy and its conclusion.
+    out: Path, results: Results, statement: PrivacyStatement, evidence: Evidence | None, *, text: PageText
+) -> Conclusion:
+    """Write the page of results, and return its conclusion.
 
     Args:
-        folder: folder that `infer` wrote.
         out: file of the page.
+        results: estimate, and the digest of its truths.
+        statement: checked statement of privacy of the reports.
+        evidence: reports from which the truths were inferred; None without them.
         text: title, question, and whether workers are named.
-        reports: reports from which the truths were inferred; by default those in the folder.
-        reading: keyword arguments of `read_evidence`, those with which `infer` read the reports.
-        campaign: campaign that collected the reports; None without one.
-        state: adds guarantees to the checked statement, as `privacy.statement.with_shuffling`.
 
     Raises:
-        ReportsError: as `read_truths` and `state_results`.
-        CertificateError: as `state_results`.
         SettingsError: the page would replace a file that is not a page of results.
     """
-    truths = read_truths(folder)
-    source = find_reports(folder) if reports is None else reports
-    stated, evidence = state_results(truths, source, campaign, reading, text.question)
-    statement = state(stated)
-    review = review_sentences(truths, evidence, with_workers=text.with_workers)
-    conclusion = conclude(truths, statement, evidence)
-    write_outputs(page_outputs(out), {out.name: render(truths, statement, text, conclusion, review)})
-    return Released(statement, conclusion)
+    conclusion = conclude(results.estimate, statement, evidence)
+    review = review_sentences(results.estimate, evidence, with_workers=text.with_workers)
+    write_outputs(page_outputs(out), {out.name: _render(results, statement, text, conclusion, review)})
+    return conclusion
 
 
-def render(
-    truths: InferredTruths,
-    statement: PrivacyStatement,
-    text: PageText,
-    conclusion: Conclusion,
-    review: Sequence[str] = (),
+def _render(
+    results: Results, statement: PrivacyStatement, text: PageText, conclusion: Conclusion, review: Sequence[str]
 ) -> str:
     """Return the page as HTML; `review` has sentences on agreement, tasks and workers."""
+    estimate = results.estimate
     environment = Environment(
         loader=PackageLoader("crowdveil.release", "templates"),
         autoescape=True,
@@ -167,23 +142,24 @@ def render(
         style=Markup(style_sheet()),
         policy=content_security_policy(),
         version=version("crowdveil"),
-        truths=truths,
+        estimate=estimate,
+        sha256=results.sha256,
         statement=statement,
         sentences=sentences(statement),
-        summary=_summary(truths),
+        summary=_summary(estimate),
         conclusion=conclusion,
         privacy_class=_privacy_class(statement),
         whole_person=_whole_person(statement),
-        pictures=list(_pictures(truths)),
+        pictures=list(_pictures(estimate)),
         channel_picture=None if channel is None else channel_table("channel", channel),
         posterior_picture=_posterior_picture(statement),
-        rows=list(_rows(truths, text, _in_order(truths.tasks, text)[:MAX_TASKS])),
+        rows=list(_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
         shown=SHOWN,
-        doubtful=list(_rows(truths, text, _doubtful(truths))) if _doubts_differ(truths) else [],
-        doubt=_doubt(truths),
+        doubtful=list(_rows(estimate, text, _doubtful(estimate))) if _doubts_differ(estimate) else [],
+        doubt=_doubt(estimate),
         review=review,
-        workers=list(_workers(truths)) if text.with_workers else [],
-        worker_picture=_worker_picture(truths) if text.with_workers else None,
+        workers=list(_workers(estimate)) if text.with_workers else [],
+        worker_picture=_worker_picture(estimate) if text.with_workers else None,
     )
 
 
@@ -236,123 +212,128 @@ def as_code(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
-def _summary(truths: InferredTruths) -> str:
+def _summary(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
-    base = truths.baseline
-    if truths.labels is None:
-        known = np.isfinite(truths.truth)
-        ends = None if truths.low is None or truths.high is None else (truths.high - truths.low)[known]
+    base, own_error = estimate.baseline, expected_error(estimate)
+    if not estimate.categorical:
+        known = decided(estimate)
+        ends = None if estimate.low is None or estimate.high is None else (estimate.high - estimate.low)[known]
         width = (
             ""
             if ends is None or not ends.size
             else f" The median width of the 90 % intervals is {np.median(ends):.3g}."
         )
-        own = "" if base.estimate_error is None else f", that of the numbers {error_text(base.estimate_error, 3)}"
+        own = "" if own_error is None else f", that of the numbers {error_text(own_error, 3)}"
         return (
             f"The best constant for all tasks is {float(base.constant):.4g}. Its mean absolute error is expected to be "
             f"{error_text(base.expected_error, 3)}{own}.{width}"
         )
-    if base.estimate_error is None:
+    if own_error is None:
         return (
             f"The method gives no probabilities, so no expected error is known. The most frequent truth is "
-            f"{base.constant}; {base.moved:,} of {len(truths.tasks):,} truths differ from it."
+            f"{base.constant}; {base.moved:,} of {len(estimate.tasks):,} truths differ from it."
         )
     return (
-        f"Expected share of wrong truths: {percent_up(base.estimate_error)}. The best constant, {base.constant} for "
+        f"Expected share of wrong truths: {percent_up(own_error)}. The best constant, {base.constant} for "
         f"every task, would be wrong on {percent_up(base.expected_error)}. Both follow from the model, not from known "
         "truths."
     )
 
 
-def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Html]]:
+def _pictures(estimate: Estimate) -> Iterator[tuple[str, Html]]:
     """Yield pictures with their captions."""
-    base = truths.baseline
-    if truths.labels is None:
-        if _numbers_differ(truths):
-            yield "Numbers", intervals("numbers", truths.tasks, truths.truth, truths.low, truths.high)
+    base, own = estimate.baseline, expected_error(estimate)
+    if not estimate.categorical or estimate.alphabet is None:
+        if _numbers_differ(estimate):
+            tasks = list(map(str, estimate.tasks))
+            yield "Numbers", intervals("numbers", tasks, estimate.truth, estimate.low, estimate.high)
         return
-    yield "Truths", label_counts("truths", truths.labels, truths.truth)
-    if truths.confidence is not None and base.estimate_error is not None:
+    yield "Truths", label_counts("truths", estimate.alphabet.names, estimate.decisions[decided(estimate)])
+    if estimate.confidence is not None and own is not None:
         rows = [
-            ("inferred truths", base.estimate_error, percent_up(base.estimate_error)),
+            ("inferred truths", own, percent_up(own)),
             ("best constant", base.expected_error, percent_up(base.expected_error)),
         ]
         yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
-        yield "Tasks by confidence", confidence_classes("confidence", truths.confidence)
+        yield "Tasks by confidence", confidence_classes("confidence", estimate.confidence)
 
 
-def _numbers_differ(truths: InferredTruths) -> bool:
+def _numbers_differ(estimate: Estimate) -> bool:
     """Return whether the numbers differ by more than `ALIKE` of their intervals, so that a picture says something."""
-    known = truths.truth[np.isfinite(truths.truth)]
-    if not known.size or truths.low is None or truths.high is None:
+    known = estimate.truth[np.isfinite(estimate.truth)]
+    if not known.size or estimate.low is None or estimate.high is None:
         return bool(known.size)
-    return bool(np.ptp(known) > ALIKE * np.nanmedian(truths.high - truths.low))
+    return bool(np.ptp(known) > ALIKE * np.nanmedian(estimate.high - estimate.low))
 
 
-def _rows(truths: InferredTruths, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
+def _rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Yield task, truth, confidence or interval, and number of reports."""
-    texts, confidence = truths.texts(), truths.confidence
+    texts, confidence, names = truth_texts(estimate), estimate.confidence, list(map(str, estimate.tasks))
+    low, high = estimate.low, estimate.high
     for task in chosen:
-        low, high = (None, None) if truths.low is None or truths.high is None else (truths.low[task], truths.high[task])
         yield {
-            "task": truths.tasks[task],
-            "text": text.task_texts.get(truths.tasks[task], ""),
+            "task": names[task],
+            "text": text.task_texts.get(names[task], ""),
             "truth": texts[task],
             "confidence": None if confidence is None else float(confidence[task]),
-            "interval": "" if low is None or not np.isfinite(low) else f"{low:.4g} to {high:.4g}",
-            "reports": int(truths.reports[task]),
+            "interval": "" if low is None or high is None else _between(low[task], high[task], "{:.4g}".format),
+            "reports": int(estimate.reports_per_task[task]),
         }
 
 
-def _doubtful(truths: InferredTruths) -> list[int]:
-    return truths.doubtful(min(MAX_DOUBTFUL, -(-len(truths.tasks) // 3)))
+def _doubtful(estimate: Estimate) -> list[int]:
+    return doubtful(estimate, min(MAX_DOUBTFUL, -(-len(estimate.tasks) // 3)))
 
 
-def _doubts_differ(truths: InferredTruths) -> bool:
+def _doubts_differ(estimate: Estimate) -> bool:
     """Return whether some tasks are more doubtful than others, so that a ranking says something."""
-    if truths.confidence is not None:
-        least, most = truths.confidence.min(initial=1), truths.confidence.max(initial=0)
+    if estimate.confidence is not None:
+        least, most = estimate.confidence.min(initial=1), estimate.confidence.max(initial=0)
         return bool(least < SURE and most - least > 1 - SURE)
-    sizes = truths.reports if truths.low is None or truths.high is None else truths.high - truths.low
+    low, high = estimate.low, estimate.high
+    sizes = np.asarray(estimate.reports_per_task) if low is None or high is None else high - low
     known = sizes[np.isfinite(sizes)]
     return bool(known.size) and bool(known.min() < (1 - ALIKE) * known.max())
 
 
-def _doubt(truths: InferredTruths) -> str:
+def _doubt(estimate: Estimate) -> str:
     """Return why the listed tasks are the doubtful ones, and their part of the expected error; or why none are."""
     helps = "More answers would help most here."
-    if truths.confidence is None:
+    if estimate.confidence is None:
         alike, first = ("have about as many reports", "fewest reports")
-        if truths.low is not None:
+        if estimate.low is not None:
             alike, first = ("intervals are about as wide", "widest intervals")
-        return f"{helps} The {first} first." if _doubts_differ(truths) else f"No task is more doubtful: all {alike}."
-    if not _doubts_differ(truths):
-        least = percent(float(truths.confidence.min(initial=1)))
+        return f"{helps} The {first} first." if _doubts_differ(estimate) else f"No task is more doubtful: all {alike}."
+    if not _doubts_differ(estimate):
+        least = percent(float(estimate.confidence.min(initial=1)))
         return f"No truth is more doubtful than the others: all have a confidence of at least {least}."
-    errors, chosen = 1 - truths.confidence, _doubtful(truths)
+    errors, chosen = 1 - estimate.confidence, _doubtful(estimate)
     part = f"{100 * float(errors[chosen].sum() / errors.sum()):.0f} %"
     first = f"The least certain truths first. {len(chosen)} of {len(errors):,} tasks have {part} of the expected error."
     return f"{helps} {first}"
 
 
-def _workers(truths: InferredTruths) -> Iterator[dict[str, Any]]:
-    workers = truths.workers
-    for place, name in enumerate(workers.names[:MAX_TASKS]):
-        low, high = (
-            (None, None) if workers.low is None or workers.high is None else (workers.low[place], workers.high[place])
-        )
+def _workers(estimate: Estimate) -> Iterator[dict[str, Any]]:
+    workers = estimate.workers
+    low, high = workers.ability_low, workers.ability_high
+    for place, name in enumerate(estimate.worker_names[:MAX_TASKS].tolist()):
         quality = float(workers.quality[place])
         ability = workers.quality_name == "ability"
         yield {
-            "worker": name,
+            "worker": str(name),
             "quality": percent(quality) if ability else "unknown" if np.isnan(quality) else f"{quality:.3g}",
-            "interval": "" if low is None or not np.isfinite(low) else f"{percent(low)} to {percent(high)}",
-            "reports": int(workers.reports[place]),
+            "interval": "" if low is None or high is None else _between(low[place], high[place], percent),
+            "reports": int(estimate.reports_per_worker[place]),
         }
 
 
-def _worker_picture(truths: InferredTruths) -> Html | None:
-    workers = truths.workers
+def _between(low: float, high: float, text: Callable[[float], str]) -> str:
+    """Return an interval, each end as text; empty if it is not known."""
+    return f"{text(low)} to {text(high)}" if np.isfinite(low) else ""
+
+
+def _worker_picture(estimate: Estimate) -> Html | None:
+    workers = estimate.workers
     if workers.quality_name != "ability":
         return None
     return histogram("abilities", "Workers by ability", workers.quality, "workers")

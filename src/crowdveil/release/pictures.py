@@ -25,8 +25,8 @@ CONFIDENCE_CLASSES = {
 
 
 def label_counts(name: str, labels: Sequence[str], truth: NDArray[np.int64]) -> Html:
-    """Return the number of tasks by inferred label, as `count_bars`; undecided tasks (-1) are left out."""
-    counts = np.bincount(truth[truth >= 0], minlength=len(labels))
+    """Return the number of tasks by inferred label, as `count_bars`; `truth` has the codes of the decided tasks."""
+    counts = np.bincount(truth, minlength=len(labels))
     return count_bars(name, "Tasks by inferred truth", labels, counts.tolist())
 
 

@@ -41,7 +41,7 @@ from crowdveil.privacy.statement import (
     state_channel,
 )
 from crowdveil.privacy.verification import read_bytes, read_parts, verify
-from crowdveil.release.result_files import InferredTruths, has_truths, read_truths
+from crowdveil.release.result_files import read_results
 from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
     Evidence,
@@ -49,7 +49,7 @@ from crowdveil.workflow.evidence import (
     is_without_names,
     read_evidence,
 )
-from crowdveil.workflow.export import REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
+from crowdveil.workflow.export import REPORTS_FILES, SUMS_FILE, Crowd, estimate_names, find_crowd, is_sums, read_crowd
 from crowdveil.workflow.recorded_reading import recorded_reading
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
@@ -103,13 +103,13 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     reports = None if source is not None else find_reports(path)
     if named is not None and campaign is not None and reports is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
-    truths = read_truths(path) if has_truths(path) else None
+    inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
     recorded = recorded_reading(path) if reports is None else None
     if recorded is None or not recorded.is_there:
-        return state_results(truths, reports, campaign)[0], facts
+        return state_results(inferred_from, reports, campaign)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:
         read: Path | AnswerSource = opened.path if is_sums(opened.path) else opened
-        return state_results(truths, read, campaign, recorded.options)[0], facts
+        return state_results(inferred_from, read, campaign, recorded.options)[0], facts
 
 
 def _state_certificate(source: bytes, answers: int | None) -> PrivacyStatement:
@@ -151,7 +151,7 @@ def campaign_facts(campaign: Campaign) -> Facts:
 
 
 def state_results(
-    truths: InferredTruths | None,
+    inferred_from: str | None,
     source: Path | AnswerSource | None,
     campaign: Campaign | None = None,
     reading: Mapping[str, Any] | None = None,
@@ -160,7 +160,7 @@ def state_results(
     """Return the statement of privacy for truths, and the reports from which they were inferred, if there are any.
 
     Args:
-        truths: result of the inference; None if only the reports are stated.
+        inferred_from: digest of the reports of the truths; None if only the reports are stated.
         source: reports, as `infer` reads them, or the file of sums; None if there are none.
         campaign: campaign that collected the reports; None without one.
         reading: keyword arguments of `read_evidence`, those with which `infer` read the reports.
@@ -172,9 +172,9 @@ def state_results(
         CertificateError: the certificate is damaged, missing, or belongs to other reports.
     """
     if isinstance(source, Path) and is_sums(source):
-        return _state_sums(truths, source), None
-    evidence = None if source is None else _read_reports(truths, source, reading or {}, asked)
-    return _state_evidence(evidence, campaign), evidence
+        return _state_sums(inferred_from, source), None
+    evidence = None if source is None else _read_reports(inferred_from, source, reading or {}, asked)
+    return state_evidence(evidence, campaign), evidence
 
 
 def _refuse_other_question(asked: str, name: str | None, questions: Collection[str], source: str) -> None:
@@ -189,11 +189,11 @@ def _refuse_other_question(asked: str, name: str | None, questions: Collection[s
 
 
 def _read_reports(
-    truths: InferredTruths | None, source: Path | AnswerSource, reading: Mapping[str, Any], asked: str
+    inferred_from: str | None, source: Path | AnswerSource, reading: Mapping[str, Any], asked: str
 ) -> Evidence:
     """Return the reports of a source; those to one question if the truths were inferred from them alone."""
     opened = source if isinstance(source, AnswerSource) else local_source(source)
-    questions = {} if truths is None else opened.by_question(every=True)
+    questions = {} if inferred_from is None else opened.by_question(every=True)
     for name, one in (*questions.items(), (None, opened)):
         try:
             evidence = read_evidence(one, **{**reading, "accept_edited": True})
@@ -201,7 +201,7 @@ def _read_reports(
             if not questions:
                 raise
         else:
-            if truths is None or evidence.digest == truths.reports_sha256:
+            if inferred_from in (None, evidence.digest):
                 _refuse_other_question(asked, name, questions, opened.name)
                 return evidence
     raise _other_reports(opened.name)
@@ -215,10 +215,10 @@ def _other_reports(source: str) -> ReportsError:
     )
 
 
-def _state_sums(truths: InferredTruths | None, sums: Path) -> PrivacyStatement:
+def _state_sums(inferred_from: str | None, sums: Path) -> PrivacyStatement:
     """Return the statement for sums, which have no certificate."""
     found = find_crowd(sums)
-    if truths is not None and content_digest(sums) != truths.reports_sha256:
+    if inferred_from not in (None, content_digest(sums)):
         raise _other_reports(str(sums))
     if found is None:
         return PrivacyStatement(status="none", reason=NOTHING_STATED)
@@ -228,7 +228,7 @@ def _state_sums(truths: InferredTruths | None, sums: Path) -> PrivacyStatement:
     return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
 
 
-def _state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
+def state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
     """Return the statement for reports that were checked against their crowd.json, certificate and truths."""
     crowd = None if evidence is None else evidence.crowd
     if evidence is None or crowd is None:

@@ -1,12 +1,10 @@
-"""Inferred truths and workers, read from the files that `infer` wrote: `truths.csv` and `workers.csv`, or Parquet.
+"""Estimate of a folder, read from the files that `infer` wrote: `truths.csv` and `workers.csv`, or Parquet or JSON.
 
 The record of the folder has the SHA-256 of each output, so that only unchanged files of an estimate are read.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +12,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Categories
+from crowdveil.data.identifiers import as_identifiers
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
-from crowdveil.em.estimate import Baseline, numeric_baseline
+from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError
-from crowdveil.files.output_record import OutputEntry
 from crowdveil.workflow.export import INFER_AGAIN, estimate_names, unchanged_output
 from crowdveil.workflow.io import PROBABILITY
 
@@ -26,108 +25,22 @@ QUALITIES = ("ability", "weight")
 TEXT_COLUMNS = ("task", "worker")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WorkerQuality:
-    """Estimated quality of each worker, in the order of the file.
+class Results(NamedTuple):
+    """Estimate with the digests that its record names.
 
     Attributes:
-        names: worker names.
-        quality_name: "ability" (probability of a correct answer) or "weight".
-        quality: shape (workers,); nan if unknown.
-        low, high: 90 % interval of the ability, shape (workers,); None without one.
-        reports: number of reports, shape (workers,).
+        estimate: truths and workers; of an estimate that was read from files, method and steps are unknown.
+        sha256: of the file of truths, in hexadecimal.
+        reports_sha256: `Evidence.digest` of the reports from which it was inferred; empty if it is not recorded.
     """
 
-    names: tuple[str, ...]
-    quality_name: str
-    quality: NDArray[np.float64]
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
-    reports: NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class InferredTruths:
-    """Truths of one folder, in the order of the file.
-
-    Attributes:
-        tasks: task names.
-        labels: possible labels; None for numbers.
-        truth: shape (tasks,): codes of `labels`, -1 if undecided, or numbers (nan without information).
-        posterior: P(label), indexed [task, label]; None for numbers, and where the method has no probabilities.
-        low, high: 90 % interval of each number, shape (tasks,); None without one.
-        reports: number of reports, shape (tasks,).
-        workers: qualities of workers.
-        sha256: digest of the file of truths, in hexadecimal.
-        reports_sha256: `Evidence.digest` of the reports from which they were inferred; empty if it is not recorded.
-    """
-
-    tasks: tuple[str, ...]
-    labels: tuple[str, ...] | None
-    truth: NDArray[Any]
-    posterior: NDArray[np.float64] | None
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
-    reports: NDArray[np.int64]
-    workers: WorkerQuality
+    estimate: Estimate
     sha256: str
-    reports_sha256: str = ""
-
-    @property
-    def confidence(self) -> NDArray[np.float64] | None:
-        """Posterior probability of each truth, of the likeliest label if undecided, shape (tasks,); None without."""
-        if self.posterior is None:
-            return None
-        codes = np.where(self.truth < 0, self.posterior.argmax(axis=1), self.truth)
-        return self.posterior[np.arange(len(codes)), codes]
-
-    def texts(self) -> list[str]:
-        """Return the truths as text, numbers with four digits."""
-        if self.labels is not None:
-            return ["undecided" if code < 0 else self.labels[code] for code in self.truth]
-        return ["unknown" if np.isnan(value) else f"{value:.4g}" for value in self.truth]
-
-    @property
-    def baseline(self) -> Baseline:
-        """Best constant for all tasks, with its expected error and that of the decided truths (None if unknown)."""
-        if self.labels is None:
-            return numeric_baseline(self.truth, self.low, self.high)
-        shares = (
-            np.bincount(self.truth[self.truth >= 0], minlength=len(self.labels)) / max(len(self.truth), 1)
-            if self.posterior is None
-            else self.posterior.mean(axis=0)
-        )
-        best = int(shares.argmax())
-        decided = self.truth >= 0
-        own = None if self.confidence is None or not decided.any() else 1 - float(self.confidence[decided].mean())
-        return Baseline(self.labels[best], 1 - float(shares[best]), own, int((self.truth != best).sum()))
-
-    def doubtful(self, count: int) -> list[int]:
-        """Return the tasks with the least certain truths, at most `count`, the least certain first.
-
-        Order: the smallest confidence, the widest interval, or the fewest reports, as far as the files have them.
-        """
-        if self.confidence is not None:
-            doubt = 1 - self.confidence
-        elif self.low is not None and self.high is not None:
-            doubt = self.high - self.low
-        else:
-            doubt = -self.reports.astype(float)
-        order = np.lexsort((self.reports, -np.nan_to_num(doubt, nan=np.inf)))
-        return [int(task) for task in order[:count]]
+    reports_sha256: str
 
 
-def has_truths(folder: Path) -> bool:
-    """Return whether the record of a folder lists truths and workers.
-
-    Raises:
-        ReportsError, SettingsError: as `estimate_names`.
-    """
-    return estimate_names(folder) is not None
-
-
-def read_truths(folder: Path) -> InferredTruths:
-    """Return truths and workers of a folder.
+def read_results(folder: Path) -> Results:
+    """Return the estimate of a folder.
 
     Raises:
         ReportsError: no files of an estimate, or files that were changed after `infer` wrote them.
@@ -137,14 +50,30 @@ def read_truths(folder: Path) -> InferredTruths:
     if names is not None:
         truths, workers = (folder / name for name in names)
         entry, _ = unchanged_output(truths), unchanged_output(workers)
-        return _truths(_table(truths), _workers(_table(workers)), entry)
+        return Results(_estimate(_Columns(truths), _Columns(workers)), entry.sha256, entry.reports_sha256)
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
-    questions = [str(path) for path in inside if path.is_dir() and has_truths(path)]
+    questions = [str(path) for path in inside if path.is_dir() and estimate_names(path) is not None]
     raise ReportsError(
         "the folder must hold truths and workers with the record that infer writes",
         source=str(folder),
         hint=f"Each question has a folder of its own; give one: {', '.join(questions)}." if questions else INFER_AGAIN,
     )
+
+
+class _Columns:
+    """Columns of a file of truths or workers."""
+
+    def __init__(self, path: Path) -> None:
+        self.table = _table(path)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers; an empty one is nan."""
+        column: NDArray[np.float64] = self.table[name].cast(pa.float64()).to_numpy()
+        return column
+
+    def interval(self, *names: str) -> list[NDArray[np.float64] | None]:
+        """Return the columns of both ends of an interval; None without them."""
+        return [self.numbers(name) if name in self.table.column_names else None for name in names]
 
 
 def _table(path: Path) -> pa.Table:
@@ -160,47 +89,80 @@ def _table(path: Path) -> pa.Table:
     return pa.csv.read_csv(path, convert_options=options)
 
 
-def _truths(table: pa.Table, workers: WorkerQuality, entry: OutputEntry) -> InferredTruths:
-    number = _reader(table)
-    categorical = "confidence" in table.column_names
-    names = tuple(name for name in table.column_names if name.startswith(PROBABILITY)) if categorical else ()
-    labels = tuple(name.removeprefix(PROBABILITY) for name in names) if categorical else None
-    posterior = np.column_stack([number(name) for name in names]) if names else None
-    if posterior is not None and not np.isfinite(posterior).all():
-        posterior = None
-    if labels is None:
-        truth: NDArray[Any] = number("truth")
-    else:
+def _estimate(truths: _Columns, workers: _Columns) -> Estimate:
+    """Return the estimate in two files: truths that costs decided, or that stay empty, are those of the file."""
+    columns, probabilistic, decision, undecided = truths.table.column_names, True, None, None
+    probabilities = [name for name in columns if name.startswith(PROBABILITY) and "confidence" in columns]
+    labels = [name.removeprefix(PROBABILITY) for name in probabilities]
+    if labels:
+        posterior = np.column_stack([truths.numbers(name) for name in probabilities])
         code_of = {label: code for code, label in enumerate(labels)}
-        truth = np.array([code_of[label] if label else -1 for label in table["truth"].to_pylist()], dtype=np.int64)
-    return InferredTruths(
-        tasks=tuple(map(str, table["task"].to_pylist())),
-        labels=labels,
-        truth=truth,
+        codes = np.array([code_of.get(label, -1) for label in truths.table["truth"].to_pylist()], dtype=np.int64)
+        probabilistic = bool(np.isfinite(posterior).all())
+        posterior = posterior if probabilistic else np.eye(len(labels))[codes]
+        undecided = codes < 0
+        decision = np.where(undecided, posterior.argmax(axis=1), codes)
+    else:
+        posterior = truths.numbers("truth")
+    low, high = truths.interval("low", "high")
+    ability_low, ability_high = workers.interval("ability_low", "ability_high")
+    quality = next(name for name in QUALITIES if name in workers.table.column_names)
+    return Estimate(
+        method="read from files",
+        alphabet=Categories(tuple(labels)) if labels else None,
+        tasks=as_identifiers(np.array(list(map(str, truths.table["task"].to_pylist())), dtype=np.str_)),
         posterior=posterior,
-        low=number("low") if "low" in table.column_names else None,
-        high=number("high") if "high" in table.column_names else None,
-        reports=number("reports").astype(np.int64),
-        workers=workers,
-        sha256=entry.sha256,
-        reports_sha256=entry.reports_sha256,
+        reports_per_task=truths.numbers("reports").astype(np.int64),
+        worker_names=as_identifiers(np.array(list(map(str, workers.table["worker"].to_pylist())), dtype=np.str_)),
+        workers=WorkerTable(workers.numbers(quality), quality, ability_low=ability_low, ability_high=ability_high),
+        reports_per_worker=workers.numbers("reports").astype(np.int64),
+        log_likelihoods=(),
+        steps=0,
+        converged=True,
+        channel_used=False,
+        gold_used=0,
+        gold_unknown=0,
+        low=low,
+        high=high,
+        probabilistic=probabilistic,
+        decision=decision,
+        undecided=undecided,
     )
 
 
-def _workers(table: pa.Table) -> WorkerQuality:
-    number = _reader(table)
-    quality = next(name for name in QUALITIES if name in table.column_names)
-    interval = "ability_low" in table.column_names
-    return WorkerQuality(
-        names=tuple(map(str, table["worker"].to_pylist())),
-        quality_name=quality,
-        quality=number(quality),
-        low=number("ability_low") if interval else None,
-        high=number("ability_high") if interval else None,
-        reports=number("reports").astype(np.int64),
-    )
+def decided(estimate: Estimate) -> NDArray[np.bool_]:
+    """Return whether each task has a truth, shape (tasks,): a label, or a finite number."""
+    if not estimate.categorical:
+        return np.isfinite(estimate.posterior)
+    return np.ones(len(estimate.tasks), dtype=bool) if estimate.undecided is None else ~estimate.undecided
 
 
-def _reader(table: pa.Table) -> Callable[[str], NDArray[np.float64]]:
-    """Return a function that gives a column of numbers by name; null is nan."""
-    return lambda name: table[name].cast(pa.float64()).to_numpy()
+def expected_error(estimate: Estimate) -> float | None:
+    """Return the expected share of wrong labels among the decided tasks; that of `Baseline` for numbers."""
+    if not estimate.categorical:
+        return estimate.baseline.estimate_error
+    known = decided(estimate)
+    return None if estimate.confidence is None or not known.any() else 1 - float(estimate.confidence[known].mean())
+
+
+def truth_texts(estimate: Estimate) -> list[str]:
+    """Return the truths as text, numbers with four digits."""
+    if estimate.categorical:
+        return [str(truth) or "undecided" for truth in estimate.truth]
+    return ["unknown" if np.isnan(value) else f"{value:.4g}" for value in estimate.truth]
+
+
+def doubtful(estimate: Estimate, count: int) -> list[int]:
+    """Return the tasks with the least certain truths, at most `count`, the least certain first.
+
+    Order: the smallest confidence, the widest interval, or the fewest reports, as far as the estimate has them.
+    """
+    reports = np.asarray(estimate.reports_per_task)
+    if estimate.confidence is not None:
+        doubt = 1 - estimate.confidence
+    elif estimate.low is not None and estimate.high is not None:
+        doubt = estimate.high - estimate.low
+    else:
+        doubt = -reports.astype(float)
+    order = np.lexsort((reports, -np.nan_to_num(doubt, nan=np.inf)))
+    return [int(task) for task in order[:count]]

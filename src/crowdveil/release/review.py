@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import Agreement, Interval
-from crowdveil.release.result_files import InferredTruths
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.review.agreement import agreement_of
 from crowdveil.workflow.review.workers import ability_bound
@@ -15,15 +15,15 @@ FEW = 2
 MEANING = "; 1 is full agreement, 0 is chance"
 
 
-def review_sentences(truths: InferredTruths, evidence: Evidence | None, *, with_workers: bool) -> tuple[str, ...]:
+def review_sentences(estimate: Estimate, evidence: Evidence | None, *, with_workers: bool) -> tuple[str, ...]:
     """Return the sentences; agreement needs the reports, and is left out without them.
 
     Args:
-        truths: results.
+        estimate: truths and workers.
         evidence: reports or answers from which they were inferred; None without them.
         with_workers: whether workers are named.
     """
-    return (*_agreement(evidence), *_tasks(truths), *_workers(truths, with_workers=with_workers))
+    return (*_agreement(evidence), *_tasks(estimate), *_workers(estimate, with_workers=with_workers))
 
 
 def _agreement(evidence: Evidence | None) -> list[str]:
@@ -54,26 +54,26 @@ def _text(found: Interval) -> str:
     return f"{found.value:z.2f}{known}"
 
 
-def _tasks(truths: InferredTruths) -> list[str]:
-    few, lines = int((truths.reports < FEW).sum()), list[str]()
+def _tasks(estimate: Estimate) -> list[str]:
+    few, tasks, lines = int((np.asarray(estimate.reports_per_task) < FEW).sum()), len(estimate.tasks), list[str]()
     if few:
-        lines.append(f"{few:,} of {len(truths.tasks):,} tasks have fewer than two reports: ask for more answers there.")
-    if truths.confidence is not None:
-        unsure = int((truths.confidence < UNSURE).sum())
+        lines.append(f"{few:,} of {tasks:,} tasks have fewer than two reports: ask for more answers there.")
+    if estimate.confidence is not None:
+        unsure = int((estimate.confidence < UNSURE).sum())
         lines.append(
-            f"{unsure:,} of {len(truths.tasks):,} tasks have a confidence below {UNSURE * 100:.0f} %; "
+            f"{unsure:,} of {tasks:,} tasks have a confidence below {UNSURE * 100:.0f} %; "
             "crowdveil next lists the answers that help most."
         )
     return lines
 
 
-def _workers(truths: InferredTruths, *, with_workers: bool) -> list[str]:
-    workers = truths.workers
-    if truths.labels is None or workers.high is None or workers.quality_name != "ability":
+def _workers(estimate: Estimate, *, with_workers: bool) -> list[str]:
+    workers, reports, alphabet = estimate.workers, estimate.reports_per_worker, estimate.alphabet
+    if not estimate.categorical or alphabet is None or workers.ability_high is None:
         return []
-    bound = ability_bound(workers.quality, workers.reports, len(truths.labels))
-    listed = np.flatnonzero((workers.high < bound) & (workers.reports > 0))
-    names = ", ".join(workers.names[worker] for worker in listed.tolist())
+    bound = ability_bound(workers.quality, reports, alphabet.size)
+    listed = np.flatnonzero((workers.ability_high < bound) & (reports > 0))
+    names = ", ".join(str(estimate.worker_names[worker]) for worker in listed.tolist())
     named = f": {names}" if with_workers and len(listed) else ""
-    text = f"{len(listed):,} of {len(workers.names):,} workers have an ability below {bound:.2f} with 95 % certainty"
+    text = f"{len(listed):,} of {len(reports):,} workers have an ability below {bound:.2f} with 95 % certainty"
     return [f"{text}{named}."]

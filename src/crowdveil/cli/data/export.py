@@ -36,7 +36,7 @@ def export_results(
     """
     from crowdveil.data.importers.collecting import CHOICE_MARK
     from crowdveil.data.importers.export_file import ExportFile
-    from crowdveil.release.result_files import read_truths
+    from crowdveil.release.result_files import read_results
     from crowdveil.workflow.importing.label_studio_predictions import (
         prediction_outputs,
         predictions,
@@ -44,11 +44,11 @@ def export_results(
     )
 
     replaced = list(map(str, prediction_outputs(out).check(inputs=[tasks])))
-    truths = read_truths(folder)
-    records = predictions(truths, ExportFile(tasks, str(tasks)), question=question, version=version)
+    estimate = read_results(folder).estimate
+    records = predictions(estimate, ExportFile(tasks, str(tasks)), question=question, version=version)
     write_predictions(out, records)
     written = {str(record["id"]) for record in records}
-    missing = sum(not written & {task, task.partition(CHOICE_MARK)[0]} for task in truths.tasks)
+    missing = sum(not written & {task, task.partition(CHOICE_MARK)[0]} for task in map(str, estimate.tasks))
     data = {"tool": tool, "predictions": len(records), "missing": missing, "files": [str(out)], "replaced": replaced}
     rows = [
         ("predictions", f"{len(records):,}"),

@@ -91,7 +91,8 @@ def report(
     from crowdveil.campaign.folder import find_campaign, read_campaign
     from crowdveil.privacy.statement import sentences, with_shuffling
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import NOTHING_STATED
+    from crowdveil.release.privacy_statement import NOTHING_STATED, find_reports, state_results
+    from crowdveil.release.result_files import read_results
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
@@ -103,16 +104,12 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
+    results = read_results(folder)
     with _opened(folder, reports, given) as (source, reading):
-        statement, conclusion = write_page(
-            folder,
-            path,
-            text=text,
-            reports=source,
-            reading=reading,
-            campaign=asked,
-            state=lambda found: with_shuffling(found, reports=shuffled, delta=delta, linked=linked),
-        )
+        found = source or find_reports(folder)
+        stated, evidence = state_results(results.reports_sha256, found, asked, reading, text.question)
+        statement = with_shuffling(stated, reports=shuffled, delta=delta, linked=linked)
+        conclusion = write_page(path, results, statement, evidence, text=text)
     data = _data(statement, conclusion) | {"files": [str(path)], "replaced": replaced}
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],

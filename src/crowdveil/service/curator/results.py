@@ -13,9 +13,12 @@ from tempfile import gettempdir
 from threading import Lock
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.page import campaign_text, write_page
+from crowdveil.release.privacy_statement import state_evidence
+from crowdveil.release.result_files import Results as InferredResults
 from crowdveil.service.release import export
 from crowdveil.service.store import Store
 from crowdveil.workflow.evidence import read_evidence
@@ -23,13 +26,13 @@ from crowdveil.workflow.export import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_F
 from crowdveil.workflow.inference import infer
 from crowdveil.workflow.methods import Method
 
-PAGE_FILE, STATEMENT_FILE = "report.html", "statement.txt"
+PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
 DOWNLOADS = {
     REPORTS_FILE: "reports, as infer reads them",
     CERTIFICATE_FILE: "certificate of the channel",
     CROWD_FILE: "tasks, workers and provenance of the reports",
     ASSIGNMENT_FILE: "which task was assigned to whom",
-    "truths.csv": "inferred truths",
+    TRUTHS_FILE: "inferred truths",
     "workers.csv": "inferred quality of workers",
     CAMPAIGN_FILE: "the campaign",
     PAGE_FILE: "the page of results, to mail or file",
@@ -83,11 +86,13 @@ class Results:
 def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
     campaign = store.campaign(digest)
     export(store, digest, folder)
-    reports = folder / REPORTS_FILE
-    inference = infer(read_evidence(reports), Method())
+    evidence = read_evidence(folder / REPORTS_FILE)
+    inference = infer(evidence, Method())
     write_estimate(folder, inference.estimate, reports_sha256=inference.reports_sha256)
-    text = campaign_text(campaign)
-    statement, _ = write_page(folder, folder / PAGE_FILE, text=text, campaign=campaign)
+    text, statement = campaign_text(campaign), state_evidence(evidence, campaign)
+    digest_of_truths = content_digest(folder / TRUTHS_FILE)
+    results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256)
+    write_page(folder / PAGE_FILE, results, statement, evidence, text=text)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
     files = {name: (folder / name).read_bytes() for name in DOWNLOADS if (folder / name).is_file()}

@@ -11,9 +11,9 @@ from typing import Any
 
 from crowdveil.data.importers.collecting import NO, YES, choice_task
 from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.release.result_files import InferredTruths
 
 CHOICES = "choices"
 NUMBERS = {"rating": "rating", "number": "number"}
@@ -29,12 +29,12 @@ def prediction_outputs(out: Path) -> Outputs:
 
 
 def predictions(
-    truths: InferredTruths, tasks: ExportFile, *, question: str | None = None, version: str = "crowdveil"
+    estimate: Estimate, tasks: ExportFile, *, question: str | None = None, version: str = "crowdveil"
 ) -> list[Record]:
     """Return one record for each task with a truth: its data, and a prediction with the confidence as score.
 
     Args:
-        truths: truths and their confidence.
+        estimate: truths and their confidence.
         tasks: Label Studio's own JSON export of the project.
         question: name of the question; needed if there are several.
         version: the model's version that Label Studio shows.
@@ -47,10 +47,13 @@ def predictions(
             "tasks must be Label Studio's own JSON", source=tasks.name, hint="Export the project as JSON, not as CSV."
         )
     control = _control(tasks, question)
-    confidence = [None] * len(truths.tasks) if truths.confidence is None else truths.confidence.tolist()
-    found: dict[str, Found] = _several_choices(truths, confidence, control, tasks)
+    names, values = list(map(str, estimate.tasks)), _truths(estimate)
+    confidence = [None] * len(names) if estimate.confidence is None else estimate.confidence.tolist()
+    found: dict[str, Found] = {}
+    if control["type"] == CHOICES and estimate.alphabet is not None and {*estimate.alphabet.names} <= {YES, NO}:
+        found = _several_choices(dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks)
     if not found:
-        found = dict(zip(truths.tasks, zip(_values(truths, control, tasks), confidence, strict=True), strict=True))
+        found = dict(zip(names, zip(_values(values, control, tasks), confidence, strict=True), strict=True))
     return [
         record for task in tasks.records for record in _record(task, found.get(str(task.get("id"))), control, version)
     ]
@@ -91,13 +94,15 @@ def _results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
             yield from annotation.get("result") or ()
 
 
-def _values(truths: InferredTruths, control: Record, tasks: ExportFile) -> list[str | float | None]:
-    """Return the truths as the question holds them; None where there is none, or no decision."""
-    found: list[str | float | None]
-    if truths.labels is None:
-        found = [None if math.isnan(value) else float(value) for value in truths.truth]
-    else:
-        found = [None if code < 0 else truths.labels[code] for code in truths.truth]
+def _truths(estimate: Estimate) -> list[str | float | None]:
+    """Return the truths; None where there is none, or no decision."""
+    if estimate.categorical:
+        return [str(truth) or None for truth in estimate.truth]
+    return [None if math.isnan(value) else float(value) for value in estimate.truth]
+
+
+def _values(found: list[str | float | None], control: Record, tasks: ExportFile) -> list[str | float | None]:
+    """Return the truths as the question holds them."""
     if control["type"] == CHOICES:
         return _choices(found, str(control["from_name"]), tasks)
     try:
@@ -112,21 +117,18 @@ def _values(truths: InferredTruths, control: Record, tasks: ExportFile) -> list[
 
 
 def _several_choices(
-    truths: InferredTruths, confidence: Sequence[float | None], control: Record, tasks: ExportFile
+    of_task: Mapping[str, tuple[str | float | None, float | None]], control: Record, tasks: ExportFile
 ) -> dict[str, Found]:
     """Return the chosen choices by task, with the smallest confidence; empty if truths are not yes/no for each choice.
 
     A task with an undecided choice has none.
     """
-    if control["type"] != CHOICES or truths.labels is None or not {*truths.labels} <= {YES, NO}:
-        return {}
-    of_task = dict(zip(truths.tasks, zip(truths.truth.tolist(), confidence, strict=True), strict=True))
     taken = sorted(_taken(str(control["from_name"]), tasks))
     found: dict[str, Found] = {}
     for name in (str(task.get("id")) for task in tasks.records):
         decided = {choice: of_task[key] for choice in taken if (key := choice_task(name, choice)) in of_task}
-        if decided and all(code >= 0 for code, _ in decided.values()):
-            chosen = [choice for choice, (code, _) in decided.items() if truths.labels[code] == YES]
+        if decided and all(truth is not None for truth, _ in decided.values()):
+            chosen = [choice for choice, (truth, _) in decided.items() if truth == YES]
             known = [one for _, one in decided.values() if one is not None]
             found[name] = (chosen, min(known, default=None))
     return found
