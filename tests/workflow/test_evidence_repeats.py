@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil.errors import ReportsError
-from crowdveil.workflow.evidence import read_evidence
+from crowdveil.workflow.evidence import Reading, read_evidence
 from crowdveil.workflow.io import read_answers
 
 LINES = ["task,worker,label", *(f"t{task},w{task % 7},{'yes' if task % 2 else 'no'}" for task in range(300))]
@@ -59,6 +59,6 @@ def test_rows_without_an_answer_are_counted(tmp_path: Path, after: int) -> None:
 @pytest.mark.parametrize("policy", ["first", "last", "all"])
 def test_other_policies_read_the_file(tmp_path: Path, policy) -> None:
     """Repeats that a policy resolves are no error."""
-    reports = read_evidence(write(tmp_path / "answers.csv", EARLY), duplicates=policy).reports
+    reports = read_evidence(write(tmp_path / "answers.csv", EARLY), Reading(duplicates=policy)).reports
 
     assert len(LINES) - 1 + (policy == "all") == len(reports)

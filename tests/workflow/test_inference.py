@@ -8,7 +8,7 @@ from crowdveil import Gaussian
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.workflow.evidence import Evidence, read_evidence
+from crowdveil.workflow.evidence import Evidence, Reading, read_evidence
 from crowdveil.workflow.methods import Method, build_estimator
 
 
@@ -16,7 +16,7 @@ from crowdveil.workflow.methods import Method, build_estimator
 def evidence(tmp_path: Path) -> Evidence:
     """Return two reports of ordered labels, read as answers."""
     (tmp_path / "reports.csv").write_text("task,worker,label\na,u,lo\nb,v,hi\n")
-    return read_evidence(tmp_path / "reports.csv", alphabet=Categories(("lo", "hi"), ordered=True))
+    return read_evidence(tmp_path / "reports.csv", Reading(alphabet=Categories(("lo", "hi"), ordered=True)))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.em.estimate import Estimate
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.workflow.evidence import Evidence
+    from crowdveil.workflow.evidence import Evidence, Reading
     from crowdveil.workflow.inference import Inference, SavedFits
     from crowdveil.workflow.methods import Method
     from crowdveil.workflow.recorded_reading import RecordedReading
@@ -347,7 +347,7 @@ def _read(
     score = given["score"]
     outputs = _outputs(given, default_folder(source), kind)
     with progress_bar("reading", unit="bytes") as bar:
-        evidence = read_evidence(source, **_reading(given), verify=given["verify"], progress=bar)
+        evidence = read_evidence(source, _reading(given), verify=given["verify"], progress=bar)
     if score is not None:
         check_score(evidence, score)
     names = ("certificate", "prior", "history", "gold", "score", "costs")
@@ -393,17 +393,10 @@ def _recorded(given: Given) -> RecordedReading:
     return RecordedReading(sources=given["sources"], layout=layout_of(given), options=_reading(given))
 
 
-def _reading(given: Given) -> dict[str, Any]:
-    """Return the keyword arguments of `read_evidence`; with --truths, numbers are not clipped to their scale."""
-    unclipped = {"alphabet": None, "kind": "numeric"} if given["truths"] and given["scale"] else {}
-    return (
-        reading_of(given)
-        | unclipped
-        | {
-            "use_certificate": not given["no_certificate"],
-            "accept_edited": given["accept_edited"],
-        }
-    )
+def _reading(given: Given) -> Reading:
+    """Return how reports are read; with --truths, numbers are not clipped to their scale."""
+    reading = reading_of(given)
+    return replace(reading, alphabet=None, kind="numeric") if given["truths"] and given["scale"] else reading
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:

@@ -8,9 +8,9 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,9 @@ from crowdveil.privacy.verification import read_bytes, read_parts, verify
 from crowdveil.release.result_files import read_results
 from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
+    AS_THEY_ARE,
     Evidence,
+    Reading,
     campaign_of,
     is_without_names,
     read_evidence,
@@ -154,7 +156,7 @@ def state_results(
     inferred_from: str | None,
     source: Path | AnswerSource | None,
     campaign: Campaign | None = None,
-    reading: Mapping[str, Any] | None = None,
+    reading: Reading = AS_THEY_ARE,
     asked: str = "",
 ) -> tuple[PrivacyStatement, Evidence | None]:
     """Return the statement of privacy for truths, and the reports from which they were inferred, if there are any.
@@ -163,7 +165,7 @@ def state_results(
         inferred_from: digest of the reports of the truths; None if only the reports are stated.
         source: reports, as `infer` reads them, or the file of sums; None if there are none.
         campaign: campaign that collected the reports; None without one.
-        reading: keyword arguments of `read_evidence`, those with which `infer` read the reports.
+        reading: options with which `infer` read the reports.
         asked: question that a page will name; empty for none.
 
     Raises:
@@ -173,7 +175,7 @@ def state_results(
     """
     if isinstance(source, Path) and is_sums(source):
         return _state_sums(inferred_from, source), None
-    evidence = None if source is None else _read_reports(inferred_from, source, reading or {}, asked)
+    evidence = None if source is None else _read_reports(inferred_from, source, reading, asked)
     return state_evidence(evidence, campaign), evidence
 
 
@@ -188,15 +190,13 @@ def _refuse_other_question(asked: str, name: str | None, questions: Collection[s
         )
 
 
-def _read_reports(
-    inferred_from: str | None, source: Path | AnswerSource, reading: Mapping[str, Any], asked: str
-) -> Evidence:
+def _read_reports(inferred_from: str | None, source: Path | AnswerSource, reading: Reading, asked: str) -> Evidence:
     """Return the reports of a source; those to one question if the truths were inferred from them alone."""
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     questions = {} if inferred_from is None else opened.by_question(every=True)
     for name, one in (*questions.items(), (None, opened)):
         try:
-            evidence = read_evidence(one, **{**reading, "accept_edited": True})
+            evidence = read_evidence(one, replace(reading, accept_edited=True))
         except CrowdveilError:
             if not questions:
                 raise

@@ -3,16 +3,13 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
 from crowdveil.data.ingest.csv_files import Progress
-from crowdveil.data.ingest.validation import Duplicates
-from crowdveil.data.read_options import Kind
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
-from crowdveil.workflow.evidence import evidence_files, read_evidence
+from crowdveil.workflow.evidence import AS_THEY_ARE, Reading, evidence_files, read_evidence
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -35,12 +32,8 @@ class Encoded(NamedTuple):
 def encode(
     source: Path | AnswerSource,
     out: Path,
+    reading: Reading = AS_THEY_ARE,
     *,
-    alphabet: Alphabet | None = None,
-    kind: Kind | None = None,
-    duplicates: Duplicates = "error",
-    merge_labels: bool = False,
-    accept_edited: bool = False,
     replace: bool = False,
     progress: Progress | None = None,
 ) -> Encoded:
@@ -49,9 +42,8 @@ def encode(
     Args:
         source: file, other encoded blocks, or any opened source; read and checked as for inference.
         out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` if they exist.
-        alphabet, kind, duplicates, merge_labels, accept_edited: as `read_evidence`.
+        reading, progress: as `read_evidence`.
         replace: whether an earlier collection in the folder is removed.
-        progress: as `read_evidence`.
 
     Raises:
         ReportsError, CertificateError: as `read_evidence`.
@@ -59,15 +51,7 @@ def encode(
     """
     outputs = encoded_outputs(source, out, replace=replace)
     outputs.check(inputs=evidence_files(source))
-    evidence = read_evidence(
-        source,
-        alphabet=alphabet,
-        kind=kind,
-        duplicates=duplicates,
-        merge_labels=merge_labels,
-        accept_edited=accept_edited,
-        progress=progress,
-    )
+    evidence = read_evidence(source, reading, progress=progress)
     reports, crowd = evidence.reports, evidence.crowd
     beside = _collection_folder(source)
     copied = {} if beside is None else {name: (beside / name).read_bytes() for name in _copied_names(beside)}

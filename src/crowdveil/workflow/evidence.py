@@ -101,17 +101,38 @@ class Evidence:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How reports are read.
+
+    Attributes:
+        certificate: path of the certificate, if it is in another folder.
+        use_certificate: False reads reports as answers, with or without a certificate.
+        alphabet: possible reports, if neither certificate nor crowd states them.
+        kind: "categorical" or "numeric", if it does not follow from the column's name.
+        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
+        merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
+        accept_edited: accept reports whose digest differs from that of the crowd; sets `crowd["edited"]`.
+    """
+
+    certificate: Path | None = None
+    use_certificate: bool = True
+    alphabet: Alphabet | None = None
+    kind: Kind | None = None
+    duplicates: Duplicates | None = None
+    merge_labels: bool = False
+    accept_edited: bool = False
+
+
+AS_THEY_ARE = Reading()
+"""Reading without options."""
+
+
 def read_evidence(
     source: Path | AnswerSource,
+    reading: Reading = AS_THEY_ARE,
     *,
-    certificate: Path | None = None,
-    use_certificate: bool = True,
-    alphabet: Alphabet | None = None,
-    kind: Kind | None = None,
-    duplicates: Duplicates | None = None,
-    merge_labels: bool = False,
     verify: bool = False,
-    accept_edited: bool = False,
     progress: Progress | None = None,
 ) -> Evidence:
     """Return reports with the `crowd.json`, `certificate.json` and `assignment.csv` of their folder, if they exist.
@@ -119,46 +140,43 @@ def read_evidence(
     Args:
         source: path of a file, of encoded blocks, or `dataset:NAME` (answers of a public data set); or any opened
             source.
-        certificate: path of the certificate, if it is in another folder.
-        use_certificate: False reads reports as answers, with or without a certificate.
-        alphabet: possible reports, if neither certificate nor crowd states them.
-        kind: "categorical" or "numeric", if it does not follow from the column's name.
-        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
+        reading: options.
         verify: check all encoded blocks now, not each one on first use.
-        accept_edited: accept reports whose digest differs from that of the crowd; sets `crowd["edited"]`.
         progress: called with the bytes read so far and the size of the file.
 
     Raises:
         ReportsError: the reports or the crowd break a rule, or do not belong together.
         CertificateError: the certificate is damaged, or its digest differs from that of the crowd.
-        SettingsError: `alphabet` contradicts certificate or crowd.
+        SettingsError: the alphabet contradicts certificate or crowd.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     if is_dataset(opened.path):
-        _refuse_for_dataset(certificate, kind, "merge_labels" if merge_labels else None)
-        return _dataset_evidence(str(opened.path), alphabet, duplicates or "first")
+        _refuse_for_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
+        return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.collection_path
-    crowd = None if path is None else _found_crowd(path, accept_edited=accept_edited)
-    certificate_path = _certificate_path(path, certificate, crowd) if use_certificate else None
+    crowd = None if path is None else _found_crowd(path, accept_edited=reading.accept_edited)
+    certificate_path = _certificate_path(path, reading.certificate, crowd) if reading.use_certificate else None
     channel = None if certificate_path is None else read_channel(certificate_path, crowd)
-    known = _known_alphabet(channel, crowd, alphabet)
+    known = _known_alphabet(channel, crowd, reading.alphabet)
     if channel is not None:
-        _refuse_repeats(opened, duplicates)
-    options = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
+        _refuse_repeats(opened, reading.duplicates)
+    notes: tuple[str, ...] = ()
+    skipped = None
     if opened.is_blocks:
-        reports, notes, skipped = *_open_blocks(opened.path, known or alphabet, verify, options), None
+        reports = _open_blocks(opened.path, known or reading.alphabet, verify, reading)
     else:
         protected = crowd is not None or channel is not None
-        reports, notes, skipped = _read(opened, crowd, known, alphabet, options, progress, protected=protected)
+        reports, notes, skipped = _read(opened, crowd, known, reading, progress, protected=protected)
+    if known is None and reading.alphabet is None:
+        notes += spelling_notes(reports) + absent_notes(reports)
     return Evidence(
         reports=_with_public_lists(reports, crowd),
         crowd=with_guarantee(crowd, channel),
         channel=channel,
         certificate=certificate_path,
-        no_channel_reason="" if channel is not None else _no_channel_reason(crowd, use_certificate),
+        no_channel_reason="" if channel is not None else _no_channel_reason(crowd, reading.use_certificate),
         assignment=None if path is None else _read_assignment(path, reports, crowd),
-        notes=notes + (spelling_notes(reports) + absent_notes(reports) if known is None and alphabet is None else ()),
+        notes=notes,
         skipped=skipped,
     )
 
@@ -249,12 +267,10 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     )
 
 
-def _open_blocks(
-    path: Path, known: Alphabet | None, verify: bool, options: dict[str, Any]
-) -> tuple[Reports, tuple[str, ...]]:
-    """Return opened blocks, without warnings; refuse labels other than those of certificate and crowd."""
-    defaults = {"kind": None, "duplicates": "error", "merge_labels": False}
-    changed = {name: value for name, value in options.items() if value != defaults[name]}
+def _open_blocks(path: Path, known: Alphabet | None, verify: bool, reading: Reading) -> Reports:
+    """Return opened blocks; refuse labels other than those of certificate and crowd."""
+    options = {"kind": reading.kind, "duplicates": reading.duplicates, "merge_labels": reading.merge_labels}
+    changed = {name: value for name, value in options.items() if value not in (None, False, "error")}
     if changed:
         hint = "Give kind, duplicates and merge_labels to encode."
         raise SettingsError("encoded blocks have no reading options", value=changed, hint=hint)
@@ -267,15 +283,14 @@ def _open_blocks(
             examples=str(names),
             hint="Keep the files of one collection together, or encode the reports again.",
         )
-    return reports, ()
+    return reports
 
 
 def _read(
     source: AnswerSource,
     crowd: Crowd | None,
     stated: Alphabet | None,
-    given: Alphabet | None,
-    options: dict[str, Any],
+    reading: Reading,
     progress: Progress | None,
     *,
     protected: bool,
@@ -291,6 +306,7 @@ def _read(
             source=source.name if source.columns is None else source.columns.source,
             hint="Leave --question out, and keep the files of each collection in a folder of its own.",
         )
+    options: Any = {"duplicates": reading.duplicates or "error", "merge_labels": reading.merge_labels}
     if options["duplicates"] == "error":
         source.refuse_early_repeats()
     columns, notes = source.read(progress)
@@ -303,12 +319,13 @@ def _read(
             hint="Leave these rows out.",
         )
     skipped = columns.keep(rows) if len(rows) else None
-    if stated is None and isinstance(given, Scale) and options["kind"] != "categorical":
-        numeric = ReadOptions(tasks=tasks, workers=workers, **{**options, "kind": "numeric"})
-        read = on_scale(source.name, Reports.from_columns(columns, numeric), given)
+    if stated is None and isinstance(reading.alphabet, Scale) and reading.kind != "categorical":
+        numeric = ReadOptions(tasks=tasks, workers=workers, kind="numeric", **options)
+        read = on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
         return read.answers, read.counts + notes + weight_notes(source), skipped
     grid: Grid = "round" if stated is None else "exact"
-    wanted = ReadOptions(alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
+    alphabet = stated or reading.alphabet
+    wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=reading.kind, **options)
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
     return reports, notes + changed + weight_notes(source), skipped

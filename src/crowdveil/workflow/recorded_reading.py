@@ -6,7 +6,6 @@ an address may hold a password: neither is recorded.
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from glob import glob
 from pathlib import Path
@@ -20,15 +19,11 @@ from crowdveil.data.sources.layout import Layout
 from crowdveil.data.sources.location import DATASET, STDIN
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
-from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.evidence import AS_THEY_ARE, Evidence, Reading
 from crowdveil.workflow.export import INFER_AGAIN, estimate_names
 
 ADDRESS = "://"
 """Part of every source that is an address."""
-ALPHABET, CERTIFICATE = "alphabet", "certificate"
-"""Options that are not JSON values as they are."""
-OPTIONS = ("use_certificate", "kind", "duplicates", "merge_labels", "accept_edited")
-"""Further options of a reading."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +33,13 @@ class RecordedReading:
     Attributes:
         sources: names, as `open_source` takes them.
         layout: what the user stated of their layout.
-        options: keyword arguments of `read_evidence`, those that are not the default.
+        options: as `read_evidence` takes them.
         reports_sha256: `Evidence.digest`; empty if it is not recorded.
     """
 
     sources: tuple[str, ...]
     layout: Layout
-    options: Mapping[str, Any]
+    options: Reading
     reports_sha256: str = ""
 
     def to_json(self, folder: Path) -> str:
@@ -129,28 +124,21 @@ def _beside(source: Any, folder: Path) -> str:
     return source if source.startswith(DATASET) else os.path.normpath(folder / source)
 
 
-def _options_to_json(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _options_to_json(reading: Reading, folder: Path) -> dict[str, Any]:
     """Return the options that are not the default as JSON values."""
-    given = {name: value for name, value in options.items() if value not in (None, False)}
-    if options.get("use_certificate") is False:
-        given["use_certificate"] = False
-    else:
-        given.pop("use_certificate", None)
-    if ALPHABET in given:
-        given[ALPHABET] = alphabet_to_json(given[ALPHABET])
-    if CERTIFICATE in given:
-        given[CERTIFICATE] = _relative(str(given[CERTIFICATE]), folder)
+    given = {name: value for name, value in vars(reading).items() if value != getattr(AS_THEY_ARE, name)}
+    if reading.alphabet is not None:
+        given["alphabet"] = alphabet_to_json(reading.alphabet)
+    if reading.certificate is not None:
+        given["certificate"] = _relative(str(reading.certificate), folder)
     return given
 
 
-def _options_from_json(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the keyword arguments of `read_evidence`."""
-    unknown = options.keys() - {ALPHABET, CERTIFICATE, *OPTIONS}
-    if unknown:
-        raise ValueError(f"unknown options {sorted(unknown)}")
-    given = dict(options)
-    if ALPHABET in given:
-        given[ALPHABET] = alphabet_from_json(given[ALPHABET])
-    if CERTIFICATE in given:
-        given[CERTIFICATE] = Path(_beside(given[CERTIFICATE], folder))
-    return given
+def _options_from_json(options: dict[str, Any], folder: Path) -> Reading:
+    """Return the options; TypeError for an unknown one."""
+    alphabet, certificate = options.get("alphabet"), options.get("certificate")
+    stated = {
+        "alphabet": None if alphabet is None else alphabet_from_json(alphabet),
+        "certificate": None if certificate is None else Path(_beside(certificate, folder)),
+    }
+    return Reading(**options | stated)

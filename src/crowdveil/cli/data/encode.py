@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,7 +12,6 @@ from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
     accept_edited_option,
-    alphabet_of,
     alphabet_options,
     duplicates_option,
     json_option,
@@ -20,11 +19,8 @@ from crowdveil.cli.options import (
     merge_labels_option,
     replace_option,
 )
+from crowdveil.cli.results.reading import reading_of
 from crowdveil.cli.verb import Verb
-
-if TYPE_CHECKING:
-    from crowdveil.data.ingest.validation import Duplicates
-    from crowdveil.data.read_options import Kind
 
 HELP = """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
 
@@ -51,17 +47,13 @@ The blocks have checksums, which infer verifies."""
 @json_option
 def encode(
     reports: tuple[str, ...],
-    kind: Kind | None,
-    duplicates: Duplicates,
-    merge_labels: bool,
-    accept_edited: bool,
     out: Path,
     replace: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Convert and print; see `HELP`."""
-    alphabet = alphabet_of(given)
+    reading = reading_of(given)
     from crowdveil.workflow.encoding import encode as encode_reports
     from crowdveil.workflow.encoding import encoded_outputs
     from crowdveil.workflow.evidence import evidence_files, read_crowd_for
@@ -70,17 +62,7 @@ def encode(
     with open_given(reports, given) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
         replaced = list(map(str, outputs.check(inputs=evidence_files(source))))
-        encoded, notes = encode_reports(
-            source,
-            out,
-            alphabet=alphabet,
-            kind=kind,
-            duplicates=duplicates,
-            merge_labels=merge_labels,
-            accept_edited=accept_edited,
-            replace=replace,
-            progress=bar,
-        )
+        encoded, notes = encode_reports(source, out, reading, replace=replace, progress=bar)
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crowdveil.data.identifiers import Identifiers
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.workflow.evidence import Evidence
+    from crowdveil.workflow.evidence import Evidence, Reading
     from crowdveil.workflow.recorded_reading import RecordedReading
 
 DEFAULTS = {"decimal": (".",), "missing": ("error",)}
@@ -71,15 +71,19 @@ def panel_options(given: Given) -> dict[str, Any] | None:
     return {"truths": truths, "gold": given["gold"], "scale": alphabet if isinstance(alphabet, Scale) else None}
 
 
-def reading_of(given: Given) -> dict[str, Any]:
-    """Return the keyword arguments of `read_evidence` from `answer_options`."""
-    return {
-        "certificate": given["certificate"],
-        "alphabet": alphabet_of(given),
-        "kind": given["kind"],
-        "duplicates": given["duplicates"],
-        "merge_labels": given["merge_labels"],
-    }
+def reading_of(given: Given) -> Reading:
+    """Return how the options say that reports are read; a command may lack those of certificates."""
+    from crowdveil.workflow.evidence import Reading
+
+    return Reading(
+        certificate=given.get("certificate"),
+        use_certificate=not given.get("no_certificate"),
+        alphabet=alphabet_of(given),
+        kind=given["kind"],
+        duplicates=given["duplicates"],
+        merge_labels=given["merge_labels"],
+        accept_edited=given.get("accept_edited", False),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,20 +145,18 @@ def read_given(
 
     with _opened(reports, given) as (source, reading, recorded):
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
-        used = [*evidence_files(source), reading.get("certificate"), *inputs]
+        used = [*evidence_files(source), reading.certificate, *inputs]
         replaced = [] if outputs is None else list(map(str, outputs.check(inputs=used)))
         with progress_bar("reading", unit="bytes") as bar:
-            evidence = read_evidence(source, progress=bar, **reading)
+            evidence = read_evidence(source, reading, progress=bar)
         if recorded is not None:
             recorded.require_same(evidence, source)
         yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced)
 
 
 @contextmanager
-def _opened(
-    reports: Sequence[str], given: Given
-) -> Iterator[tuple[AnswerSource, Mapping[str, Any], RecordedReading | None]]:
-    """Yield the source, the arguments by which it is read, and the record of a folder of results that says so."""
+def _opened(reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource, Reading, RecordedReading | None]]:
+    """Yield the source, the options with which it is read, and the record of a folder of results that says so."""
     recorded = folder_reading(reports, given)
     if recorded is None:
         with open_given(reports, given) as source:

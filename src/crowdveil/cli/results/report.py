@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
+    from crowdveil.workflow.evidence import Reading
 
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
 
@@ -120,13 +121,11 @@ def report(
 
 
 @contextmanager
-def _opened(
-    folder: Path, reports: Sequence[str], given: Given
-) -> Iterator[tuple[AnswerSource | Path | None, Mapping[str, Any]]]:
-    """Yield the source of reports, or the file of sums, None without any; and the arguments by which it is read."""
+def _opened(folder: Path, reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
+    """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
     from crowdveil.workflow.export import is_sums
 
-    reading = reading_of(given) | {"use_certificate": not given["no_certificate"]}
+    reading = reading_of(given)
     recorded = None if reports or has_reading_options(given) else folder_reading([str(folder)], given)
     names = reports if recorded is None or not recorded.is_there else recorded.sources
     if not names or (len(names) == 1 and is_sums(Path(names[0]))):
