@@ -307,8 +307,6 @@ def _read(
             hint="Leave --question out, and keep the files of each collection in a folder of its own.",
         )
     options: Any = {"duplicates": reading.duplicates or "error", "merge_labels": reading.merge_labels}
-    if options["duplicates"] == "error":
-        source.refuse_early_repeats()
     columns, notes = source.read(progress)
     rows = columns.null_rows
     if protected and len(rows):

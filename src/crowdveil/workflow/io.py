@@ -132,8 +132,6 @@ def read_answers(
     if public_participation or (tasks is not None and workers is not None):
         opened = replace(opened, listed=Listed(() if tasks is None else tasks, () if workers is None else workers))
     unasked = (UNASKED,) if opened.listed is not None and opened.layout.question is not None else ()
-    if opened.listed is None and duplicates in (None, "error"):
-        opened.refuse_early_repeats()
     columns, notes = opened.read(progress)
     found = Reports.from_columns(
         columns,

@@ -25,6 +25,24 @@ class NotFittedError(CrowdveilError, ValueError, AttributeError):
     """A result was asked of an aggregator before `fit`."""
 
 
+class FitsAndPredicts:
+    """Results of `fit` in one call."""
+
+    fit: Any
+    labels_: "pd.Series"
+    probas_: "pd.DataFrame"
+
+    def fit_predict(self, data: "pd.DataFrame", *known: Any, **named: Any) -> "pd.Series":
+        """Fit and return `labels_`; arguments and errors as `fit`."""
+        labels: pd.Series = self.fit(data, *known, **named).labels_
+        return labels
+
+    def fit_predict_proba(self, data: "pd.DataFrame", *known: Any, **named: Any) -> "pd.DataFrame":
+        """Fit and return `probas_`; arguments and errors as `fit`."""
+        probabilities: pd.DataFrame = self.fit(data, *known, **named).probas_
+        return probabilities
+
+
 def load_pandas() -> Any:
     """Return pandas.
 

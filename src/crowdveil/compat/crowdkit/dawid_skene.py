@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, load_pandas, read_answers
+from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, FitsAndPredicts, load_pandas, read_answers
 from crowdveil.compat.crowdkit.initial_errors import add_initial_errors
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import ScoreTables
@@ -23,7 +23,7 @@ LEAST = 1e-10
 
 
 @dataclass(eq=False)
-class EmResults:
+class EmResults(FitsAndPredicts):
     """Settings and results of EM.
 
     Attributes:
@@ -118,24 +118,6 @@ class DawidSkene(EmResults):
             if self._settled((float(np.nansum(counts * np.log(errors))) + class_part(posterior)) / len(table)):
                 break
         return self._set(table, posterior, errors)
-
-    def fit_predict(
-        self,
-        data: "pd.DataFrame",
-        true_labels: "pd.Series | None" = None,
-        initial_error: "pd.DataFrame | None" = None,
-    ) -> "pd.Series":
-        """Fit and return `labels_`; arguments and errors as `fit`."""
-        return self.fit(data, true_labels, initial_error).labels_
-
-    def fit_predict_proba(
-        self,
-        data: "pd.DataFrame",
-        true_labels: "pd.Series | None" = None,
-        initial_error: "pd.DataFrame | None" = None,
-    ) -> "pd.DataFrame":
-        """Fit and return `probas_`; arguments and errors as `fit`."""
-        return self.fit(data, true_labels, initial_error).probas_
 
 
 def _seen(table: AnswerTable) -> NDArray[np.bool_]:

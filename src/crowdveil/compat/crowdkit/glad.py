@@ -12,7 +12,14 @@ from rich.progress import track
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, load_pandas, read_answers, winners
+from crowdveil.compat.crowdkit.answer_table import (
+    COLUMNS,
+    AnswerTable,
+    FitsAndPredicts,
+    load_pandas,
+    read_answers,
+    winners,
+)
 from crowdveil.em.kernels import softmax
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -76,7 +83,7 @@ class Fitted(NamedTuple):
 
 
 @dataclass(eq=False)
-class GLAD:
+class GLAD(FitsAndPredicts):
     """Ability of each worker and easiness of each task.
 
     Attributes:
@@ -122,14 +129,6 @@ class GLAD:
         self.alphas_ = table.by_worker(point[:workers], "alpha")
         self.betas_ = pandas.Series(point[workers:], table.tasks.rename("task"), name="beta")
         return self
-
-    def fit_predict(self, data: "pd.DataFrame") -> "pd.Series":
-        """Fit and return `labels_`; errors as `fit`."""
-        return self.fit(data).labels_
-
-    def fit_predict_proba(self, data: "pd.DataFrame") -> "pd.DataFrame":
-        """Fit and return `probas_`; errors as `fit`."""
-        return self.fit(data).probas_
 
     def _run(self, problem: GladProblem) -> Fitted:
         """Alternate E-steps and M-steps."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.progress import track
 from scipy.special import digamma
 
-from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, read_answers
+from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, FitsAndPredicts, read_answers
 from crowdveil.em.kernels import ScoreTables
 from crowdveil.errors import SettingsError
 
@@ -32,7 +32,7 @@ class MaceStep(NamedTuple):
 
 
 @dataclass(eq=False)
-class MACE:
+class MACE(FitsAndPredicts):
     """The best of several runs of (variational) EM by marginal likelihood; each run has a start of its own.
 
     Attributes:
@@ -94,14 +94,6 @@ class MACE:
                 self.spamming_, self.thetas_ = spamming, thetas
         self.probas_, self.labels_ = table.by_task_and_label(posterior), table.label_series(posterior)
         return self
-
-    def fit_predict(self, data: "pd.DataFrame") -> "pd.Series":
-        """Fit and return `labels_`; errors as `fit`."""
-        return self.fit(data).labels_
-
-    def fit_predict_proba(self, data: "pd.DataFrame") -> "pd.DataFrame":
-        """Fit and return `probas_`; errors as `fit`."""
-        return self.fit(data).probas_
 
     def _start(self, workers: int, labels: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return random weights of spamming and knowing, and spamming distributions."""

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, load_pandas, read_answers, winners
+from crowdveil.compat.crowdkit.answer_table import (
+    COLUMNS,
+    AnswerTable,
+    FitsAndPredicts,
+    load_pandas,
+    read_answers,
+    winners,
+)
 from crowdveil.errors import ReportsError, SettingsError
 
 if TYPE_CHECKING:
@@ -14,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class MajorityVote:
+class MajorityVote(FitsAndPredicts):
     """Shares of votes, plain or weighted by skills; the first of tied labels wins.
 
     Attributes:
@@ -53,14 +60,6 @@ class MajorityVote:
         self.labels_ = table.label_series(shares)
         self.skills_ = table.by_worker(table.accuracy(winners(shares)), "skill")
         return self
-
-    def fit_predict(self, data: "pd.DataFrame", skills: "pd.Series | None" = None) -> "pd.Series":
-        """Fit and return `labels_`; arguments and errors as `fit`."""
-        return self.fit(data, skills).labels_
-
-    def fit_predict_proba(self, data: "pd.DataFrame", skills: "pd.Series | None" = None) -> "pd.DataFrame":
-        """Fit and return `probas_`; arguments and errors as `fit`."""
-        return self.fit(data, skills).probas_
 
     def _weighted(
         self, frame: "pd.DataFrame", table: AnswerTable, skills: "pd.Series"

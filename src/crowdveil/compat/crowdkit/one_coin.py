@@ -46,14 +46,6 @@ class OneCoinDawidSkene(EmResults):
         self.skills_ = table.by_worker(skill, "skill")
         return self._set(table, posterior, error_matrices(table, skill))
 
-    def fit_predict(self, data: "pd.DataFrame") -> "pd.Series":
-        """Fit and return `labels_`; errors as `fit`."""
-        return self.fit(data).labels_
-
-    def fit_predict_proba(self, data: "pd.DataFrame") -> "pd.DataFrame":
-        """Fit and return `probas_`; errors as `fit`."""
-        return self.fit(data).probas_
-
 
 def rates(skill: NDArray[np.float64], labels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return P(right) and P(one wrong label), inside (0, 1)."""

@@ -1,8 +1,7 @@
 """Votes weighted by worker skills with the interface of crowd-kit: Wawa, Zero-Based Skill, Gold Majority Vote."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +22,7 @@ class FittedSkills:
         labels_, probas_: results of the last prediction, as in `MajorityVote`.
     """
 
+    fit: ClassVar[Any]
     labels_: "pd.Series" = field(init=False, repr=False)
     skills_: "pd.Series" = field(init=False, repr=False)
     probas_: "pd.DataFrame" = field(init=False, repr=False)
@@ -35,6 +35,16 @@ class FittedSkills:
         """Return `probas_` of the answers; errors as `predict`."""
         return self._apply(data).probas_
 
+    def fit_predict(self, data: "pd.DataFrame", *known: Any, **named: Any) -> "pd.Series":
+        """Fit, and return `labels_` of the same answers; arguments and errors as `fit`."""
+        fitted: Self = self.fit(data, *known, **named)
+        return fitted.predict(data)
+
+    def fit_predict_proba(self, data: "pd.DataFrame", *known: Any, **named: Any) -> "pd.DataFrame":
+        """Fit, and return `probas_` of the same answers; arguments and errors as `fit`."""
+        fitted: Self = self.fit(data, *known, **named)
+        return fitted.predict_proba(data)
+
     def _apply(self, data: "pd.DataFrame") -> Self:
         if not hasattr(self, "skills_"):
             raise NotFittedError(f"{type(self).__name__} has no skills yet: call fit first.")
@@ -44,24 +54,7 @@ class FittedSkills:
 
 
 @dataclass(eq=False)
-class SkillsFromAnswers(FittedSkills, ABC):
-    """Skills that follow from the answers alone."""
-
-    @abstractmethod
-    def fit(self, data: "pd.DataFrame") -> Self:
-        """Set `skills_`; errors as `MajorityVote.fit`."""
-
-    def fit_predict(self, data: "pd.DataFrame") -> "pd.Series":
-        """Fit, and return `labels_` of the same answers."""
-        return self.fit(data).predict(data)
-
-    def fit_predict_proba(self, data: "pd.DataFrame") -> "pd.DataFrame":
-        """Fit, and return `probas_` of the same answers."""
-        return self.fit(data).predict_proba(data)
-
-
-@dataclass(eq=False)
-class Wawa(SkillsFromAnswers):
+class Wawa(FittedSkills):
     """Votes weighted by agreement with the majority; attributes as in `FittedSkills`."""
 
     def fit(self, data: "pd.DataFrame") -> Self:
@@ -71,7 +64,7 @@ class Wawa(SkillsFromAnswers):
 
 
 @dataclass(eq=False)
-class ZeroBasedSkill(SkillsFromAnswers):
+class ZeroBasedSkill(FittedSkills):
     """Votes and skills in turn, from skills 1 / K + `eps`.
 
     Attributes:
@@ -135,11 +128,3 @@ class GoldMajorityVote(FittedSkills):
         share = np.divide(table.distinct.coded.agreement_sums(right), answers, where=answers > 0, out=answers * 0)
         self.skills_ = table.by_worker(share, "skill")[answers > 0]
         return self
-
-    def fit_predict(self, data: "pd.DataFrame", true_labels: "pd.Series") -> "pd.Series":
-        """Fit, and return `labels_` of the same answers."""
-        return self.fit(data, true_labels).predict(data)
-
-    def fit_predict_proba(self, data: "pd.DataFrame", true_labels: "pd.Series") -> "pd.DataFrame":
-        """Fit, and return `probas_` of the same answers."""
-        return self.fit(data, true_labels).predict_proba(data)

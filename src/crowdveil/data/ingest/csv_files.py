@@ -46,8 +46,6 @@ Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
-HEAD_BYTES = 16 << 20
-"""Bytes of the first part of a file, which is checked before the rest is read."""
 GROUP_BYTES = 256 << 20
 """Bytes of text per group that is encoded at a time."""
 GZIP_MAGIC = b"\x1f\x8b"
@@ -128,24 +126,6 @@ def read_csv_coded(
 ) -> tuple[dict[str, CodedColumn], int]:
     """Return the named columns as coded columns of text, and the number of blank rows; errors as `read_csv`."""
     return read_csv_batches(path, names, encode_batches, delimiter, progress, encoding)
-
-
-def read_csv_head(
-    path: Path, names: Sequence[str], delimiter: str = COMMA, encoding: str | None = None
-) -> dict[str, CodedColumn]:
-    """Return the named columns in the first `HEAD_BYTES` of a file; empty for a smaller file or a damaged part."""
-    with open_text(path, encoding) as raw:
-        head = raw.read(HEAD_BYTES)
-    if len(head) < HEAD_BYTES:
-        return {}
-    rows, header = io.BytesIO(head[: head.rfind(b"\n") + 1]), find_header(path, delimiter, encoding)
-    with (
-        suppress(pa.ArrowInvalid, pa.ArrowCapacityError),
-        QuoteValidator(rows, delimiter) as stream,
-        closing(_batches(stream, names, delimiter, header, [])) as batches,
-    ):
-        return encode_batches(batches, names, GROUP_BYTES)
-    return {}
 
 
 def read_csv_batches(

@@ -7,7 +7,7 @@ hash table, dense integers a direct-address table, all others Arrow.
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -161,67 +161,26 @@ def encode_sorted(column: Any) -> CodedColumn:
     """Return the coded column of a dictionary-encoded Arrow column; unused dictionary entries are dropped."""
     if not len(column):
         return CodedColumn(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
-    parts = _unify_dictionaries(column)
-    dictionary = parts.dictionary
+    whole = _with_wide_indices(column).unify_dictionaries().combine_chunks()
+    dictionary, positions = whole.dictionary, whole.indices.fill_null(MISSING).to_numpy()
+    occurs = np.zeros(len(dictionary) + 1, dtype=bool)
+    occurs[positions] = True
     order = pc.array_sort_indices(dictionary).to_numpy()
-    order = order[_occurs(parts)[order]]
+    order = order[occurs[order]]
     names = dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
     if dictionary.null_count or (names[1:] == names[:-1]).any():
         return encode_sorted(column.cast(dictionary.type).dictionary_encode())
     rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return CodedColumn(names, np.concatenate([_rows_of_chunk(rank, *chunk) for chunk in parts.chunks]))
+    return CodedColumn(names, rank[positions])
 
 
-class _UnifiedColumn(NamedTuple):
-    """Unified dictionary; per chunk the rows' positions, and its entries' positions in the dictionary (None: equal)."""
-
-    dictionary: Any
-    chunks: list[tuple[NDArray[np.integer], NDArray[np.int32] | None]]
-
-
-def _unify_dictionaries(column: Any) -> _UnifiedColumn:
-    """Return a column of dictionary-encoded chunks over one dictionary."""
-    chunks = column.chunks
-    first = chunks[0].dictionary
-    if all(chunk.dictionary.equals(first) for chunk in chunks):
-        return _UnifiedColumn(first, [(_positions(chunk), None) for chunk in chunks])
-    entries = encoder_of(pa.chunked_array([chunk.dictionary for chunk in chunks])).finish().chunk(0)
-    ends = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])
-    unified_positions = _positions(entries).astype(np.int32)
-    return _UnifiedColumn(
-        entries.dictionary,
-        [
-            (_positions(chunk), np.append(unified_positions[first:stop], np.int32(MISSING)))
-            for chunk, first, stop in zip(chunks, ends[:-1], ends[1:], strict=True)
-        ],
-    )
-
-
-def _rows_of_chunk(
-    table: NDArray[Any], positions: NDArray[np.integer], unified_positions: NDArray[np.int32] | None
-) -> NDArray[Any]:
-    """Return each row's entry in a table over the unified dictionary; the last entry is for missing cells."""
-    return table[positions] if unified_positions is None else table[unified_positions][positions]
-
-
-def _positions(chunk: Any) -> NDArray[np.integer]:
-    """Return positions in the chunk's dictionary, MISSING for null."""
-    signed = chunk.indices.cast(pa.int32()) if chunk.indices.type.bit_width < 64 else chunk.indices
-    return signed.fill_null(MISSING).to_numpy()
-
-
-def _occurs(parts: _UnifiedColumn) -> NDArray[np.bool_]:
-    """Return whether each entry of the unified dictionary occurs in some row."""
-    occurs = np.zeros(len(parts.dictionary) + 1, dtype=bool)
-    for positions, unified_positions in parts.chunks:
-        if unified_positions is None:
-            occurs[positions] = True
-        else:
-            own = np.zeros(len(unified_positions), dtype=bool)
-            own[positions] = True
-            occurs[unified_positions[own]] = True
-    return occurs[:-1]
+def _with_wide_indices(column: Any) -> Any:
+    """Return a column of dictionary-encoded chunks whose indices hold the entries of all chunks together."""
+    if column.type.index_type == pa.int32():
+        return column
+    parts = [pa.DictionaryArray.from_arrays(one.indices.cast(pa.int32()), one.dictionary) for one in column.chunks]
+    return pa.chunked_array(parts)
 
 
 def _next_group(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:

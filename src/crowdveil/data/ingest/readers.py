@@ -28,7 +28,6 @@ from crowdveil.data.ingest.csv_files import (
     find_defects,
     find_header,
     read_csv_coded,
-    read_csv_head,
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
 from crowdveil.data.ingest.validation import (
@@ -36,7 +35,6 @@ from crowdveil.data.ingest.validation import (
     CodedColumn,
     encode_ids,
     parse_number_column,
-    resolve_duplicates,
 )
 from crowdveil.errors import ReportsError, SettingsError, all_at_once
 
@@ -233,31 +231,6 @@ def read_columns(
     coded, blank = read_csv_coded(Path(path), list(roles.values()), delimiter, progress, encoding)
     columns = _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
     return replace(columns, blank_rows=blank)
-
-
-def refuse_early_repeats(
-    path: Path, names: ColumnNames, delimiter: str | None, source: str, encoding: str | None = None
-) -> None:
-    """Refuse repeated (task, worker) pairs in the first part of a large CSV file, before all of it is read.
-
-    Rows with NULL, tables with a column of questions and defects are left to the reader of the whole file.
-
-    Raises:
-        ReportsError: a pair is repeated.
-    """
-    delimiter, roles = text_roles(path, names.roles, delimiter, encoding)
-    coded = {} if QUESTION in roles else read_csv_head(path, list(roles.values()), delimiter, encoding)
-    if not coded:
-        return
-    columns, rows = _columns_of({role: coded[name] for role, name in roles.items()}, roles, source).without_null()
-    try:
-        task, worker = (
-            CodedColumn(*encode_ids(column, None, what, source))
-            for column, what in ((columns.task, "task"), (columns.worker, "worker"))
-        )
-    except ReportsError:
-        return
-    resolve_duplicates(task, worker, "error", source, rows)
 
 
 def text_roles(

@@ -32,7 +32,6 @@ from crowdveil.data.ingest.readers import (
     normal_name,
     read_columns,
     read_parquet_columns,
-    refuse_early_repeats,
 )
 from crowdveil.data.ingest.validation import with_decimal_points
 from crowdveil.data.sources.layout import (
@@ -218,17 +217,6 @@ class AnswerSource:
     def _skipping(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if the user says so."""
         return replace(columns, skip_empty=self.layout.missing == "skip")
-
-    def refuse_early_repeats(self) -> None:
-        """Refuse repeated (task, worker) pairs in the first part of one large file of plain text.
-
-        Raises:
-            ReportsError: a pair is repeated, or the layout is unknown.
-        """
-        one = self.is_single_file and self.columns is None and self.layout.question is None
-        if one and self.files[0].form == "text" and self.importer is None:
-            layout = self.layout
-            refuse_early_repeats(self.files[0].path, layout.names, layout.delimiter, self.name, layout.encoding)
 
     def _imported(
         self, imported: ImportedAnswers, importer: Importer, name: str
