@@ -9,13 +9,16 @@ change c of the posteriors is then followed by a c in all.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.em.model import Coordinates, Model, P
+
+Points = NDArray[np.float64]
 
 MIN_REPORTS = 10_000
 """Reports below which steps stay plain: a thousand of them take less than a second."""
@@ -48,7 +51,7 @@ class Acceleration(Generic[P]):
         self._model, self._longest = model, MAX_LENGTH
         # A refused step is followed by another one.
         self._allowed = range(PLAIN_STEPS, model.max_steps - 1 if reports >= MIN_REPORTS else 0)
-        self._points: list[tuple[P, Coordinates]] = []
+        self._points: list[Coordinates] = []
         self._fallback: P | None = None
         self._lengths = deque[float](maxlen=RECENT)
         self.remaining = np.inf
@@ -70,51 +73,57 @@ class Acceleration(Generic[P]):
 
         Args:
             number: of the step.
-            before, after: parameters of the E-step, and those after the M-step.
+            before, after: parameters of the E-step, with their cached values, and those after the M-step.
             change: largest change of a posterior in the E-step.
         """
         self._fallback = None
-        coordinates = self._model.coordinates(after) if number in self._allowed else None
-        if coordinates is None:
-            self._points.clear()
+        own = self._model.coordinates(before) if number in self._allowed else None
+        self._points = [*self._points, own] if own is not None else []
+        if len(self._points) < 2:
             return after
-        if not self._points:
-            own = self._model.coordinates(before)
-            self._points = [] if own is None else [(before, own)]
-        self._points.append((after, coordinates))
-        return self._extrapolated(change) if len(self._points) == 3 else after
+        latest = self._model.coordinates(after)
+        assert latest is not None
+        return self._extrapolated(after, latest, change)
 
-    def _extrapolated(self, change: float) -> P:
-        (_, x0), (_, x1), (latest, x2) = self._points
+    def _extrapolated(self, after: P, latest: Coordinates, change: float) -> P:
+        points = list(zip(*self._points, latest, strict=True))
         self._points = []
-        length = _length(x0, x1, x2)
+        length = _length(points)
         self._lengths.append(length)
         self.remaining = change * max(self._lengths)
         if not 1 < length < np.inf:
-            return latest
+            return after
         if length > self._longest:
             length, self._longest = self._longest, self._longest * GROWTH
-        self._fallback = latest
-        return self._model.from_coordinates(
-            latest, tuple(_along(*parts, length) for parts in zip(x0, x1, x2, strict=True))
-        )
+        self._fallback = after
+        return self._model.from_coordinates(after, tuple(_along(three, length) for three in points))
 
 
-def _length(x0: Coordinates, x1: Coordinates, x2: Coordinates) -> float:
+def _length(points: Iterable[tuple[Points, ...]]) -> float:
     """Return |r| / |v|; infinite if the steps do not shrink."""
     first = second = 0.0
-    for a, b, c in zip(x0, x1, x2, strict=True):
-        r = b - a
-        first += float(np.vdot(r, r))
-        r -= c
-        r += b
-        second += float(np.vdot(r, r))
+    for three in points:
+        for a, b, c in _chunks(*three):
+            r = b - a
+            first += float(np.einsum("i,i->", r, r))
+            r += b
+            r -= c
+            second += float(np.einsum("i,i->", r, r))
     return float(np.sqrt(first / second)) if second > 0 else np.inf
 
 
-def _along(
-    a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64], length: float
-) -> NDArray[np.float64]:
+def _along(points: tuple[Points, ...], length: float) -> Points:
     """Return a + 2 length r + length^2 v for one array of coordinates."""
-    square = length * length
-    return np.asarray((1 - 2 * length + square) * a + (2 * length - 2 * square) * b + square * c)
+    square, found = length * length, np.empty(points[0].shape)
+    for some, one, two, three in _chunks(found, *points):
+        np.multiply(one, 1 - 2 * length + square, out=some)
+        some += (2 * length - 2 * square) * two
+        some += square * three
+    return found
+
+
+def _chunks(*arrays: Points) -> Iterator[tuple[Points, ...]]:
+    """Yield flat parts of equally large C-contiguous arrays, all of which fit into a core's own cache."""
+    flat = [array.reshape(-1) for array in arrays]
+    for start in range(0, len(flat[0]), CHUNK_NUMBERS):
+        yield tuple(array[start : start + CHUNK_NUMBERS] for array in flat)

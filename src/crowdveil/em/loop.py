@@ -59,7 +59,7 @@ def run_em(
                 continue
             if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is not None:
                 break
-            parameters = acceleration.next(number, parameters, model.m_step(statistics, parameters), change)
+            parameters = acceleration.next(number, step.ready, model.m_step(statistics, parameters), change)
         assert stopped is not None
         result = FitResult(
             model=model,

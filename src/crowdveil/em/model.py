@@ -238,7 +238,10 @@ class Model(ABC, Generic[P, S]):
         return MemoryUse(summary.workers)
 
     def coordinates(self, parameters: P) -> Coordinates | None:
-        """Return unbounded coordinates of what the M-step learns, for accelerated EM; None for plain steps only."""
+        """Return unbounded coordinates of what the M-step learns, for accelerated EM; None for plain steps only.
+
+        Arrays are C-contiguous, and none is written to.
+        """
         return None
 
     def from_coordinates(self, parameters: P, coordinates: Coordinates) -> P:

@@ -11,6 +11,7 @@ from crowdveil.em.kernels import (
     normalize_confusion,
     reductions,
     softmax,
+    softmax_by_label,
 )
 from tests.estimators.dense import LABELS, random_reports
 
@@ -128,6 +129,19 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
 
         np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0)
         assert given.strides == found.strides
+
+
+@pytest.mark.parametrize("labels", [3, 9])
+def test_shares_from_logarithms_are_those_that_were_taken(labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Soft-max by label gives back shares of unrolled and other sizes, also where all logarithms are far below zero."""
+    shares = np.random.default_rng(9).dirichlet(np.ones(labels), (7, 4 if labels == 9 else 3))
+    shares[0, 0] = np.eye(labels)[1]
+    logs = np.ascontiguousarray(np.log(np.maximum(shares, 1e-300)).transpose(0, 2, 1)) - 5000.0
+    monkeypatch.setattr(reductions, "MIN_NUMBERS_PER_THREAD", 8)
+    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
+
+    for compiled in (False, True):
+        np.testing.assert_allclose(softmax_by_label(logs, compiled=compiled), shares, rtol=1e-11, atol=1e-300)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from crowdveil.em.kernels.reductions import (
     log_gamma_sums,
     map_row_chunks,
     normalize_confusion,
+    softmax_by_label,
     squared_slopes,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "normalize_confusion",
     "parallel_map",
     "softmax",
+    "softmax_by_label",
     "squared_slopes",
     "thread_count",
     "use_compiled",

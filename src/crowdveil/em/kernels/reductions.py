@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, softmax
 
 from crowdveil.data.blocks import Block
 from crowdveil.em.kernels.dispatch import parallel_map, thread_count
@@ -90,6 +90,28 @@ def normalize_confusion(
         normalize(by_label[rows].ravel(), pseudo, size, shares[rows].ravel())
 
     for_row_ranges(work, len(counts), _min_rows_per_thread(counts))
+    return shares.transpose(0, 2, 1)
+
+
+def softmax_by_label(scores: NDArray[np.float64], *, compiled: bool = False) -> NDArray[np.float64]:
+    """Return probabilities, [worker, truth, label], from their logarithms up to a constant, [worker, label, truth].
+
+    Args:
+        scores: C-contiguous, which the memory of the result is as well.
+        compiled: from `use_compiled`.
+    """
+    if not compiled:
+        return np.asarray(softmax(scores, axis=1)).transpose(0, 2, 1)
+    from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
+    from crowdveil.em.kernels.numba_loops import confusion
+
+    shares, size = np.empty_like(scores), scores.shape[1:]
+    fill = confusion.softmax_by_label(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
+
+    def work(rows: slice) -> None:
+        fill(scores[rows].ravel(), size, shares[rows].ravel())
+
+    for_row_ranges(work, len(scores), _min_rows_per_thread(scores))
     return shares.transpose(0, 2, 1)
 
 

@@ -28,7 +28,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import TableStep, map_row_chunks, normalize_confusion
+from crowdveil.em.kernels import TableStep, floored_log, map_row_chunks, normalize_confusion, softmax_by_label
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
@@ -248,17 +248,18 @@ class DirichletEstimator(ConfusionEstimator):
         return use._replace(shared=use.shared + BYTES_PER_COORDINATE * summary.workers * summary.labels**2)
 
     def coordinates(self, parameters: CrowdParameters) -> Coordinates | None:
-        """Return logarithms of confusion matrices and class prior, and log-odds of protected participation."""
+        """Return logarithms of confusion matrices, [worker, label, truth], and of the class prior; log-odds of
+        participation, if it is protected."""
         if parameters.is_initial:
             return None
-        logs = np.log(np.maximum(parameters.confusion, TINY)), np.log(parameters.class_prior)
+        logs = log_confusion(parameters), np.log(parameters.class_prior)
         return (*logs, logit(inside(parameters.participation))) if parameters.pool.protected else logs
 
     def from_coordinates(self, parameters: CrowdParameters, coordinates: Coordinates) -> CrowdParameters:
         """Return the parameters with these values."""
         return replace(
             parameters,
-            confusion=softmax(coordinates[0], axis=2),
+            confusion=softmax_by_label(coordinates[0], compiled=parameters.summary.compiled),
             class_prior=softmax(coordinates[1]) if parameters.summary.prior is None else parameters.class_prior,
             participation=expit(coordinates[2]) if parameters.pool.protected else parameters.participation,
         )
@@ -288,6 +289,14 @@ class DirichletEstimator(ConfusionEstimator):
     def log_class_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-density of the class prior; 0 without damping."""
         return log_damping(self.damping, parameters)
+
+
+def log_confusion(parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return logarithms of confusion matrices, [worker, label, truth]; those of the score tables where they are."""
+    confusion, tables = parameters.confusion.transpose(0, 2, 1), parameters.score_tables
+    if tables is not None and parameters.pool.model.is_identity:
+        return tables.report_scores.reshape(confusion.shape)
+    return floored_log(np.ascontiguousarray(confusion), TINY, compiled=parameters.summary.compiled)
 
 
 def inside(probability: NDArray[np.float64]) -> NDArray[np.float64]:
