@@ -1,5 +1,7 @@
 """Reports of a frame by one call: kinds of frames, public lists, and the way back through the channel."""
 
+import warnings
+
 import duckdb
 import pandas as pd
 import polars as pl
@@ -88,6 +90,19 @@ def test_truths_come_back_through_the_channel() -> None:
     right = [truth == crowd.gold[task] for task, truth in zip(found["task"], found["truth"], strict=True)]
     assert len(reports) == len(sent["task"])
     assert sum(right) > 40
+
+
+def test_reports_read_as_answers_are_warned_of() -> None:
+    """A pandas frame of reports is known as one, copies too; with its channel there is nothing to say."""
+    sent = crowdveil.perturb(pd.DataFrame(VOTES), MECHANISM, seeded(4), **LISTS).copy()
+    options = {"alphabet": LABELS, **LISTS}
+
+    with pytest.warns(UserWarning, match=r"reports of randomized-response.*give channel=mechanism.channel\(\)"):
+        crowdveil.agreement(pd.concat([sent, sent.assign(worker="x")]), alphabet=LABELS)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "These are reports")
+        crowdveil.aggregate(sent, channel=MECHANISM.channel(), **LISTS)
+        crowdveil.aggregate(pd.DataFrame(VOTES), **options)
 
 
 def test_answers_outside_the_labels_are_refused() -> None:

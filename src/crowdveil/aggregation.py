@@ -33,6 +33,8 @@ Frame = TypeVar("Frame")
 MethodChoice = str | Estimator[Any, Any] | None
 
 
+PERTURBED = "crowdveil.mechanism"
+"""Key of `DataFrame.attrs` under which `perturb` keeps the name of the mechanism."""
 ALPHABET_NAMES = ("labels", "ordered", "scale")
 """Options of the command line that are `alphabet` in Python."""
 
@@ -123,7 +125,8 @@ def aggregate(
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: no convergence, truths unlike the votes, odd labels, gold not drawn at random, unused history.
+        UserWarning: reports of `perturb` without channel (known for pandas only), no convergence, truths unlike the
+            votes, odd labels, gold not drawn at random, unused history.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
@@ -167,6 +170,7 @@ def evidence_of(
     require_channel(channel)
     reports = answers
     if not isinstance(answers, Reports):
+        _warn_of_reports(answers, channel)
         reports = read_answers(answers, _options(options, method, channel))
         if "kind" not in options and _kind(method) == "categorical":
             _refuse_decimals(reports, method)
@@ -178,6 +182,14 @@ def evidence_of(
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
     )
+
+
+def _warn_of_reports(answers: Any, channel: Channel | ChannelTable | None) -> None:
+    """Warn if a pandas frame is known to hold reports of `perturb`, and no channel says how they were drawn."""
+    mechanism = None if channel is not None else getattr(answers, "attrs", {}).get(PERTURBED)
+    if mechanism is not None:
+        note = f"These are reports of {mechanism}, read as if they were answers: give channel=mechanism.channel()."
+        warnings.warn(note, UserWarning, stacklevel=4)
 
 
 def read_answers(answers: Any, options: ColumnKeywords) -> Reports:

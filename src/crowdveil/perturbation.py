@@ -5,7 +5,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.aggregation import ColumnKeywords, read_answers
+from crowdveil.aggregation import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.frames import OriginalColumns, in_kind
@@ -24,7 +24,8 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
 
     Columns: task and worker under their own names, and the symbol sent. A cell whose report is NULL has no row. Rows
     are in the order of tasks, then workers, whatever the order of the answers. `aggregate` reads them with
-    `channel=mechanism.channel()` and the same lists of tasks and workers.
+    `channel=mechanism.channel()` and the same lists of tasks and workers; without channel it takes the reports for
+    answers. It warns then if the frame is of pandas (`DataFrame.attrs` keeps the mechanism); others cannot keep it.
 
     Who calls this sees the answers: in a campaign each device draws its own report.
 
@@ -59,7 +60,12 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
         hint = f"Give {' and '.join(f'{name}=' for name in missing)}, or source=seeded(n) for a simulation."
         raise SettingsError(not_public_text(missing), value=", ".join(missing), hint=hint)
     reports = perturb_reports(given, mechanism, drawn)
-    return reports if isinstance(answers, Reports) else _as_frame(answers, given.original, reports, options)
+    if isinstance(answers, Reports):
+        return reports
+    frame = _as_frame(answers, given.original, reports, options)
+    if hasattr(frame, "attrs"):
+        frame.attrs[PERTURBED] = mechanism.name
+    return frame
 
 
 def _as_frame(answers: Any, original: OriginalColumns | None, reports: Reports, options: ColumnKeywords) -> Any:

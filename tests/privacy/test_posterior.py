@@ -70,7 +70,13 @@ def test_device_and_statement_say_the_same(epsilon: float) -> None:
     )
     own = device.sure(Decimal(epsilon))
 
-    assert abs(Decimal(stated.removesuffix(" %")) - Decimal(own.removesuffix(" %"))) <= Decimal("0.1")
+    assert abs(percent(stated) - percent(own)) <= Decimal("0.1")
+    assert "100" not in stated + own
+
+
+def percent(text: str) -> Decimal:
+    """Return the number of a percentage; 100 for one that is said to be more than 99.9 %."""
+    return Decimal(100) if text == "more than 99.9 %" else Decimal(text.removesuffix(" %"))
 
 
 def test_a_lost_person_is_named() -> None:
@@ -80,7 +86,9 @@ def test_a_lost_person_is_named() -> None:
 
     assert "95.3 %" in sentences[1]
     assert "promises nothing for the whole person" in sentences[0]
-    assert ["50.0 %", "95.3 %", "100.0 %"] == [text for _, _, text in posterior_rows(answer, answer.per_worker(100))]
+    shown = [text for _, _, text in posterior_rows(answer, answer.per_worker(100))]
+    assert ["50.0 %", "95.3 %", "more than 99.9 %"] == shown
+    assert "Who was surer before can be surer after." in sentences[0]
     assert "50.1 %" in posterior_sentences(Guarantee(epsilon=1e-6, unit="cell", participation="public"), None)[0]
 
 

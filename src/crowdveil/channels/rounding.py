@@ -13,6 +13,10 @@ DIGITS = 6
 """Significant digits of a printed epsilon."""
 DELTA_DIGITS = 3
 """Significant digits of a printed delta."""
+CERTAIN, CERTAIN_PERCENT = "more than 99.9 %", 100
+"""Text of a probability above 99.9 %, which rounded up would be 100.0 %: no report tells an answer for certain."""
+LARGEST_EXPONENT, THOUSAND = 700, 1000
+"""From this epsilon on odds are written as infinite; from this factor on without decimals."""
 
 
 def least_reading(value: float) -> Fraction:
@@ -79,5 +83,14 @@ def format_delta(delta: float) -> str:
 
 
 def percent_rounded_up(probability: float) -> str:
-    """Return a probability in percent with one decimal, rounded up."""
-    return f"{(100 * Decimal(probability)).quantize(Decimal('0.1'), ROUND_CEILING)} %"
+    """Return a probability in percent with one decimal, rounded up; `CERTAIN` above 99.9 %."""
+    percent = (100 * Decimal(probability)).quantize(Decimal("0.1"), ROUND_CEILING)
+    return CERTAIN if percent >= CERTAIN_PERCENT else f"{percent} %"
+
+
+def format_odds(epsilon: float) -> str:
+    """Return the largest factor exp(epsilon) of odds, rounded up: one decimal below a thousand, none from there on."""
+    if epsilon >= LARGEST_EXPONENT:
+        return "∞"
+    factor = math.ceil(math.exp(epsilon) * 10) / 10
+    return f"{factor:.1f}" if factor < THOUSAND else f"{math.ceil(factor):,}"

@@ -4,12 +4,12 @@ Someone holds two answers, or two sets of answers of one worker, to be equally l
 """
 
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_delta, percent_rounded_up
+from crowdveil.channels.rounding import CERTAIN, format_delta, percent_rounded_up
 
 EVEN = 0.5
 """Probability of each of two answers before the report."""
-CERTAIN = "100.0 %"
-"""Percentage of a probability above 99.9 %."""
+SURER = "Who was surer before can be surer after."
+"""What the bound from even odds does not say."""
 
 
 def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled: bool = False) -> tuple[str, ...]:
@@ -25,13 +25,13 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     if worker is None:
         return (
             f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be {_sure(after)} "
-            f"of either after the report, whatever else is known{_slack(answer)}.",
+            f"of either after the report, whatever else is known{_slack(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == CERTAIN else ""
     return (
         f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be {_sure(most)} "
-        f"of either after all reports, whatever else is known{_slack(worker)}{certain}.",
+        f"of either after all reports, whatever else is known{_slack(worker)}{certain}. {SURER}",
         f"Between two possible answers to one task: {_sure(after)}{_slack(answer)}.",
     )
 

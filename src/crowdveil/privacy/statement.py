@@ -15,7 +15,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_bound, percent_rounded_up
+from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.relayed import relay_sentences
@@ -257,7 +257,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
 def _protects(answer: Guarantee, worker: Guarantee | None) -> bool:
     """Return whether answers can be called protected: by the loss of a worker, if unknown by that of an answer."""
     if worker is None:
-        return percent_rounded_up(answer.largest_guess_probability) != "100.0 %"
+        return percent_rounded_up(answer.largest_guess_probability) != CERTAIN
     return worker.epsilon <= MAX_PROTECTING
 
 

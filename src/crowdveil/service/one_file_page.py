@@ -6,7 +6,6 @@ SHA-256 of each script and of the style, so that no other one runs.
 
 import base64
 import json
-import math
 import re
 from hashlib import sha256
 from importlib.resources import files
@@ -15,7 +14,7 @@ from pathlib import Path
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_promise, percent_rounded_up
+from crowdveil.channels.rounding import format_odds, format_promise, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
 
@@ -23,8 +22,6 @@ KIND = "one-file page"
 MAX_BYTES = 20_000_000
 """Largest size of a page; telephones refuse to open larger ones."""
 LANGUAGES = ("en", "de")
-LARGEST_EXPONENT = 700.0
-"""Epsilon from which a factor is written as infinite, as the page does."""
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {style}; img-src blob:; connect-src 'none'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -83,14 +80,15 @@ def promise_sentences(campaign: Campaign, answers: int) -> dict[str, str]:
     single, total = campaign.epsilon, campaign.worker_epsilon
     values = {"count": str(answers), "epsilon": format_promise(single), "total": format_promise(total)}
     for factor, sure, loss in (("factor", "sure", single), ("all", "allSure", total)):
-        values[factor] = f"{math.ceil(math.exp(loss) * 10) / 10:,.1f}" if loss < LARGEST_EXPONENT else "∞"
+        values[factor] = format_odds(loss)
         values[sure] = percent_rounded_up(Guarantee(epsilon=loss).largest_guess_probability).removesuffix(" %")
     found = {}
     for language in LANGUAGES:
         messages = json.loads(_static(f"messages.{language}.json"))
         text = " ".join(messages[f"promise.{part}"] for part in ("answer", "worker"))
         marks = str.maketrans(",.", ".,") if language == "de" else {}
-        found[language] = text.format(**{name: value.translate(marks) for name, value in values.items()})
+        text = text.format(**{name: value.translate(marks) for name, value in values.items()})
+        found[language] = text.replace("more than", messages["promise.above"])
     return found
 
 

@@ -46,11 +46,26 @@ def test_the_odds_are_said_as_devices_say_them(run: Run, run_json: Callable[...,
     odds = run_json("campaign", "new", "campaign.toml", "--out", "again")["odds"]
 
     assert "at most 12.2 times as likely with one answer to a task as with another (epsilon 2.500" in odds["en"]
-    assert "All 2 answers together: at most 148.5 times (epsilon 5.000), so at most 99.4 % sure" in odds["en"]
+    assert "All 2 answers together: at most 148.5 times (epsilon 5.000), so up to 99.4 % sure" in odds["en"]
     assert "höchstens 12,2-mal so wahrscheinlich" in odds["de"]
     assert ["de", "en"] == sorted(odds)
     assert all(sentence in text for sentence in odds.values())
     assert "crowdveil share finds proportions" in text
+
+
+def test_a_budget_that_promises_nothing_is_warned_of(run_json: Callable[..., dict[str, Any]]) -> None:
+    """A budget of 20 is warned of, in the words of the statement; its odds have no decimals and are never certain."""
+    Path("tasks.csv").write_text("id,text\n" + "".join(f"{k},Task\n" for k in range(60)))
+    run_json("campaign", "init", "--out", "mine.toml")
+    settings = Path("mine.toml").read_text("utf-8").replace("budget_per_worker = 5.0", "budget_per_worker = 20.0")
+    Path("mine.toml").write_text(settings, "utf-8")
+
+    made = run_json("campaign", "new", "mine.toml", "--out", "made")
+
+    assert "this promises nothing for the whole person" in made["warnings"][0]
+    assert "at most 485,165,196 times (epsilon 20.000), so up to more than 99.9 % sure" in made["odds"]["en"]
+    assert "höchstens 485.165.196-mal (Epsilon 20,000)" in made["odds"]["de"]
+    assert "bis zu mehr als 99,9 % sicher" in made["odds"]["de"]
 
 
 def test_a_budget_beyond_all_numbers_has_infinite_odds(run: Run) -> None:
@@ -62,7 +77,7 @@ def test_a_budget_beyond_all_numbers_has_infinite_odds(run: Run) -> None:
 
     text = " ".join(run("campaign", "new", "mine.toml", "--out", "made").stdout.split())
 
-    assert "at most ∞ times (epsilon 800.000), so at most 100.0 % sure" in text
+    assert "at most ∞ times (epsilon 800.000), so up to more than 99.9 % sure" in text
 
 
 def test_a_template_is_a_valid_campaign_and_stays(run: Run, refusal: Callable[..., str]) -> None:

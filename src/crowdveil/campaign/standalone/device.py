@@ -466,7 +466,8 @@ def sure(loss: Decimal) -> str:
     """Return the largest posterior probability of one of two equally likely answers, in percent, rounded up."""
     up, below = Context(prec=60, rounding=ROUND_CEILING), 1 - Decimal("1e-50")
     share = up.divide(100, 1 + Context(prec=60, rounding=ROUND_FLOOR).multiply(up.exp(-loss), below))
-    return f"{share.quantize(Decimal('0.1'), rounding=ROUND_CEILING)} %"
+    percent = share.quantize(Decimal("0.1"), rounding=ROUND_CEILING)
+    return f"{percent} %" if percent < 100 else "more than 99.9 %"
 
 
 def print_ledger(lines: list[Line]) -> None:
@@ -735,7 +736,7 @@ def promise(device: Device) -> str:
         f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n{way}"
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"
-        f"Someone who held two of your answers to be equally likely can then be at most {sure(single)} sure of either, "
+        f"Someone who held two of your answers to be equally likely can then be up to {sure(single)} sure of either, "
         f"and {sure(epsilon(lines))} between two sets of all your answers.\n"
         f"With all that this computer promised before: {shown(to_host)} to {lines[0]['host']}, "
         f"{shown(epsilon(ledger))} to all curators."

@@ -29,7 +29,8 @@ function element(tag, { text, ...properties } = {}, ...children) {
 function update(values = {}) {
   const filled = Object.assign(page.values, values);
   const numeral = (value) => value.toLocaleString(page.language, { maximumFractionDigits: 3 });
-  const asText = (value) => (typeof value === "number" ? numeral(value) : value);
+  const above = (value) => (value?.above ? `${page.texts[page.language]["promise.above"]} ${numeral(value.above)}` : value);
+  const asText = (value) => (typeof value === "number" ? numeral(value) : above(value));
   for (const node of document.querySelectorAll("[data-text]")) {
     const fill = (place) => asText(node.dataset[place] ?? filled[place]);
     const quoted = (place) => element("bdi", { className: "foreign", textContent: fill(place) });
@@ -82,7 +83,6 @@ function showCampaign() {
   document.title = title;
   const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task))));
   $("chances").replaceChildren(...channels.map(chancesTable));
-  const factorOf = (epsilon) => Math.ceil(Math.exp(epsilon) * 10) / 10;
   const lossOf = ({ ratio: [numerator, denominator] }) => sumOfLines([{ numerator, denominator, cells: 1 }]);
   const epsilon = Math.max(...channels.map(lossOf));
   const total = sumOfLines(page.device.newLines());
@@ -97,7 +97,16 @@ function showCampaign() {
 }
 
 /** Return the largest posterior probability, in percent rounded up, of one of two answers that were equally likely. */
-const percentSure = (epsilon) => Math.ceil((1000 * UP) / (1 + Math.exp(-epsilon))) / 10;
+function percentSure(epsilon) {
+  const percent = Math.ceil((1000 * UP) / (1 + Math.exp(-epsilon))) / 10;
+  return percent < 100 ? percent : { above: 99.9 };
+}
+
+/** Return the largest factor of odds, rounded up: with one decimal below a thousand, without from there on. */
+function factorOf(epsilon) {
+  const factor = Math.ceil(Math.exp(epsilon) * 10) / 10;
+  return factor < 1000 ? factor : Math.ceil(factor);
+}
 
 /** Return the table of a channel in percent: one row for each answer, one column for each report symbol. */
 function chancesTable({ labels, isProtected, outputs, rows }) {

@@ -16,10 +16,13 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER, WORKERS_FILE
 from crowdveil.campaign.source.build import build_campaign
 from crowdveil.campaign.source.settings_file import CampaignSource, read_source
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.release.conclusion import USELESS
 from crowdveil.workflow.campaigns.alternatives import require_worth_asking
 from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
@@ -208,13 +211,17 @@ def csv_text(header: Sequence[str], rows: object) -> str:
 def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple[str, ...]:
     """Return what a person may have overlooked: too much noise, a closing in the past, a language, few reports."""
     found = []
-    gain = 1 - expected.protected.error / expected.constant if expected.constant else 0.0
-    small = gain <= 1 - USELESS
-    if small or expected.protected.real_high >= expected.constant:
-        below = f"{'only ' if small else ''}{max(gain, 0.0):.0%} below that of the best public constant"
+    answer, worker = Guarantee(epsilon=campaign.epsilon), Guarantee(epsilon=campaign.worker_epsilon)
+    if percent_rounded_up(worker.largest_guess_probability) == CERTAIN:
+        hint = "Lower the budget or epsilon, or give each worker fewer tasks."
+        found.append(f"{posterior_sentences(answer, worker)[0]} {hint}")
+    error, constant, high = expected.protected.error, expected.constant, expected.protected.real_high
+    if error >= USELESS * constant or high >= constant:
+        worst = "above" if high > constant else "no better"
+        real = f"; in a real crowd like the worst of the public sets it is {high:.2g}, {worst}"
         found.append(
-            f"The expected error is {below}, {'and' if small else 'but'} may be above it in real crowds. "
-            "Raise epsilon, ask more workers, or ask about fewer tasks."
+            f"The expected error is {error:.2g}, that of the best public constant {constant:.2g}"
+            f"{real if high >= constant else ''}. Raise epsilon, ask more workers, or ask about fewer tasks."
         )
     if campaign.state_on(today) == "closed":
         found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
