@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.data.ingest import hash_table
+from crowdveil.data.ingest import arrow_strings, hash_table
 from crowdveil.data.ingest.arrow_strings import text_array
 from crowdveil.data.ingest.hash_table import MAX_WORDS, WORD, TextTable
 from crowdveil.data.ingest.hash_table_numba import HASH_MULTIPLIER
@@ -103,3 +103,12 @@ def test_what_does_not_fit_is_left_to_others(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(hash_table, "MAX_SLOTS", hash_table.FIRST_SLOTS)
 
     assert TextTable().codes(pa.chunked_array([pa.array([str(n) for n in range(hash_table.FIRST_SLOTS)])])) is None
+
+
+def test_text_beyond_two_gigabytes_gets_wide_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that 32 bits cannot count become a large text array."""
+    text, ends = np.frombuffer(b"abc", dtype=np.uint8), np.array([0, 1, 3])
+
+    assert (pa.string(), ["a", "bc"]) == (text_array(text, ends).type, text_array(text, ends).to_pylist())
+    monkeypatch.setattr(arrow_strings, "MOST_BYTES", 2)
+    assert (pa.large_string(), ["a", "bc"]) == (text_array(text, ends).type, text_array(text, ends).to_pylist())

@@ -469,7 +469,7 @@ def _single(source: str, layout: Layout, temporary: Path, progress: Progress | N
         return _one_question(local_source(Path(source), layout))
     temporary.mkdir(exist_ok=True)
     if source == STDIN:
-        path = copy_stdin(temporary, progress=progress)
+        path = copy_stdin(temporary, progress)
     elif table is not None:
         path = copy_table(*table, temporary)
     else:

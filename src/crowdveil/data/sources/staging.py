@@ -27,11 +27,11 @@ STDIN_FILE, MATCHED = "stdin", "matched"
 DATABASE_HINT = "Rows of other databases come as CSV on standard input, or from a table in DuckDB."
 
 
-def copy_stdin(folder: Path, stream: BinaryIO | None = None, progress: Progress | None = None) -> Path:
+def copy_stdin(folder: Path, progress: Progress | None = None) -> Path:
     """Copy standard input to a file in a folder; return its path."""
     path = folder / STDIN_FILE
     with open(path, "wb") as copy:
-        _copy(stream or sys.stdin.buffer, copy, 0, progress)
+        _copy(sys.stdin.buffer, copy, 0, progress)
     return path
 
 

@@ -1,4 +1,4 @@
-"""Privacy curves of Algorithm 1 of Huai et al.: (epsilon, delta) over t, for every treatment of failed candidates.
+"""Privacy curves of Algorithm 1 of Huai et al.: (epsilon, delta) over t, of a release and of its corrections.
 
 Neighbours replace one claim of one task; participation is public. The basic curve is that of one candidate whose
 failure is not observed, with public weights and bandwidth. The parameter t belongs to the proof, not to the algorithm:
@@ -102,26 +102,6 @@ def published_claim(test: PrivacyTest, profile: WeightProfile) -> Points:
     )
 
 
-def visible_failures(points: Points, profile: WeightProfile, attempts: int = 1) -> Points:
-    """Return the curve of `attempts` attempts whose number of failures is observed.
-
-    A failure reveals the claim that caused it: each attempt adds the largest weight to delta.
-    """
-    return composed(tuple(p._replace(delta=min(1.0, p.delta + profile.largest)) for p in points), attempts)
-
-
-def until_pass(points: Points, test: PrivacyTest, profile: WeightProfile, attempts: int | None = None) -> Points:
-    """Return the curve of one record by rejection sampling: candidates are drawn until one passes, or `attempts` fail.
-
-    The record has the density conditional on passing. A candidate passes with probability T(1) at least, as its seed
-    is in its own bin; delta_1 is at most the share w = c exp(epsilon0 (t - 1)) of it, c the largest weight. For w < 1
-    that gives (2 epsilon, (exp(2 epsilon) + exp(epsilon)) w / (1 - w)), never below delta = 2 c. A cap adds
-    (1 + exp(2 epsilon)) (1 - T(1))^attempts.
-    """
-    never = 0.0 if attempts is None else math.exp(attempts * math.log1p(-float(test.pass_probability(1))))
-    return tuple(_conditional(point, test, profile, never) for point in points)
-
-
 def replaced_failures(points: Points, profile: WeightProfile, public_share: float) -> Points:
     """Return the curve of one attempt that releases a public draw in place of a failed candidate.
 
@@ -185,16 +165,6 @@ def refuse_data_dependence(reasons: Sequence[str]) -> None:
             value="; ".join(reasons),
             hint="Give them, or use huai-published, which promises no privacy.",
         )
-
-
-def _conditional(point: CurvePoint, test: PrivacyTest, profile: WeightProfile, never: float) -> CurvePoint:
-    t = 1 if point.t is None else point.t
-    share = profile.largest * _exp(test.epsilon0 * (t - 1))
-    double = 2 * point.epsilon
-    if share >= 1:
-        return CurvePoint(double, 1.0, point.t)
-    delta = (_exp(double) + _exp(point.epsilon)) * share / (1 - share) + (1 + _exp(double)) * never
-    return CurvePoint(double, min(1.0, delta), point.t)
 
 
 def _worst_ratio(above: NDArray[np.number], below: NDArray[np.number]) -> float:

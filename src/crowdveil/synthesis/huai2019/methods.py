@@ -46,7 +46,8 @@ class HuaiPublished:
 
     NO GUARANTEE: the exact epsilon is infinite. With the defaults, those of the paper where it gives any, weights and
     bandwidths follow from the claims. With public ones, records are still floating-point numbers that reveal their
-    seed, and the curve of the loop is nearly worthless even in exact arithmetic (`accounting.until_pass`).
+    seed, and the curve of the loop is nearly worthless even in exact arithmetic (see
+    docs/explanation/synthesis/paper-reproduction.md).
 
     Attributes:
         records: synthetic records per task, m.
