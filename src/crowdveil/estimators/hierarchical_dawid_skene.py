@@ -41,6 +41,7 @@ from crowdveil.estimators.confusion.model import (
     expected_answers,
     with_history,
 )
+from crowdveil.estimators.confusion.own_ability import learn_own_prior
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.registry import Capabilities, capabilities_of
@@ -148,8 +149,16 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers(reports, parameters)
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
-            confusion = self.estimate_confusions(with_history(answers, parameters), parameters)
-            parameters = replace(parameters, confusion=confusion, participation=participation, is_initial=False)
+            known = with_history(answers, parameters)
+            own = learn_own_prior(known, parameters.pool.label_shares)
+            confusion = (
+                own.normalized(known, parameters.dirichlet_prior, DECIMALS)
+                if own.answers
+                else self.estimate_confusions(known, parameters)
+            )
+            parameters = replace(
+                parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
+            )
         if parameters.summary.prior is not None:
             return parameters
         return replace(parameters, class_prior=self.estimate_class_prior(by_truth, parameters))
@@ -178,8 +187,9 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return None
 
     def reported(self, parameters: CrowdParameters) -> CrowdParameters:
-        """Return the parameters with the discount of correlated errors."""
-        discount = Discount(self.error_correlation, answers_per_report(parameters), self.temperature)
+        """Return the parameters with the discount of correlated errors, which is less where one ability fits all rows."""
+        own = 0.0 if parameters.own_prior is None else parameters.own_prior.weight
+        discount = Discount(self.error_correlation * (1 - own), answers_per_report(parameters), self.temperature)
         return replace(parameters, discount=discount, score_tables=None)
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
@@ -267,12 +277,17 @@ class AnswerSums:
             yield block
 
     def worker_table(self, table: WorkerTable, parameters: CrowdParameters) -> WorkerTable:
-        """Return abilities with one answer of the crowd's ability each, and their 90 % binomial intervals."""
+        """Return abilities with one answer of the crowd's ability each, and their 90 % binomial intervals.
+
+        As far as all rows of a worker share one ability, it is that of the fitted confusion matrix instead.
+        """
         right, answers = self.right, self.answers
         if (earlier := parameters.summary.history) is not None:
             right, answers = right + earlier.right, answers + earlier.right + earlier.wrong
         crowd = (right.sum() + 1.0) / (answers.sum() + parameters.pool.labels)
         ability = (right + crowd) / (answers + 1.0)
+        if (own := parameters.own_prior) is not None:
+            ability += own.weight * (table.quality - ability)
         half = NORMAL_QUANTILE * np.sqrt(ability * (1 - ability) / (answers + 1.0))
         return replace(table, quality=ability, ability_low=ability - half, ability_high=ability + half)
 

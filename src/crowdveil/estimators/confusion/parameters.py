@@ -15,6 +15,7 @@ from scipy.special import betaln
 from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.kernels import Discount, ScoreTables, floored_log
 from crowdveil.em.model import Summary
+from crowdveil.estimators.confusion.own_ability import OwnPrior
 
 TINY = 1e-300
 ABILITY_DEVIATION = 0.1
@@ -93,6 +94,7 @@ class CrowdParameters:
         score_tables: cached result of `compute_score_tables`.
         prior_hold_steps: number of further steps that keep the class prior.
         discount: factor of the scores of each task in the last E-step, whose posterior is reported; else None.
+        own_prior: prior of each worker's rows by the own ability; None if there is none.
     """
 
     summary: Summary
@@ -107,6 +109,7 @@ class CrowdParameters:
     score_tables: ScoreTables | None = None
     prior_hold_steps: int = 0
     discount: Discount | None = None
+    own_prior: OwnPrior | None = None
 
     def inputs(self) -> NDArray[np.float64]:
         """Return P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
