@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -29,8 +30,16 @@ def reports_of(rows: list[tuple[str, str, str]]) -> Reports:
     return Reports.from_arrays(task, worker, label, alphabet=YES_NO)
 
 
-def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> np.ndarray:
-    """Return the posterior of the model after some steps, by the equations as loops."""
+class SlowFit(NamedTuple):
+    """Posterior [task, label], abilities of the confusion matrices (workers,), and weight of the own prior."""
+
+    posterior: np.ndarray
+    ability: np.ndarray
+    weight: float
+
+
+def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> SlowFit:
+    """Return the fit of the model after some steps, by the equations as loops."""
     tasks, workers, labels = len(reports.tasks), len(reports.workers), reports.labels
     rows = list(zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True))
     share = (np.bincount(reports.value, minlength=labels) + 1) / (len(rows) + labels)
@@ -49,20 +58,47 @@ def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> np.nd
                 typical = (counts[:, truth, label].sum() + anchor) / (total + 1)
                 mean = own.crowd_share * typical + (1 - own.crowd_share) * anchor
                 prior[truth, label] = own.smoothing + own.shrinkage * mean
-        confusion = (counts + prior) / (counts + prior).sum(axis=2, keepdims=True)
+        means = own_means(counts, share)
+        strength = slow_strength(counts, means)
+        counts += prior + max(strength - 20, 0) * means
+        confusion = counts / counts.sum(axis=2, keepdims=True)
         classes = posterior.sum(axis=0) + 1 + own.uniform_share * tasks / labels
-        scores = np.tile(np.log(classes / classes.sum()), (tasks, 1))
+        classes /= classes.sum()
+        scores = np.tile(np.log(classes), (tasks, 1))
         for task, worker, label in rows:
             scores[task] += np.log(confusion[worker, :, label])
         posterior = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    return posterior
+    return SlowFit(posterior, np.einsum("wzz->wz", confusion) @ classes, max(strength - 20, 0) / max(strength, 20))
+
+
+def own_means(counts: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return the means of the own prior, [worker, truth, label], from expected answers and answer frequencies."""
+    workers, labels = counts.shape[:2]
+    crowd = (np.einsum("wzz->", counts) + 1) / (counts.sum() + labels)
+    means = np.zeros(counts.shape)
+    for worker in range(workers):
+        ability = (np.trace(counts[worker]) + 2 * crowd) / (counts[worker].sum() + 2)
+        for truth in range(labels):
+            means[worker, truth] = (1 - ability) * share / (1 - share[truth])
+            means[worker, truth, truth] = ability
+    return means
+
+
+def slow_strength(counts: np.ndarray, means: np.ndarray) -> float:
+    """Return the strength of the own prior by the method of moments, row by row."""
+    excess = pairs = 0.0
+    for count, mean in zip(counts.reshape(-1, counts.shape[2]), means.reshape(-1, counts.shape[2]), strict=True):
+        total, spread = count.sum(), 1 - (mean**2).sum()
+        excess += ((count - total * mean) ** 2).sum() - total * spread
+        pairs += total * max(total - 1, 0) * spread
+    return min((pairs + 30) / (max(excess, 0) + 30 / 21) - 1, 200.0)
 
 
 @pytest.mark.parametrize("steps", [2, 5, 10])
 def test_steps_are_the_equations(steps: int) -> None:
     """Without discount and cap, the compact steps equal the equations as loops, and the fit stops after them."""
     reports, own = crowd(), HierarchicalDawidSkene(max_steps=steps, error_correlation=0.0, vote_share=0.0)
-    expected = slow_fit(reports, steps, own)
+    expected = slow_fit(reports, steps, own).posterior
     voted = np.zeros_like(expected)
     voted[reports.task, reports.value] = 1
 
@@ -74,13 +110,15 @@ def test_steps_are_the_equations(steps: int) -> None:
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_confidence_is_discounted_after_the_fit(temperature: float) -> None:
-    """The log posterior of a task with n answers is divided by 1 + (n - 1) rho; truths do not change."""
+    """The log posterior of a task with n answers is divided by 1 + (n - 1) rho, with less rho as far as one ability
+    fits all rows; truths do not change."""
     reports = crowd()
     plain = HierarchicalDawidSkene(error_correlation=0.0, vote_share=0.0).fit(reports)
-    power = temperature / (1 + 0.25 * np.maximum(reports.per_task - 1, 0))
+    slow = slow_fit(reports, 10, HierarchicalDawidSkene())
+    power = temperature / (1 + 0.25 * (1 - slow.weight) * np.maximum(reports.per_task - 1, 0))
     voted = np.zeros_like(plain.posterior)
     voted[reports.task, reports.value] = 1
-    raised = slow_fit(reports, 10, HierarchicalDawidSkene()) ** power[:, None]
+    raised = slow.posterior ** power[:, None]
 
     estimate = HierarchicalDawidSkene(temperature=temperature, vote_share=0.0).fit(reports)
 
@@ -102,7 +140,8 @@ def test_confidence_is_mixed_with_the_smoothed_votes() -> None:
 
 
 def test_ability_is_the_mean_posterior_of_the_own_answers() -> None:
-    """The ability is the posterior of a worker's answers with one answer of the crowd's ability, and has an interval.
+    """The ability is the posterior of a worker's answers with one answer of the crowd's ability, mixed with that of the
+    confusion matrix as far as one ability fits all rows, and has an interval.
 
     Half of the interval is 1.645 times the root of the binomial variance and of (0.3 times the mean doubt)^2.
     """
@@ -113,7 +152,9 @@ def test_ability_is_the_mean_posterior_of_the_own_answers() -> None:
         right[worker] += estimate.posterior[task, label]
         doubt[worker] += 1 - estimate.posterior[task].max()
         total[worker] += 1
+    slow = slow_fit(reports, 10, HierarchicalDawidSkene())
     ability = (right + (right.sum() + 1) / (total.sum() + 3)) / (total + 1)
+    ability += slow.weight * (slow.ability - ability)
     half = 1.6449 * np.sqrt(ability * (1 - ability) / (total + 1) + (0.3 * doubt / total) ** 2)
 
     np.testing.assert_allclose(estimate.workers.quality, ability)

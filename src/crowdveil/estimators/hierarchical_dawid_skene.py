@@ -150,7 +150,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             answers, participation = expected_answers(reports, parameters)
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
             known = with_history(answers, parameters)
-            own = learn_own_prior(known, parameters.pool.label_shares)
+            own = learn_own_prior(reports, known, participation, parameters.pool)
             confusion = (
                 own.normalized(known, parameters.dirichlet_prior, DECIMALS)
                 if own.answers

@@ -188,7 +188,7 @@ def with_intervals(
     reports: NDArray[np.int64],
     earlier: EarlierAnswers | None = None,
 ) -> WorkerTable:
-    """Return the worker table with the 5 % and 95 % posterior quantiles of abilities, which include the estimate.
+    """Return the worker table with the 5 % and 95 % posterior quantiles of abilities, and abilities within them.
 
     A worker's information counts as binomial answers under a Beta prior that is fitted to all workers.
 
@@ -219,7 +219,9 @@ def with_intervals(
             betaincinv(alpha[some], beta[some], level, out=ends[some])
 
     for_row_ranges(quantiles, len(alpha), MIN_WORKERS_PER_THREAD)
-    ability = alpha / (alpha + beta) if complete.use_posterior_mean else table.quality
+    # A mode that pseudo-counts of many labels move to an edge of the interval, or beyond, gives way to the mean.
+    inside = (low < table.quality) & (table.quality < high) & (not complete.use_posterior_mean)
+    ability = np.where(inside, table.quality, alpha / (alpha + beta))
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 
 

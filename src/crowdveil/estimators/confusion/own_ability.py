@@ -1,11 +1,15 @@
 """Rows of a confusion matrix that share the worker's own ability: a two-level prior whose strength is learned.
 
-With N[i, z, x] expected answers of worker i, n[i, z] their sum over x, and p the answer frequencies, the own prior has
-    m[i, z] = a_i e_z + (1 - a_i) p without z,   a_i = (sum_z N[i, z, z] + 2 A) / (sum_z n[i, z] + 2),
-A = share of right answers of the crowd. Rows that vary around m as Dirichlet(s m) have
-    E sum (N - n m)^2 = sum n (1 - sum_x m^2) (1 + max(n - 1, 0) r),   r = 1 / (1 + s),
-which is solved for s (method of moments, as for a Dirichlet-multinomial). Rows of real crowds differ, with s up to 20:
-the prior of all workers covers that. What s has more, the own prior has as pseudo-answers.
+With N[i, z, x] expected answers of worker i on truth z, and p the answer frequencies, the own prior has the mean
+    m[i, z] = a_i e_z + (1 - a_i) (p without z),   a_i = (sum_z N[i, z, z] + 2 A) / (sum_zx N[i, z, x] + 2),
+A = share of right answers of the crowd. Reports have the distribution R = s_i m Q + (1 - s_i) Q[NULL] through the
+channel Q, without NULL reports. If rows vary around m as Dirichlet(S m), r = 1 / (1 + S), then n[i, z] reports with
+counts M[i, z, y] have E sum (M - n R)^2 = sum n (1 - |R|^2) + r P, with the number of pairs of answers
+    P = sum n max(n - 1, 0) s_i^2 (sum_x m_x |Q_x|^2 - |m Q|^2)
+(method of moments, as for a Dirichlet-multinomial). With X = the sum of squares less the first term, at least 0,
+    r = (X + noise * standard error of X + 30 / 21) / (P + 30):
+rows of which little is known vary as in real crowds, S = 20. There S is 0.5 to 12, and the prior of all workers covers
+that; what S has beyond 20 are pseudo-answers of the own prior.
 """
 
 from typing import NamedTuple
@@ -13,20 +17,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.kernels import map_row_chunks
 
 OWN_ANSWERS = 2.0
 """Pseudo-answers of the crowd's ability in a worker's own."""
 USUAL_STRENGTH, MAX_STRENGTH = 20.0, 200.0
-"""Strength up to which rows differ as in real crowds (0.5 to 12 on ten public sets), and upper bound of a learned one."""
+"""Strength up to which rows differ as in real crowds, and upper bound of a learned one."""
+USUAL_PAIRS = 30.0
+"""Pseudo-pairs of answers, from rows of the usual strength: what few answers say of r counts less."""
+MAX_WORKERS = 2000
+"""Upper bound of the workers, evenly spaced, that the strength is learned from."""
 TINY = 1e-12
 
 
 class OwnPrior(NamedTuple):
-    """Prior of the rows of every worker by the own ability.
+    """Prior of every worker's rows by the own ability.
 
     Attributes:
-        strength: learned pseudo-answers s of a row, `MAX_STRENGTH` at most; 0 without answers.
+        strength: learned pseudo-answers S of a row, at most `MAX_STRENGTH`; 0 without reports.
         ability: A, the crowd's share of right answers.
         errors: p without z, indexed [truth, label], rows sum to 1, diagonal 0.
     """
@@ -42,7 +51,7 @@ class OwnPrior(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Share of the strength in `answers`, in [0, 1)."""
+        """Share of `answers` in the strength, in [0, 1)."""
         return self.answers / max(self.strength, USUAL_STRENGTH)
 
     def normalized(
@@ -51,39 +60,76 @@ class OwnPrior(NamedTuple):
         """Return confusion matrices, [worker, truth, label], from expected answers and both priors, rounded."""
 
         def of_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-            right = np.einsum("wzz->wz", rows).sum(axis=1)
-            ability = own_abilities(right, rows.sum(axis=(1, 2)), self.ability)[:, None, None]
-            total = rows + dirichlet_prior + (self.answers * (1 - ability)) * self.errors
-            np.einsum("wzz->wz", total)[...] += self.answers * ability[:, 0]
+            ability = own_abilities(rows, self.ability)
+            total = rows + dirichlet_prior + (self.answers * (1 - ability))[:, None, None] * self.errors
+            np.einsum("wzz->wz", total)[...] += (self.answers * ability)[:, None]
             return np.asarray(np.round(total / total.sum(axis=2, keepdims=True), decimals))
 
         return map_row_chunks(of_rows, answers, np.empty_like(answers))
 
 
-def own_abilities(right: NDArray[np.float64], answers: NDArray[np.float64], crowd: float) -> NDArray[np.float64]:
-    """Return the ability of each worker, shape (workers,), from numbers of right answers and of all, and the crowd's."""
-    return np.asarray((right + OWN_ANSWERS * crowd) / (answers + OWN_ANSWERS))
+def own_abilities(answers: NDArray[np.float64], crowd: float) -> NDArray[np.float64]:
+    """Return the ability of each worker, (workers,), from expected answers [worker, truth, label] and the crowd's."""
+    right, total = np.einsum("wzz->w", answers), np.einsum("wzx->w", answers)
+    return np.asarray((right + OWN_ANSWERS * crowd) / (total + OWN_ANSWERS))
 
 
-def learn_own_prior(answers: NDArray[np.float64], label_shares: NDArray[np.float64]) -> OwnPrior:
-    """Return the own prior of workers with these expected answers.
+def learn_own_prior(
+    reports: NDArray[np.float64],
+    answers: NDArray[np.float64],
+    participation: NDArray[np.float64],
+    pool: AnswerFrequencies,
+) -> OwnPrior:
+    """Return the own prior of workers.
 
     Args:
-        answers: indexed [worker, truth, label].
-        label_shares: positive answer frequencies, shape (labels,).
+        reports: posterior sums over listed reports, and then others, indexed [worker, truth, report].
+        answers: expected answers, indexed [worker, truth, label].
+        participation: P(answered), shape (workers,); 1 if it is public.
+        pool: channel and answer frequencies.
     """
-    total, right = np.einsum("wzx->wz", answers), np.einsum("wzz->wz", answers)
-    labels = len(label_shares)
-    crowd = float((right.sum() + 1) / (total.sum() + labels))
-    errors = np.tile(label_shares, (labels, 1)) * (1 - np.eye(labels))
+    errors = pool.label_shares * (1 - np.eye(pool.labels))
     errors /= np.maximum(errors.sum(axis=1, keepdims=True), TINY)
-    ability = own_abilities(right.sum(axis=1), total.sum(axis=1), crowd)
-    miss = 1 - ability
-    squares = ability[:, None] ** 2 + miss[:, None] ** 2 * (errors**2).sum(axis=1)
-    # sum_x N m, without an array of m.
-    product = ability[:, None] * right + miss[:, None] * np.einsum("wzx,zx->wz", answers, errors)
-    deviation = float(np.einsum("wzx,wzx->", answers, answers) + (total**2 * squares - 2 * total * product).sum())
-    plain, shared = (float((number * (1 - squares)).sum()) for number in (total, total * np.maximum(total - 1, 0)))
-    excess = max(deviation - plain, 0.0)
-    strength = min(max(shared - excess, 0.0) / max(excess, TINY), MAX_STRENGTH) if total.any() else 0.0
-    return OwnPrior(strength, crowd, errors)
+    right = np.einsum("wzz->", answers)
+    crowd = float((right + 1) / (answers.sum() + pool.labels))
+    some = slice(None, None, -(-len(reports) // MAX_WORKERS) or 1)
+    ability = own_abilities(answers[some], crowd)
+    ratio = excess_variance(reports[some], ability, participation[some], errors, pool)
+    strength = min(1 / max(ratio, TINY) - 1, MAX_STRENGTH) if right else 0.0
+    return OwnPrior(max(strength, 0.0), crowd, errors)
+
+
+def excess_variance(
+    reports: NDArray[np.float64],
+    ability: NDArray[np.float64],
+    participation: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    pool: AnswerFrequencies,
+) -> float:
+    """Return r of the rows: 0 if rows vary around m as independent answers do, 1 if each always gives one answer.
+
+    Only reports other than NULL count, and R is their distribution. Arguments as in `learn_own_prior` and `OwnPrior`.
+    """
+    model = pool.model
+    told = np.flatnonzero(model.is_informative)
+    table, counts = model.table[:, told], reports if len(told) == reports.shape[2] else reports[:, :, told]
+    # R is a mixture of three distributions over reports: of the right answer, of wrong ones, and of no answer.
+    right = table[: len(errors)]
+    parts = np.stack((right, errors @ right, np.broadcast_to(table[-1], right.shape)))
+    weights = np.stack((participation * ability, participation * (1 - ability), 1 - participation))[:, :, None]
+    weights = weights / np.maximum((weights * parts.sum(axis=2)[:, None]).sum(axis=0), TINY)
+    products = np.einsum("azy,bzy->abz", parts, parts)
+    squares = np.einsum("awz,bwz,abz->wz", weights, weights, products)
+    given = weights[:2] / np.maximum(participation, TINY)[:, None]
+    scale = given.sum(axis=0)
+    lengths = np.stack((products[0, 0], errors @ products[0, 0]))[:, None]
+    spread = scale * (given * lengths).sum(axis=0) - np.einsum("awz,bwz,abz->wz", given, given, products[:2, :2])
+    spread = spread * participation[:, None] ** 2
+    number = np.einsum("wzy->wz", counts)
+    met = sum(weight * np.einsum("wzy,zy->wz", counts, part) for weight, part in zip(weights, parts, strict=True))
+    deviation = np.einsum("wzy,wzy->", counts, counts) + (number**2 * squares - 2 * number * met).sum()
+    pairs = number * np.maximum(number - 1, 0)
+    excess = max(float(deviation - (number * (1 - squares)).sum()), 0.0)
+    error = np.sqrt(2 * (pairs * (1 - squares) ** 2).sum() / max(len(told) - 1, 1))
+    known = float((pairs * spread).sum())
+    return (excess + pool.noise * float(error) + USUAL_PAIRS / (1 + USUAL_STRENGTH)) / (known + USUAL_PAIRS)
