@@ -71,7 +71,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
         uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by (1 - noise)^2.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
-        error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1].
+        error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1]; less counts where one
+            ability explains all rows of a worker.
         temperature: further factor of the log posterior; `evaluation.calibration` fits it to gold.
         vote_share: weight of the vote shares in the reported probabilities, in [0, 1].
         max_steps: number of steps.
@@ -187,7 +188,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return None
 
     def reported(self, parameters: CrowdParameters) -> CrowdParameters:
-        """Return the parameters with the discount of correlated errors, which is less where one ability fits all rows."""
+        """Return the parameters with the discount of correlated errors, less of it where one ability fits all rows."""
         own = 0.0 if parameters.own_prior is None else parameters.own_prior.weight
         discount = Discount(self.error_correlation * (1 - own), answers_per_report(parameters), self.temperature)
         return replace(parameters, discount=discount, score_tables=None)

@@ -27,7 +27,11 @@ def crowd_of_rows(concentration: float, channel: Channel, workers: int = 300) ->
 def test_the_variance_of_rows_is_estimated_through_the_channel(epsilon: float) -> None:
     """Rows of concentration 4 have r = 1 / 5, without noise and behind it; 1,200 rows tell it to 0.03."""
     identity = Channel.identity(LABELS, "public")
-    channel = identity if epsilon == np.inf else RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
+    channel = (
+        identity
+        if epsilon == np.inf
+        else RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
+    )
     reports, ability = crowd_of_rows(4.0, channel)
     one = Reports(np.array([0]), np.array([0]), np.array([0]), np.array([0]), np.array([0]), LABELS)
     pool = frequencies_of_reports(validate(HierarchicalDawidSkene(), one, channel).summary)
