@@ -71,8 +71,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
         uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by (1 - noise)^2.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
-        error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1]; less counts where one
-            ability explains all rows of a worker.
+        error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1]; it counts less where
+            one ability explains all rows of a worker.
         temperature: further factor of the log posterior; `evaluation.calibration` fits it to gold.
         vote_share: weight of the vote shares in the reported probabilities, in [0, 1].
         max_steps: number of steps.

@@ -14,7 +14,7 @@ ERRORS = (1 - np.eye(4)) / 3
 
 
 def crowd_of_rows(concentration: float, channel: Channel, workers: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """Return reports [worker, truth, report], 30 a row, and abilities; rows vary around the own ability as Dirichlet."""
+    """Return reports [worker, truth, report], 30 a row, and abilities, around which rows vary as Dirichlet."""
     rng = np.random.default_rng(0)
     ability = rng.uniform(0.3, 0.9, workers)
     means = ability[:, None, None] * np.eye(4) + (1 - ability)[:, None, None] * ERRORS
