@@ -14,7 +14,7 @@ from crowdveil.simulate import categorical_crowd
 from crowdveil.workflow.review.conclusions import conclude_from
 
 LABELS = cv.Categories(("no", "yes"))
-CROWD = categorical_crowd(workers=12, tasks=300, labels=LABELS, sparsity=0.4, source=cv.seeded(2))
+CROWD = categorical_crowd(workers=12, tasks=300, labels=LABELS, sparsity=0.4, source=cv.seeded(3))
 TRUTHS = {str(task): truth for task, truth in CROWD.gold.items()}
 PAIRS = [("1", "2"), ("3", "4"), ("5", "6"), ("7", "8")]
 
