@@ -14,7 +14,7 @@ from unittest.mock import patch
 from experiments.audit import campaigns, readers, relays
 from experiments.audit.bounds import Row, row_of
 
-import crowdveil.workflow.synthesis
+import crowdveil.folder.synthesis
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import run_in_process
 from crowdveil.privacy.audit.black_box import Pair
@@ -159,7 +159,7 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
     """
     with _folder() as work:
         box = _box(case.commands, work)
-        with patch.object(crowdveil.workflow.synthesis, "release_errors", lambda *_, **__: None):
+        with patch.object(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: None):
             yield [box.pair(Path(one), Path(two)) for one, two in case.pairs]
 
 

@@ -19,8 +19,8 @@ from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.gold_draw import drawn_tasks
-from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.review.conclusions import conclude_from
+from crowdveil.folder.evidence import Evidence
+from crowdveil.review.conclusions import conclude_from
 
 RESULTS = Path(__file__).parent / "results"
 SETS = ("d_product", "d_possent", "s_rel", "adult2", "bluebird", "dog", "snow_rte", "snow_wsd", "web_zhou", "duchenne")

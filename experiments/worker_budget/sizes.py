@@ -13,7 +13,7 @@ from pathlib import Path
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.planning import Campaign
 from crowdveil.planning.worker_budget import BUDGETS, BudgetChoice, BudgetPlan, plan_budgets
-from crowdveil.workflow.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.planning import expected_campaign
 
 RESULTS = Path(__file__).parent / "results" / "sizes.csv"

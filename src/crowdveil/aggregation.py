@@ -20,13 +20,13 @@ from crowdveil.em.gold import require_mapping
 from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
 from crowdveil.errors import SettingsError
+from crowdveil.folder.answers import absent_notes, spelling_notes
+from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
+from crowdveil.inference.inference import skipped_warning
+from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
+from crowdveil.inference.panel import fit_panel
 from crowdveil.registry import ESTIMATOR_ENTRIES
-from crowdveil.workflow.confidence import Fit, fit_evidence, vote_note
-from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.inference import skipped_warning
-from crowdveil.workflow.io import absent_notes, spelling_notes
-from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
-from crowdveil.workflow.panels import fit_panel
 
 Frame = TypeVar("Frame")
 """Kind of frame of the answers."""
@@ -116,7 +116,7 @@ def aggregate(
         channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 20 gold tasks
             or more, they combine the default method with others (`crowdveil.evaluation.gold_stack`).
         truths: labels of the truths where the answers have others, such as scores; low answers mean the first. They
-            are inferred as by `workflow.panels.fit_panel`, without method, prior and history.
+            are inferred as by `inference.panel.fit_panel`, without method, prior and history.
         with_workers: return two frames, tasks and workers.
         options: as in `Reports.from_frame`: task, worker, label or value name the columns, by default the usual names.
 

@@ -24,14 +24,14 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import ErrorName
+from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
 from crowdveil.mechanisms import Mechanism
 from crowdveil.plotting import line_plot
 from crowdveil.presentation.html import card, table
 from crowdveil.presentation.pictures import lines
 from crowdveil.presentation.progress import ProgressDisplay
-from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.mechanism_settings import MechanismSettings, build_mechanism
-from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
+from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.errors import SettingsError
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
+from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
-from crowdveil.workflow.mechanism_settings import Expectation
 from crowdveil.workflow.planning import expected_campaign
 
 

@@ -15,13 +15,13 @@ from crowdveil.data.identifiers import Identifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
+from crowdveil.inference.methods import AnyEstimator
 from crowdveil.planning.next_answers import Objective
-from crowdveil.workflow.methods import AnyEstimator
-from crowdveil.workflow.review.agreement import agreement_of, measures, worker_columns
-from crowdveil.workflow.review.conclusions import conclude_from
-from crowdveil.workflow.review.gold_tasks import draw_from
-from crowdveil.workflow.review.next_answers import further_channel, purchase_of
-from crowdveil.workflow.review.workers import review_columns, review_of
+from crowdveil.review.agreement import agreement_of, measures, worker_columns
+from crowdveil.review.conclusions import conclude_from
+from crowdveil.review.gold_tasks import draw_from
+from crowdveil.review.next_answers import further_channel, purchase_of
+from crowdveil.review.workers import review_columns, review_of
 
 
 def agreement(

@@ -72,8 +72,8 @@ def test_every_path_must_not_be_empty(path: tuple[str, ...]) -> None:
 
 def test_an_output_cannot_take_the_place_of_the_record(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record of a folder, and names that no record can hold, are refused as outputs before the work begins."""
-    monkeypatch.setattr("crowdveil.workflow.io.read_names", lambda *_: pytest.fail("the work began"))
-    monkeypatch.setattr("crowdveil.workflow.inference.infer", lambda *_, **__: pytest.fail("the work began"))
+    monkeypatch.setattr("crowdveil.folder.answers.read_names", lambda *_: pytest.fail("the work began"))
+    monkeypatch.setattr("crowdveil.inference.inference.infer", lambda *_, **__: pytest.fail("the work began"))
 
     for name in (".crowdveil.json", ".crowdveil-x", "kk\udcff.csv"):
         assert "must have the name of a file" in refusal(*ASSIGN, "--out", f"new/{name}")

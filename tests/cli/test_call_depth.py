@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 
 PACKAGE = str(Path(crowdveil.__file__).parent)
 MAX_FRAMES = 9
-"""Verbs.invoke, cli.infer, workflow.infer, Estimator.fit, run_em, the block worker, e_step, the kernel, one more."""
+"""Verbs.invoke, cli.infer, inference.infer, Estimator.fit, run_em, the block worker, e_step, the kernel, one more."""
 
 
 def package_frames(frame: FrameType | None) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.planning import CandidateResult, plan
 from crowdveil.planning.candidates import OTHER_BLOCKS
-from crowdveil.workflow.mechanism_settings import Expectation
+from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.planning import NO_COMMAND, next_commands
 from tests.cli.conftest import Run, RunJson
 from tests.planning.campaigns import of_labels

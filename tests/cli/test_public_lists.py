@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crowdveil.folder.evidence import GUARANTEE_SCOPE
 from crowdveil.randomness import Secure
-from crowdveil.workflow.evidence import GUARANTEE_SCOPE
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)

@@ -22,8 +22,8 @@ from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from tests.data.test_reports import cells
+from tests.folder.test_files import assert_same
 from tests.strategies import small_numeric_reports, small_reports
-from tests.workflow.test_export import assert_same
 
 CODES = ("pointers.i64", "worker.i32", "value.bin")
 

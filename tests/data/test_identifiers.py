@@ -20,7 +20,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import MANIFEST_FILE
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import MajorityVote
-from tests.workflow.test_export import assert_same
+from tests.folder.test_files import assert_same
 
 RULE = NumberedIdentifiers(prefix="tâche-", digits=3, count=7, first=95)
 LISTED = [f"tâche-{number:03d}" for number in range(95, 102)]

@@ -14,13 +14,14 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.folder.answers import read_answers
+from crowdveil.folder.crowd import describe_crowd, read_crowd
+from crowdveil.folder.reports import write_reports
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
-from crowdveil.workflow.channel_assignment import Setup
-from crowdveil.workflow.collection import collect, write_collection
-from crowdveil.workflow.export import describe_crowd, read_crowd, write_reports
-from crowdveil.workflow.io import read_answers
+from crowdveil.simulate.channel_assignment import Setup
+from crowdveil.simulate.collection import collect, write_collection
 
 LABELS = Categories(("no", "yes"))
 NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}

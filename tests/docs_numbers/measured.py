@@ -18,8 +18,8 @@ from crowdveil import DawidSkene, Estimate, HierarchicalDawidSkene, MajorityVote
 from crowdveil.estimators import Estimator, Kos, Mace, WeightedVote
 from crowdveil.evaluation import metrics
 from crowdveil.evaluation.dependence import measure_dependence
+from crowdveil.inference.confidence import DEPENDENT_CORRELATION
 from crowdveil.planning.prediction import DEPARTURES
-from crowdveil.workflow.confidence import DEPENDENT_CORRELATION
 from tests.docs_numbers.claim import ROOT, Claim, Figures, page_text
 from tests.planning.test_prediction import cases, covered, without
 from tests.real_data import load_or_skip

@@ -8,11 +8,11 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
+from crowdveil.folder.evidence import Evidence
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.release.sufficiency import AS_ASSUMED, what_is_enough
 from crowdveil.simulate.perturbation import perturb
-from crowdveil.workflow.evidence import Evidence
 
 LABELS, POINTS = Categories(("no", "yes")), Scale(0, 10)
 

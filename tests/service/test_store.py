@@ -13,12 +13,12 @@ from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.receipt import check_receipt
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import SettingsError
+from crowdveil.folder.evidence import read_evidence
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import CURATOR_FILE, curator_hash, register
 from crowdveil.service.release import export
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
-from crowdveil.workflow.evidence import read_evidence
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
 BODY, OTHER_BODY = b"\0\1\2\3", b"\3\2\1\0"

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.em.estimate import Estimate
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.workflow.evidence import Evidence, Reading
-    from crowdveil.workflow.inference import Inference, SavedFits
-    from crowdveil.workflow.methods import Method
-    from crowdveil.workflow.recorded_reading import RecordedReading
+    from crowdveil.folder.evidence import Evidence, Reading
+    from crowdveil.folder.recorded_reading import RecordedReading
+    from crowdveil.inference.inference import Inference, SavedFits
+    from crowdveil.inference.methods import Method
 
 SHOWN_TASKS = 5
 NORMAL_PRIOR_METHOD = "gaussian"
@@ -155,7 +155,7 @@ output_options = options(
 
 
 def _method(given: Given) -> Method:
-    from crowdveil.workflow.methods import Method
+    from crowdveil.inference.methods import Method
 
     method, sigmas = given["method"], given["sigmas"]
     normal = (given["prior_mean"], given["prior_deviation"])
@@ -204,14 +204,14 @@ def infer(
     """Read, infer, write, print; see `HELP`."""
     if given["certificate"] is not None and given["no_certificate"]:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    from crowdveil.workflow.export import is_sums
+    from crowdveil.folder.crowd import is_sums
 
     given["sources"] = reports
     if len(reports) == 1 and is_sums(Path(reports[0])):
         _infer_from_sums(Path(reports[0]), as_json, given)
         return
-    from crowdveil.workflow.inference import infer as infer_truths
-    from crowdveil.workflow.inference import infer_panel
+    from crowdveil.inference.inference import infer as infer_truths
+    from crowdveil.inference.inference import infer_panel
 
     method = _method(given)
     panel = panel_options(given)
@@ -255,10 +255,10 @@ def _counted(bar: Bar) -> Callable[[int, float], None]:
 
 def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: bool, given: Given) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.workflow.export import earlier_estimates, outdated_notes, question_estimate, remove_earlier_estimates
-    from crowdveil.workflow.importing.question_folders import question_folders
-    from crowdveil.workflow.inference import infer as infer_truths
-    from crowdveil.workflow.io import default_folder
+    from crowdveil.folder.answers import default_folder
+    from crowdveil.folder.question_folders import question_folders
+    from crowdveil.folder.truths import earlier_estimates, outdated_notes, question_estimate, remove_earlier_estimates
+    from crowdveil.inference.inference import infer as infer_truths
 
     if any(given[name] is not None for name in FOR_ONE_QUESTION):
         options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
@@ -311,8 +311,8 @@ def _question_line(one: dict[str, Any]) -> str:
 
 def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
     """Infer from sums, write, print."""
-    from crowdveil.workflow.evidence import evidence_files
-    from crowdveil.workflow.inference import infer_from_sums
+    from crowdveil.folder.evidence import evidence_files
+    from crowdveil.inference.inference import infer_from_sums
 
     method = _method(given)
     names = ("certificate", "prior", "history", "gold", "truths")
@@ -324,13 +324,13 @@ def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
 
 
 def _fits(given: Given) -> SavedFits:
-    from crowdveil.workflow.inference import SavedFits
+    from crowdveil.inference.inference import SavedFits
 
     return SavedFits(start_from=given["start_from"], save=given["save_fit"])
 
 
 def _outputs(given: Given, folder: Path, kind: str = "estimate") -> Outputs:
-    from crowdveil.workflow.export import estimate_outputs
+    from crowdveil.folder.truths import estimate_outputs
 
     return estimate_outputs(given["out"] or folder, given["form"], kind)
 
@@ -339,10 +339,10 @@ def _read(
     source: AnswerSource, method: Method, given: Given, kind: str = "estimate"
 ) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None]:
     """Return the evidence, the outputs with their paths, and the printed warning, or refuse before the fit."""
-    from crowdveil.workflow.evidence import evidence_files, read_evidence
-    from crowdveil.workflow.inference import check_score
-    from crowdveil.workflow.io import default_folder
-    from crowdveil.workflow.methods import build_estimator, unread_channel
+    from crowdveil.folder.answers import default_folder
+    from crowdveil.folder.evidence import evidence_files, read_evidence
+    from crowdveil.inference.inference import check_score
+    from crowdveil.inference.methods import build_estimator, unread_channel
 
     score = given["score"]
     outputs = _outputs(given, default_folder(source), kind)
@@ -375,7 +375,7 @@ def _finish(
 
 def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
     """Write and return the inference with its score and decisions."""
-    from crowdveil.workflow.export import outdated_notes, write_estimate
+    from crowdveil.folder.truths import outdated_notes, write_estimate
 
     judged = _judged(inference, given["score"], given)
     judged = replace(judged, notes=(*judged.notes, *outdated_notes(outputs.folder, inference.reports_sha256)))
@@ -388,7 +388,7 @@ def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
 
 def _recorded(given: Given) -> RecordedReading:
     """Return how the reports were read, for the record of the output folder."""
-    from crowdveil.workflow.recorded_reading import RecordedReading
+    from crowdveil.folder.recorded_reading import RecordedReading
 
     return RecordedReading(sources=given["sources"], layout=layout_of(given), options=_reading(given))
 
@@ -402,7 +402,7 @@ def _reading(given: Given) -> Reading:
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
     """Return the paths to be written and replaced, or refuse before the work begins."""
     from crowdveil.em.saved_fit import fit_outputs
-    from crowdveil.workflow.export import earlier_estimates
+    from crowdveil.folder.truths import earlier_estimates
 
     written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
     for obsolete in earlier_estimates(outputs.folder):
@@ -476,7 +476,7 @@ def _formulas(estimate: Estimate, given: Given) -> tuple[str, ...]:
 
 def _judged(inference: Inference, score: str | None, given: Given) -> Inference:
     """Return the inference with its score and decisions, if requested."""
-    from crowdveil.workflow.inference import decided, scored
+    from crowdveil.inference.inference import decided, scored
 
     inference = inference if score is None else scored(inference, score)
     costs, abstain_below = given["costs"], given["abstain_below"]

@@ -17,8 +17,8 @@ from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTR
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.workflow.inference import Resources
-    from crowdveil.workflow.mechanism_settings import MechanismSettings
+    from crowdveil.inference.inference import Resources
+    from crowdveil.privacy.mechanism_settings import MechanismSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Given = Mapping[str, Any]
@@ -275,7 +275,7 @@ mechanism_options = options(choice_options, setting_options, expectation_options
 
 def mechanism_settings(given: Given) -> MechanismSettings:
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
-    from crowdveil.workflow.mechanism_settings import Expectation, MechanismSettings
+    from crowdveil.privacy.mechanism_settings import Expectation, MechanismSettings
 
     cuts, rate, sigmas = given["cuts"], given["participation_rate"], given["sigmas"]
     _refuse_expectation(given)
@@ -370,7 +370,7 @@ resource_options = options(
 
 def resources_of(given: Given) -> Resources:
     """Return memory limit and engine from `resource_options`."""
-    from crowdveil.workflow.inference import Resources
+    from crowdveil.inference.inference import Resources
 
     memory = given["memory"]
     return Resources(

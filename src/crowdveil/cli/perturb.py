@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.reports import Reports
-    from crowdveil.workflow.channel_assignment import Setup
-    from crowdveil.workflow.collection import Collection
-    from crowdveil.workflow.export import Form
-    from crowdveil.workflow.io import AnswersRead
+    from crowdveil.folder.answers import AnswersRead
+    from crowdveil.folder.reports import Form
+    from crowdveil.simulate.channel_assignment import Setup
+    from crowdveil.simulate.collection import Collection
 
 MANY_ROWS = 10_000_000
 SHOWN_DIGITS = 4
@@ -140,17 +140,12 @@ def perturb(
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
     requested, alphabet = mechanism_settings(given), alphabet_of(given)
-    from crowdveil.workflow.channel_assignment import set_up
-    from crowdveil.workflow.collection import (
-        collect,
-        collection_files,
-        expected_rows,
-        temporary_report_folder,
-        write_collection,
-    )
-    from crowdveil.workflow.export import collection_outputs, estimate_notes
-    from crowdveil.workflow.io import read_answers, read_lists
-    from crowdveil.workflow.mechanism_settings import within_budget
+    from crowdveil.folder.answers import read_answers, read_lists
+    from crowdveil.folder.reports import collection_outputs
+    from crowdveil.folder.truths import estimate_notes
+    from crowdveil.privacy.mechanism_settings import within_budget
+    from crowdveil.simulate import collection as simulated
+    from crowdveil.simulate.channel_assignment import set_up
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
     with open_given(answers, given) as source, progress_bar("reading", unit="bytes") as reading:
@@ -167,16 +162,16 @@ def perturb(
     cells = _cells(requested.budget, delta, channels, lists.assignment, len(read.answers.tasks))
     requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
-    outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
-    prior = requested.expected.prior_file
-    replaced = outputs.check(inputs=[*source.inputs, tasks, workers, assignment, channels, prior])
+    outputs = collection_outputs(out, simulated.collection_files(setup, form), replace=replace)
+    inputs = [*source.inputs, tasks, workers, assignment, channels, requested.expected.prior_file]
+    replaced = outputs.check(inputs=inputs)
     announced, outdated = _many_rows(read.answers, setup), estimate_notes(out)
-    with temporary_report_folder(out, expected_rows(read.answers, setup)) as folder:
+    with simulated.temporary_report_folder(out, simulated.expected_rows(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
-            collection = collect(
+            collection = simulated.collect(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
             )
-        write_collection(out, collection, form, replace=replace)
+        simulated.write_collection(out, collection, form, replace=replace)
     notes = [*_notes(read, collection), *announced, *_formulas(collection, form), *outdated]
     data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
@@ -205,7 +200,7 @@ def _formulas(collection: Collection, form: Form) -> tuple[str, ...]:
 
 def _many_rows(answers: Reports, setup: Setup) -> list[str]:
     """Return, and print on stderr, a warning before a very large file is made."""
-    from crowdveil.workflow.collection import expected_rows
+    from crowdveil.simulate.collection import expected_rows
 
     rows = expected_rows(answers, setup)
     if rows <= MANY_ROWS:
@@ -236,8 +231,8 @@ def _composed(collection: Collection, cells: int, delta: float | None) -> list[d
 
 
 def _summary(collection: Collection) -> dict[str, Any]:
-    from crowdveil.workflow.evidence import GUARANTEE_SCOPE
-    from crowdveil.workflow.mechanism_settings import parameters
+    from crowdveil.folder.evidence import GUARANTEE_SCOPE
+    from crowdveil.privacy.mechanism_settings import parameters
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
@@ -264,11 +259,11 @@ def _summary(collection: Collection) -> dict[str, Any]:
 
 def _mechanism_text(collection: Collection, channels: Path | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
-    from crowdveil.workflow.mechanism_settings import summarize
+    from crowdveil.privacy.mechanism_settings import summarize
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:
-        from crowdveil.workflow.channel_assignment import channel_columns
+        from crowdveil.simulate.channel_assignment import channel_columns
 
         names = {"epsilon": "epsilon", "cuts": "thresholds"}
         given = " and ".join(names[name] for name in channel_columns(channels)[1] if name in names)

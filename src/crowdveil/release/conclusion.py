@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate
+from crowdveil.folder.evidence import Evidence
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import decided, expected_error
 from crowdveil.release.sufficiency import what_is_enough
-from crowdveil.workflow.evidence import Evidence
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, 0.9

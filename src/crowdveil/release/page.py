@@ -22,6 +22,8 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.folder.evidence import Evidence
+from crowdveil.folder.truths import PAGE
 from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
@@ -30,8 +32,6 @@ from crowdveil.release.pictures import bars, channel_table, confidence_classes, 
 from crowdveil.release.privacy_statement import campaign_facts
 from crowdveil.release.result_files import Results, decided, doubtful, expected_error, truth_texts
 from crowdveil.release.review import review_sentences
-from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.export import PAGE
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""

@@ -28,6 +28,18 @@ from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
+from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
+from crowdveil.folder.evidence import (
+    AS_THEY_ARE,
+    Evidence,
+    Reading,
+    campaign_of,
+    is_without_names,
+    read_evidence,
+)
+from crowdveil.folder.recorded_reading import recorded_reading
+from crowdveil.folder.reports import REPORTS_FILES
+from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
@@ -43,16 +55,6 @@ from crowdveil.privacy.statement import (
 from crowdveil.privacy.verification import read_bytes, read_parts, verify
 from crowdveil.release.result_files import read_results
 from crowdveil.workflow.campaigns.export import worker_name
-from crowdveil.workflow.evidence import (
-    AS_THEY_ARE,
-    Evidence,
-    Reading,
-    campaign_of,
-    is_without_names,
-    read_evidence,
-)
-from crowdveil.workflow.export import REPORTS_FILES, SUMS_FILE, Crowd, estimate_names, find_crowd, is_sums, read_crowd
-from crowdveil.workflow.recorded_reading import recorded_reading
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
 PLAIN = "The answers were read as they are: they have no certificate of a mechanism."

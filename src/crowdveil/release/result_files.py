@@ -18,8 +18,8 @@ from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError
-from crowdveil.workflow.export import INFER_AGAIN, estimate_names, unchanged_output
-from crowdveil.workflow.io import PROBABILITY
+from crowdveil.folder.answers import PROBABILITY
+from crowdveil.folder.truths import INFER_AGAIN, estimate_names, unchanged_output
 
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS = ("task", "worker")

@@ -5,9 +5,9 @@ import numpy as np
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import Agreement, Interval
-from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.review.agreement import agreement_of
-from crowdveil.workflow.review.workers import ability_bound
+from crowdveil.folder.evidence import Evidence
+from crowdveil.review.agreement import agreement_of
+from crowdveil.review.workers import ability_bound
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""

@@ -21,12 +21,12 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.folder.truths import DEMO, estimate_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.release.page import page_outputs
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE
 from crowdveil.service.loopback import Answers, LoopbackRun, Progress, run_on_loopback
 from crowdveil.service.store import today_utc
-from crowdveil.workflow.export import DEMO, estimate_outputs
 
 WORKERS, TASKS_PER_WORKER = 72, 5
 BUDGET_PER_WORKER = 5.0

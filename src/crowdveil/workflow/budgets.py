@@ -7,7 +7,7 @@ from crowdveil.planning import Candidate, CandidateResult
 from crowdveil.planning.budget_summary import budget_verdict
 from crowdveil.planning.candidates import worker_cost
 from crowdveil.planning.worker_budget import BudgetChoice, BudgetPlan
-from crowdveil.workflow.mechanism_settings import Expectation, parameters
+from crowdveil.privacy.mechanism_settings import Expectation, parameters
 from crowdveil.workflow.planning import (
     alternative_data,
     campaign_data,

@@ -26,7 +26,7 @@ from crowdveil.planning import (
 )
 from crowdveil.planning.candidates import OTHER_BLOCKS
 from crowdveil.planning.summary import expected_error, real_interval
-from crowdveil.workflow.mechanism_settings import USUAL_ABILITY, Expectation, parameters
+from crowdveil.privacy.mechanism_settings import USUAL_ABILITY, Expectation, parameters
 
 DEFAULT_SIGMAS = (0.1, 0.5)
 """Default standard deviations of two halves of the workers, as shares of the range of a scale."""

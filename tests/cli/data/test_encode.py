@@ -66,7 +66,7 @@ def test_perturb_writes_other_forms(form: str, run: Run, run_json: RunJson) -> N
 def test_many_reports_go_through_the_disk(form: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulation of more reports than memory is to hold writes the same files, and leaves nothing else behind."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "held", "--format", form)
-    collection = import_module("crowdveil.workflow.collection")
+    collection = import_module("crowdveil.simulate.collection")
     monkeypatch.setattr(collection, "MAX_ROWS_IN_MEMORY", 10)
     monkeypatch.setattr(collection, "MAX_REPORTS", 20)
     before = set(os.listdir())
@@ -80,7 +80,7 @@ def test_many_reports_go_through_the_disk(form: str, run: Run, monkeypatch: pyte
 
 def test_without_a_seed_many_reports_are_refused(refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices' reports are held in memory: more than fit are refused whatever the disk could hold."""
-    collection = import_module("crowdveil.workflow.collection")
+    collection = import_module("crowdveil.simulate.collection")
     monkeypatch.setattr(collection, "MAX_ROWS_IN_MEMORY", 10)
     monkeypatch.setattr(collection, "MAX_REPORTS", 20)
 

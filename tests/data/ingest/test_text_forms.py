@@ -16,8 +16,8 @@ from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.decisions import read_costs
-from crowdveil.workflow.channel_assignment import channel_columns
-from crowdveil.workflow.io import read_history, read_names
+from crowdveil.folder.answers import read_history, read_names
+from crowdveil.simulate.channel_assignment import channel_columns
 from tests.data.test_reports import cells
 
 ROWS = [("a", "wör", "ja"), ("b", "v", "nein")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import crowdveil.workflow.synthesis
+import crowdveil.folder.synthesis
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, audit_black_box
@@ -78,7 +78,7 @@ def test_private_synthesis_keeps_its_claim(monkeypatch):
 
     The expected error is left out: it takes fifty releases of simulated claims, from public numbers.
     """
-    monkeypatch.setattr(crowdveil.workflow.synthesis, "release_errors", lambda *_, **__: None)
+    monkeypatch.setattr(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: None)
     words = [
         "crowdveil",
         "data",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import SettingsError
+from crowdveil.folder.synthesis import SYNTHETIC_FILE, SynthesisSettings, synthesize, write_synthesis
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, single_candidate
@@ -25,7 +26,6 @@ from crowdveil.synthesis.huai2019.candidates import (
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
 from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from crowdveil.synthesis.huai2019.weights import Weighting
-from crowdveil.workflow.synthesis import SYNTHETIC_FILE, SynthesisSettings, synthesize, write_synthesis
 from tests.chi_square import chi_square_p_value
 from tests.synthesis.exact_release import GridKernel, corrected_record, excess, grid_attempt
 

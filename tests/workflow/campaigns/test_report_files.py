@@ -13,6 +13,7 @@ from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
+from crowdveil.folder.evidence import read_evidence
 from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
 from crowdveil.workflow.campaigns.report_files import (
     ACCEPTED,
@@ -24,7 +25,6 @@ from crowdveil.workflow.campaigns.report_files import (
     read_report_files,
     write_collected,
 )
-from crowdveil.workflow.evidence import read_evidence
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
 

@@ -54,9 +54,9 @@ def assign(
     _check_usage(per_task, budget, epsilon, delta, gold, gold_per_worker)
     from crowdveil.data.assignment import Assignment, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
+    from crowdveil.folder.answers import read_names
     from crowdveil.privacy.budget import cells_within
     from crowdveil.randomness import secure
-    from crowdveil.workflow.io import read_names
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
     replaced = list(map(str, outputs.check(inputs=[tasks, workers, gold])))

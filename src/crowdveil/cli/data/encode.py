@@ -54,10 +54,10 @@ def encode(
 ) -> None:
     """Convert and print; see `HELP`."""
     reading = reading_of(given)
-    from crowdveil.workflow.encoding import encode as encode_reports
-    from crowdveil.workflow.encoding import encoded_outputs
-    from crowdveil.workflow.evidence import evidence_files, read_crowd_for
-    from crowdveil.workflow.export import caveats
+    from crowdveil.folder.crowd import caveats
+    from crowdveil.folder.encoding import encode as encode_reports
+    from crowdveil.folder.encoding import encoded_outputs
+    from crowdveil.folder.evidence import evidence_files, read_crowd_for
 
     with open_given(reports, given) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)

@@ -36,12 +36,12 @@ def export_results(
     """
     from crowdveil.data.importers.collecting import CHOICE_MARK
     from crowdveil.data.importers.export_file import ExportFile
-    from crowdveil.release.result_files import read_results
-    from crowdveil.workflow.importing.label_studio_predictions import (
+    from crowdveil.folder.label_studio_predictions import (
         prediction_outputs,
         predictions,
         write_predictions,
     )
+    from crowdveil.release.result_files import read_results
 
     replaced = list(map(str, prediction_outputs(out).check(inputs=[tasks])))
     estimate = read_results(folder).estimate

@@ -51,7 +51,7 @@ def import_answers(
     tool: str, files: tuple[str, ...], out: Path, form: TableForm | None, as_json: bool, **given: Any
 ) -> None:
     """Import, write, print; see `HELP`."""
-    from crowdveil.workflow.importing.answers_file import answers_outputs, form_of_output, write_answers
+    from crowdveil.folder.imported_answers import answers_outputs, form_of_output, write_answers
 
     written_form = form_of_output(out, form)
     with open_given(files, given, tool) as source:

@@ -16,8 +16,8 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
     from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
     from crowdveil.synthesis.claims import Outside
-    from crowdveil.workflow.synthesis import MethodName, SynthesisResult, SynthesisSettings
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
 CURATOR_ONLY = "The pictures in the folder curator show RAW CLAIMS: do not publish that folder."
@@ -76,7 +76,7 @@ Writes synthetic.csv (task, worker, value; the workers are synthetic) and guaran
 def _settings(
     *, method: str | None, epsilon: float | None, unit: str, participation: Participation, **others: Any
 ) -> SynthesisSettings:
-    from crowdveil.workflow.synthesis import SynthesisSettings
+    from crowdveil.folder.synthesis import SynthesisSettings
 
     if method == "huai-published" and epsilon is not None:
         raise click.UsageError("--epsilon is an option of the private methods: huai-published has no privacy.")
@@ -240,8 +240,8 @@ def synthesize(
     """Read the claims, release, draw the pictures, write the files and print the result; see `HELP`."""
     settings = _settings(**{name: value for name, value in given.items() if name not in OF_SOURCES})
     from crowdveil.files.atomic_write import Outputs
+    from crowdveil.folder import synthesis as publication
     from crowdveil.plotting import NO_PICTURES, has_matplotlib
-    from crowdveil.workflow import synthesis as workflow
 
     if outside == "drop" and settings.participation == "public" and settings.method != "huai-published":
         # Refused for any claims: a refusal only where a claim is dropped would show that there is one.
@@ -250,11 +250,11 @@ def synthesize(
             "use --outside clip, or histogram with --participation protected."
         )
     limits = _bounds(bounds)
-    outputs = Outputs(folder=out, names=(workflow.GUARANTEE_FILE, workflow.SYNTHETIC_FILE), kind="synthesis")
+    outputs = Outputs(folder=out, names=(publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE), kind="synthesis")
     with open_given(claims, given) as source:
         inputs = [*source.inputs, tasks]
-        replaced = [path for kind in (outputs, workflow.curator_outputs(out)) for path in kind.check(inputs=inputs)]
-        read = workflow.read_claims(
+        replaced = [path for kind in (outputs, publication.curator_outputs(out)) for path in kind.check(inputs=inputs)]
+        read = publication.read_claims(
             source,
             bounds=limits,
             outside=outside,
@@ -264,16 +264,16 @@ def synthesize(
             private=seed is None and settings.method != "huai-published",
         )
     with progress_bar("releasing") as bar:
-        result = workflow.synthesize(
+        result = publication.synthesize(
             read.claims, settings, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar
         )
     images = {}
     drawable = has_matplotlib()
     if pictures and drawable:
-        from crowdveil.workflow.synthesis.plots import draw_pictures
+        from crowdveil.folder.curator_pictures import draw_pictures
 
         images = draw_pictures(read.claims, result.release, pictures, logarithmic=logarithmic)
-    names = workflow.write_synthesis(out, result, images)
+    names = publication.write_synthesis(out, result, images)
     notes = [f"For the curator only, not protected: {note}" for note in read.notes]
     warnings = [*result.warnings, *notes, *([CURATOR_ONLY] if images else [])]
     warnings += [] if drawable or not pictures else [NO_PICTURES]

@@ -27,7 +27,7 @@ from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
     from crowdveil.campaign.source.settings_file import CampaignSource
-    from crowdveil.workflow.mechanism_settings import Expectation
+    from crowdveil.privacy.mechanism_settings import Expectation
 
 HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
@@ -46,7 +46,7 @@ has an interval for real crowds. The commands that carry out the plan are printe
 
 
 def _expectation(given: Given) -> Expectation:
-    from crowdveil.workflow.mechanism_settings import Expectation
+    from crowdveil.privacy.mechanism_settings import Expectation
 
     sigmas = () if given["sigmas"] is None else numbers(given["sigmas"], "--sigmas")
     rate = given["participation_rate"]
@@ -157,7 +157,7 @@ def plan(
         raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
     sizes = {name: given[name] for name in ("tasks", "workers", "assigned_per_task")}
     if campaign is not None and method is None:
-        from crowdveil.workflow.methods import channel_method
+        from crowdveil.inference.methods import channel_method
 
         method = channel_method(alphabet)
     planned = expected_campaign(alphabet, expected, given["participation"], method=method, **sizes)

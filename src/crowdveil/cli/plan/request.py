@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.cli.display import Bar
     from crowdveil.planning import Campaign
-    from crowdveil.workflow.mechanism_settings import Expectation
+    from crowdveil.privacy.mechanism_settings import Expectation
 
 FILE, PICTURES = "plan.json", ("plan.svg", "plan.png")
 PRIOR = "prior.csv"

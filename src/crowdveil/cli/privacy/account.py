@@ -64,8 +64,8 @@ def account(
     requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
+    from crowdveil.privacy.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget
     from crowdveil.privacy.shuffled_figures import mechanism_figures
-    from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget
 
     requested = within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)

@@ -127,7 +127,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
     requested, alphabet = mechanism_settings(given | {"mechanism": name, "budget": None}), required_alphabet(given)
     _refuse(given, "inputs", "others", "delta")
     from crowdveil.privacy.audit.claims import audit_mechanism
-    from crowdveil.workflow.mechanism_settings import build_mechanism
+    from crowdveil.privacy.mechanism_settings import build_mechanism
 
     tasks = given["tasks"] or 1
     return audit_mechanism(

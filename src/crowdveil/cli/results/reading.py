@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from crowdveil.data.identifiers import Identifiers
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.workflow.evidence import Evidence, Reading
-    from crowdveil.workflow.recorded_reading import RecordedReading
+    from crowdveil.folder.evidence import Evidence, Reading
+    from crowdveil.folder.recorded_reading import RecordedReading
 
 DEFAULTS = {"decimal": (".",), "missing": ("error",)}
 """Defaults of options of reading that are neither None nor False."""
@@ -73,7 +73,7 @@ def panel_options(given: Given) -> dict[str, Any] | None:
 
 def reading_of(given: Given) -> Reading:
     """Return how the options say that reports are read; a command may lack those of certificates."""
-    from crowdveil.workflow.evidence import Reading
+    from crowdveil.folder.evidence import Reading
 
     return Reading(
         certificate=given.get("certificate"),
@@ -116,7 +116,7 @@ class Reviewed:
             columns: returns the columns of the table.
             as_json: as `print_result`.
         """
-        from crowdveil.workflow.review.tables import write_columns
+        from crowdveil.folder.tables import write_columns
 
         if self.outputs is not None:
             write_columns(self.outputs, columns())
@@ -141,7 +141,7 @@ def read_given(
         inputs: further files that are read.
     """
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.folder.evidence import evidence_files, read_evidence
 
     with _opened(reports, given) as (source, reading, recorded):
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
@@ -172,7 +172,7 @@ def folder_reading(reports: Sequence[str], given: Given) -> RecordedReading | No
     Raises:
         click.UsageError: the folder says how, and an option says it again.
     """
-    from crowdveil.workflow.recorded_reading import recorded_reading
+    from crowdveil.folder.recorded_reading import recorded_reading
 
     recorded = recorded_reading(Path(reports[0])) if len(reports) == 1 else None
     if recorded is not None and has_reading_options(given):

@@ -32,9 +32,9 @@ from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.folder.evidence import Reading
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
-    from crowdveil.workflow.evidence import Reading
 
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
 
@@ -123,7 +123,7 @@ def report(
 @contextmanager
 def _opened(folder: Path, reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
-    from crowdveil.workflow.export import is_sums
+    from crowdveil.folder.crowd import is_sums
 
     reading = reading_of(given)
     recorded = None if reports or has_reading_options(given) else folder_reading([str(folder)], given)

@@ -43,7 +43,7 @@ interval. Reports without a certificate are read as answers; protected ones are 
 def share(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
     """Read, estimate, print; see `HELP`."""
     from crowdveil.evaluation.shares import label_shares
-    from crowdveil.workflow.evidence import required_channel
+    from crowdveil.folder.evidence import required_channel
 
     with read_given(reports, out, "shares", given) as read, progress_bar("estimating") as bar:
         channel = required_channel(read.evidence, "share")

@@ -15,16 +15,17 @@ from threading import Lock
 from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.files.filesystem import temporary_folder
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
+from crowdveil.folder.evidence import read_evidence
+from crowdveil.folder.truths import write_estimate
+from crowdveil.inference.inference import infer
+from crowdveil.inference.methods import Method
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.page import campaign_text, write_page
 from crowdveil.release.privacy_statement import state_evidence
 from crowdveil.release.result_files import Results as InferredResults
 from crowdveil.service.release import export
 from crowdveil.service.store import Store
-from crowdveil.workflow.evidence import read_evidence
-from crowdveil.workflow.export import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, write_estimate
-from crowdveil.workflow.inference import infer
-from crowdveil.workflow.methods import Method
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
 DOWNLOADS = {

@@ -9,12 +9,12 @@ import numpy as np
 
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict
 from crowdveil.planning.prediction import default_seeds
 from crowdveil.planning.summary import expected_error, real_interval
-from crowdveil.workflow.mechanism_settings import Expectation
-from crowdveil.workflow.methods import LABEL_METHOD, channel_method
+from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.planning import expected_campaign
 
 OnSimulation = Callable[[float, float | None], None]

@@ -19,15 +19,9 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.workflow.evidence import ASSIGNED
-from crowdveil.workflow.export import (
-    ASSIGNMENT_FILE,
-    CERTIFICATE_FILE,
-    CROWD_FILE,
-    REPORTS_FILE,
-    describe_crowd,
-    write_reports,
-)
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
+from crowdveil.folder.evidence import ASSIGNED
+from crowdveil.folder.reports import write_reports
 
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE, REPORTS_FILE)
 """Files that `write_campaign_reports` writes."""

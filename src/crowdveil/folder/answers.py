@@ -1,0 +1,394 @@
+"""Answers, gold and lists of names from a file, or from `dataset:NAME` for a public data set."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data import datasets
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header
+from crowdveil.data.ingest.gold_files import load_drawn_gold
+from crowdveil.data.ingest.labels import group_spellings
+from crowdveil.data.ingest.readers import ReportColumns, match_columns, read_csv_roles, text_roles
+from crowdveil.data.ingest.validation import Duplicates
+from crowdveil.data.public_lists import given_lists
+from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
+from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource, Listed, local_source
+from crowdveil.data.sources.location import DATASET
+from crowdveil.em.history import WorkerHistory
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.crowd import report_directory
+from crowdveil.folder.truths import ESTIMATE_FILES, estimate_names, unchanged_output
+
+PROBABILITY = "probability_"
+"""Start of the names of the columns of probabilities."""
+READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
+"""Files of truths and of workers that can be a history."""
+GRID_TOLERANCE = 1e-9
+MERGED = (
+    "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
+    "written are one."
+)
+
+
+UNASKED = (
+    "With public lists a question that has no answers, such as a misspelt one, is not refused: all its cells are "
+    '"no answer".'
+)
+ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
+"""Lower-case labels by which other programs write "no answer"; they can be labels, too."""
+WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
+"""Lower-case names of columns that often hold repeated votes or weights."""
+SHOWN_SPELLINGS = 3
+"""Number of labels, and of spellings of a label, in a warning."""
+
+
+class AnswersRead(NamedTuple):
+    """Answers in the alphabet of a mechanism.
+
+    Attributes:
+        answers: answers in that alphabet; `answers.public_lists` names the given lists.
+        alphabet: what an answer can be.
+        rules: rules that change answers, independent of the answers; for runs with a guarantee.
+        counts: numbers of changed answers, which reveal something about the answers; for runs without a guarantee.
+    """
+
+    answers: Reports
+    alphabet: Alphabet
+    rules: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+
+
+class CampaignLists(NamedTuple):
+    """Public lists of a campaign: tasks, workers and assigned cells; None if not given."""
+
+    tasks: IdentifierList | None = None
+    workers: IdentifierList | None = None
+    assignment: Assignment | None = None
+
+
+def read_lists(
+    *, tasks: Path | None = None, workers: Path | None = None, assignment: Path | None = None
+) -> CampaignLists:
+    """Return the public lists of a campaign; lists without a file follow from the assignment.
+
+    Args:
+        tasks, workers: CSV files of all tasks and all workers, column `task` or `worker`.
+        assignment: CSV file of the assigned cells, columns `task` and `worker`.
+
+    Raises:
+        ReportsError: a damaged file, or an assigned task or worker that the lists lack.
+    """
+    task_names = None if tasks is None else read_names(tasks, "task")
+    worker_names = None if workers is None else read_names(workers, "worker")
+    if assignment is None:
+        return CampaignLists(task_names, worker_names)
+    asked = Assignment.from_csv(assignment, tasks=task_names, workers=worker_names)
+    return CampaignLists(asked.tasks, asked.workers, asked)
+
+
+def read_answers(
+    source: str | AnswerSource,
+    *,
+    alphabet: Alphabet | None = None,
+    duplicates: Duplicates | None = None,
+    merge_labels: bool = False,
+    tasks: IdentifierList | None = None,
+    workers: IdentifierList | None = None,
+    public_participation: bool = False,
+    progress: Progress | None = None,
+) -> AnswersRead:
+    """Return unprotected answers in the alphabet of a mechanism.
+
+    Args:
+        source: path of a CSV or Parquet file, `dataset:NAME`, or any opened source.
+        alphabet: what an answer can be; by default the labels that occur. Numbers are clipped and rounded to a Scale.
+        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
+        merge_labels: merge the spellings of a label, as `Reports.from_csv`.
+        tasks, workers: all names, as text; by default those that occur, which reveal who answered.
+        public_participation: whether it is public who answered what, and private what was answered.
+        progress: called with the bytes read so far and the size of the file.
+
+    Raises:
+        ReportsError: the file or a row breaks a rule.
+        SettingsError: numbers without a scale, no such data set, other labels than the data set's own, or spellings of
+            numbers or of a data set to merge.
+    """
+    opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
+    if is_dataset(opened.path):
+        if merge_labels:
+            raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
+        return _from_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
+    if opened.is_blocks:
+        raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
+    numeric = isinstance(alphabet, Scale)
+    if public_participation or (tasks is not None and workers is not None):
+        opened = replace(opened, listed=Listed(() if tasks is None else tasks, () if workers is None else workers))
+    unasked = (UNASKED,) if opened.listed is not None and opened.layout.question is not None else ()
+    columns, notes = opened.read(progress)
+    found = Reports.from_columns(
+        columns,
+        ReadOptions(
+            alphabet=None if numeric else alphabet,
+            kind="numeric" if numeric else None,
+            tasks=tasks,
+            workers=workers,
+            duplicates=duplicates or "error",
+            merge_labels=merge_labels,
+        ),
+    )
+    read = on_scale(opened.name, found, alphabet)
+    rules = (*read.rules, *((MERGED,) if merge_labels else ()), *unasked)
+    unread = weight_notes(opened)
+    notes += spelling_notes(found) + absent_notes(found)
+    return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
+
+
+def is_dataset(source: str | Path) -> bool:
+    """Return whether a source is `dataset:NAME`."""
+    return str(source).startswith(DATASET)
+
+
+def repeated(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
+    """Return a sentence on the repeated answers of a data set, if there are any."""
+    repeats = data.rows - data.pairs
+    return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
+
+
+def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions) -> tuple[str, ...]:
+    """Return sentences on the repeated answers that were left out, and the spellings that were merged, as asked for."""
+    notes, left = [], len(columns) - len(reports)
+    if options.duplicates in ("first", "last") and left:
+        notes.append(f"{left:,} answers repeat a (task, worker) pair: the {options.duplicates} of a pair counts.")
+    if options.merge_labels and reports.alphabet is not None:
+        spellings = len(np.unique(columns.value.codes))
+        if spellings > reports.alphabet.size:
+            notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels.")
+    return tuple(notes)
+
+
+def default_folder(source: AnswerSource) -> Path:
+    """Return the folder where outputs go by default: that of the reports; the current one for all that is not local.
+
+    Raises:
+        SettingsError: the current folder is inside the data directory.
+    """
+    if not is_dataset(source.path):
+        beside = source.collection_path
+        return Path() if beside is None or source.copied is not None else report_directory(beside)
+    if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
+        raise SettingsError(
+            "outputs must not go into the data directory", value=str(Path.cwd()), hint="Choose a folder with --out."
+        )
+    return Path()
+
+
+def read_gold(source: str, kind: Kind) -> dict[str, Any]:
+    """Return known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
+    return read_drawn_gold(source, kind)[0]
+
+
+def read_drawn_gold(source: str, kind: Kind) -> tuple[dict[str, Any], int | None]:
+    """Return known truths as `read_gold`, and the seed of their draw, None without one."""
+    if source.startswith(DATASET):
+        return datasets.load(source.removeprefix(DATASET)).gold, None
+    return load_drawn_gold(source, kind=kind)
+
+
+def read_history(path: Path) -> WorkerHistory:
+    """Return the worker history in a CSV or Parquet file, or in a folder that `infer` wrote.
+
+    The labels are those of the probabilities in `truths.csv` (or Parquet) of the same folder, if it is there.
+
+    Raises:
+        ReportsError: a damaged file, or one without a quality of workers.
+    """
+    path, truths = _history_files(path)
+    try:
+        return WorkerHistory.from_frame(_table(path), labels=_labels_of(truths))
+    except ReportsError as error:
+        if error.source == str(path):
+            raise
+        found_text = "" if error.value is None else str(error.value)
+        raise ReportsError(error.rule, source=str(path), examples=found_text, hint=error.hint) from None
+
+
+def tasks_of_history(path: Path) -> list[str]:
+    """Return the tasks of the truths in the folder of a worker history; empty without any."""
+    _, beside = _history_files(path)
+    if beside is None:
+        return []
+    if beside.suffix == ".parquet":
+        return [str(name) for name in pq.read_table(beside, columns=["task"])["task"].to_pylist()]
+    return read_names(beside, "task")
+
+
+def _history_files(path: Path) -> tuple[Path, Path | None]:
+    """Return the file of workers, and that of the truths with it; files of an estimate must be as its record has them.
+
+    Raises:
+        ReportsError: a folder without an estimate that can be a history, or a file that was changed.
+    """
+    folder = path if path.is_dir() else path.parent
+    names = estimate_names(folder)
+    if names is not None and path in (folder, folder / names[1]) and names in READ_HISTORIES:
+        truths, workers = (folder / name for name in names)
+        for file in (truths, workers):
+            unchanged_output(file)
+        return workers, truths
+    if path.is_dir():
+        hint = "Give a folder that infer wrote, or a file."
+        raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
+    beside = [folder / truths for truths, workers in READ_HISTORIES if path.name == workers]
+    return path, next((file for file in beside if file.exists()), None)
+
+
+def _table(path: Path) -> pa.Table:
+    """Return a CSV file as text, or a Parquet file, with names of columns in lower case."""
+    if path.suffix.lower() == ".parquet":
+        try:
+            table = pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
+    else:
+        delimiter, columns = text_roles(path, _history_columns)
+        table = read_csv(path, list(columns.values()), delimiter)
+    return table.rename_columns([name.strip().lower() for name in table.column_names])
+
+
+def _history_columns(found: Sequence[str], source: str) -> dict[str, str]:
+    """Return all columns of a history; one without workers, or with a repeated name, is refused."""
+    repeated_names = [name for name, count in Counter(found).items() if count > 1]
+    if repeated_names:
+        raise ReportsError("a history has one column of each name", source=source, examples=repeated_names[0])
+    match_columns([name.strip().lower() for name in found], {"worker": ("worker",)}, source)
+    return {name: name for name in found}
+
+
+def _labels_of(truths: Path | None) -> tuple[str, ...] | None:
+    """Return the labels of truths; None without their probabilities."""
+    if truths is None:
+        return None
+    header = pq.read_schema(truths).names if truths.suffix == ".parquet" else read_header(truths)
+    return tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY)) or None
+
+
+def read_names(path: Path, name: str) -> list[str]:
+    """Return the column `task` or `worker` of a CSV file, in file order.
+
+    Raises:
+        ReportsError: the file is damaged, lacks the column, or a name is empty.
+    """
+    names: list[str] = read_csv_roles(path, {name: (name,)})[1][name].cells.tolist()
+    if "" in names:
+        raise ReportsError(f"every row needs a {name}", source=str(path), rows=(names.index("") + 1,))
+    return names
+
+
+def _from_dataset(
+    source: str,
+    alphabet: Alphabet | None,
+    duplicates: Duplicates,
+    tasks: IdentifierList | None,
+    workers: IdentifierList | None,
+) -> AnswersRead:
+    """Return the answers of a data set, whose labels or scale are public, but not its tasks and workers."""
+    data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)
+    known = data.scale if data.kind == "numeric" else data.answers.alphabet
+    if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
+        raise SettingsError("a data set has its own labels", value=alphabet.names, hint="Leave --labels out.")
+    read = on_scale(source, data.answers, alphabet or known)
+    rule = f"Several answers of a worker to a task: policy {duplicates!r}."
+    return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
+
+
+def on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead:
+    """Return free numbers on the scale, clipped and rounded, and how many were changed; others as they are.
+
+    Raises:
+        ReportsError: numbers without a scale.
+    """
+    if found.alphabet is not None:
+        return AnswersRead(found, found.alphabet)
+    if not isinstance(scale, Scale):
+        raise ReportsError(
+            "numbers need a scale",
+            source=source,
+            hint="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen independently of the answers.",
+        )
+    value, codes = found.value, scale.encode(found.value)
+    inside = np.clip(value, scale.low, scale.high)
+    clipped = int((inside != value).sum())
+    rounded = int((np.abs(scale.values[codes] - inside) > GRID_TOLERANCE * scale.step).sum())
+    counts: tuple[str, ...] = ()
+    if clipped:
+        first = int(np.flatnonzero(inside != value)[0])
+        count = "1 answer outside the scale was" if clipped == 1 else f"{clipped:,} answers outside the scale were"
+        where = f"task {found.tasks[found.task[first]]}, worker {found.workers[found.worker[first]]}"
+        counts += (f"{count} clipped{':' if clipped == 1 else ', such as'} {where}, value {value[first]:g}.",)
+    if rounded:
+        counts += (f"{'1 answer was' if rounded == 1 else f'{rounded:,} answers were'} rounded to the scale's grid.",)
+    rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
+    public = found.public_lists | given_lists(labels=scale, tasks=None, workers=None)
+    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, public)
+    return AnswersRead(coded, scale, (rule,), counts)
+
+
+def kind_of(alphabet: Alphabet | None) -> Kind:
+    """Return whether truths in this alphabet are labels or numbers."""
+    return "categorical" if isinstance(alphabet, Categories) else "numeric"
+
+
+def weight_notes(source: AnswerSource) -> tuple[str, ...]:
+    """Return a warning that names unread columns of weights in a table; empty without any.
+
+    Raises:
+        ReportsError: the table cannot be read.
+    """
+    found = [repr(name) for name in source.column_names if name.strip().lower() in WEIGHT_NAMES]
+    if not found:
+        return ()
+    return (f"Not read: {', '.join(found)}. Each row counts as one answer of one worker.",)
+
+
+def spelling_notes(reports: Reports) -> tuple[str, ...]:
+    """Return a warning with the spellings of the same label and their counts, for labels taken from the reports."""
+    if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
+        return ()
+    names = reports.alphabet.names
+    groups = group_spellings(names)
+    if not groups:
+        return ()
+    counts = np.zeros(len(names), dtype=np.int64)
+    for block in reports.blocks():
+        counts += np.bincount(block.value, minlength=len(names))
+    spellings = "; ".join(
+        ", ".join(f"{names[code]!r} ({_reports(int(counts[code]))})" for code in group[:SHOWN_SPELLINGS])
+        for group in groups[:SHOWN_SPELLINGS]
+    )
+    more = (
+        "; and more" if len(groups) > SHOWN_SPELLINGS or any(len(group) > SHOWN_SPELLINGS for group in groups) else ""
+    )
+    return (f"These are read as different labels: {spellings}{more}. --merge-labels merges them.",)
+
+
+def absent_notes(reports: Reports) -> tuple[str, ...]:
+    """Return a warning with the labels that mean "no answer" in other programs, for labels taken from the reports."""
+    if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
+        return ()
+    found = [repr(name) for name in reports.alphabet.names if name.strip().lower() in ABSENT]
+    if not found:
+        return ()
+    return (f"Read as labels: {', '.join(found)}. If they stand for no answer, leave these rows out or write NULL.",)
+
+
+def _reports(count: int) -> str:
+    return f"{count:,} report" + ("" if count == 1 else "s")

@@ -1,0 +1,83 @@
+"""Conversion of a file of reports to a folder of encoded blocks, which is opened without parsing."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from crowdveil.data.columnar_store import STORE_FILES, write_encoded
+from crowdveil.data.ingest.csv_files import Progress
+from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource
+from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import Outputs, staged_outputs
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_of_blocks, report_directory
+from crowdveil.folder.evidence import AS_THEY_ARE, Reading, evidence_files, read_evidence
+from crowdveil.folder.reports import collection_outputs
+
+COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
+
+
+class Encoded(NamedTuple):
+    """Reports as opened from the folder of their blocks, and warnings about the reports that were read."""
+
+    reports: Reports
+    notes: tuple[str, ...]
+
+
+def encode(
+    source: Path | AnswerSource,
+    out: Path,
+    reading: Reading = AS_THEY_ARE,
+    *,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> Encoded:
+    """Write reports and their collection files as encoded blocks; return the opened blocks, with warnings.
+
+    Args:
+        source: file, other encoded blocks, or any opened source; read and checked as for inference.
+        out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` if they exist.
+        reading, progress: as `read_evidence`.
+        replace: whether an earlier collection in the folder is removed.
+
+    Raises:
+        ReportsError, CertificateError: as `read_evidence`.
+        SettingsError: the folder cannot be written, is the input folder, or holds another collection.
+    """
+    outputs = encoded_outputs(source, out, replace=replace)
+    outputs.check(inputs=evidence_files(source))
+    evidence = read_evidence(source, reading, progress=progress)
+    reports, crowd = evidence.reports, evidence.crowd
+    beside = _collection_folder(source)
+    copied = {} if beside is None else {name: (beside / name).read_bytes() for name in _copied_names(beside)}
+    with staged_outputs(outputs) as temporary:
+        for name, contents in copied.items():
+            (temporary / name).write_bytes(contents)
+        write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
+        if crowd is not None:
+            (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary))
+    return Encoded(Reports.open(out), evidence.notes)
+
+
+def _collection_folder(source: Path | AnswerSource) -> Path | None:
+    """Return the folder of the files of a collection; None for several files."""
+    path = source.collection_path if isinstance(source, AnswerSource) else source
+    return None if path is None else report_directory(path)
+
+
+def _copied_names(folder: Path) -> list[str]:
+    return [name for name in COPIED_FILES if (folder / name).is_file()]
+
+
+def encoded_outputs(source: Path | AnswerSource, out: Path, *, replace: bool) -> Outputs:
+    """Return the outputs of `data encode`: blocks and copied collection files.
+
+    Raises:
+        SettingsError: the output folder is the input folder.
+    """
+    beside = _collection_folder(source)
+    if beside is not None and out.resolve() == beside.resolve():
+        raise SettingsError(
+            "blocks need a folder other than the input folder", value=str(out), hint="Choose another --out."
+        )
+    copied = [] if beside is None else _copied_names(beside)
+    return collection_outputs(out, (*copied, *STORE_FILES), replace=replace)

@@ -1,0 +1,144 @@
+"""How `infer` read its reports, as the record of its output folder says, so that verbs on results read them again.
+
+The record names local files, by paths relative to the folder, and data sets. Standard input cannot be read twice, and
+an address may hold a password: neither is recorded.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any, Self
+
+from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
+from crowdveil.channels.text_validation import parse_json
+from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.sources.answer_source import AnswerSource
+from crowdveil.data.sources.layout import Layout
+from crowdveil.data.sources.location import DATASET, STDIN
+from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
+from crowdveil.files.output_record import read_record
+from crowdveil.folder.evidence import AS_THEY_ARE, Evidence, Reading
+from crowdveil.folder.truths import INFER_AGAIN, estimate_names
+
+ADDRESS = "://"
+"""Part of every source that is an address."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedReading:
+    """Reports of an estimate, and how they were read.
+
+    Attributes:
+        sources: names, as `open_source` takes them.
+        layout: what the user stated of their layout.
+        options: as `read_evidence` takes them.
+        reports_sha256: `Evidence.digest`; empty if it is not recorded.
+    """
+
+    sources: tuple[str, ...]
+    layout: Layout
+    options: Reading
+    reports_sha256: str = ""
+
+    def to_json(self, folder: Path) -> str:
+        """Return the reading as JSON text, with paths relative to an output folder; empty if it cannot be repeated."""
+        if any(ADDRESS in source or source == STDIN for source in self.sources):
+            return ""
+        names = {name: value for name, value in asdict(self.layout.names).items() if value is not None}
+        layout = {f"{name}_column": value for name, value in names.items()}
+        stated = {name: value for name, value in asdict(self.layout).items() if name != "names"}
+        layout |= {name: value for name, value in stated.items() if value != getattr(Layout(), name)}
+        data = {"sources": [_relative(source, folder) for source in self.sources], "layout": layout}
+        return json.dumps(data | {"options": _options_to_json(self.options, folder)}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str, folder: Path, reports_sha256: str) -> Self:
+        """Return the reading in the record of a folder.
+
+        Raises:
+            SettingsError: it is damaged.
+        """
+        try:
+            data = parse_json(text.encode())
+            stated = dict(data["layout"])
+            names = {name: stated.pop(f"{name}_column", None) for name in ("task", "worker", "label", "value")}
+            sources = tuple(_beside(source, folder) for source in data["sources"])
+            layout = Layout(names=ColumnNames(**names), **stated)
+            if not sources:
+                raise ValueError("there is no source")
+            return cls(
+                sources=sources,
+                layout=layout,
+                options=_options_from_json(data["options"], folder),
+                reports_sha256=reports_sha256,
+            )
+        except (CrowdveilError, ValueError, TypeError, KeyError, AttributeError) as error:
+            rule = "the record of a folder must say how its reports were read"
+            raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
+
+    def require_same(self, evidence: Evidence, source: AnswerSource) -> None:
+        """Refuse reports other than those of the estimate.
+
+        Raises:
+            ReportsError: the digest differs.
+        """
+        if evidence.digest != self.reports_sha256:
+            raise ReportsError(
+                "the reports must be those from which the truths in the folder were inferred",
+                source=source.name,
+                hint="They were changed since: name the reports themselves, or run `infer` again.",
+            )
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the files are where the record says."""
+        return all(
+            source.startswith(DATASET) or Path(source.partition("?")[0]).exists() or glob(source, recursive=True)
+            for source in self.sources
+        )
+
+
+def recorded_reading(folder: Path) -> RecordedReading | None:
+    """Return how the reports of the estimate in a folder were read; None without an estimate, or if not recorded.
+
+    Raises:
+        SettingsError: the record is damaged.
+        ReportsError: as `estimate_names`.
+    """
+    names = estimate_names(folder) if folder.is_dir() else None
+    entries = [] if names is None else [entry for entry in read_record(folder) if entry.name == names[0]]
+    if not entries or not entries[0].reading or not entries[0].reports_sha256:
+        return None
+    return RecordedReading.from_json(entries[0].reading, folder, entries[0].reports_sha256)
+
+
+def _relative(source: str, folder: Path) -> str:
+    return source if source.startswith(DATASET) else Path(os.path.relpath(source, folder)).as_posix()
+
+
+def _beside(source: Any, folder: Path) -> str:
+    if not isinstance(source, str) or source in ("", STDIN) or ADDRESS in source:
+        raise ValueError("a source is a file")
+    return source if source.startswith(DATASET) else os.path.normpath(folder / source)
+
+
+def _options_to_json(reading: Reading, folder: Path) -> dict[str, Any]:
+    """Return the options that are not the default as JSON values."""
+    given = {name: value for name, value in vars(reading).items() if value != getattr(AS_THEY_ARE, name)}
+    if reading.alphabet is not None:
+        given["alphabet"] = alphabet_to_json(reading.alphabet)
+    if reading.certificate is not None:
+        given["certificate"] = _relative(str(reading.certificate), folder)
+    return given
+
+
+def _options_from_json(options: dict[str, Any], folder: Path) -> Reading:
+    """Return the options; TypeError for an unknown one."""
+    alphabet, certificate = options.get("alphabet"), options.get("certificate")
+    stated = {
+        "alphabet": None if alphabet is None else alphabet_from_json(alphabet),
+        "certificate": None if certificate is None else Path(_beside(certificate, folder)),
+    }
+    return Reading(**options | stated)

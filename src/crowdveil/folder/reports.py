@@ -1,0 +1,127 @@
+"""Reports of a collection as CSV, Parquet or encoded blocks, or their sums, with the files beside them.
+
+`reports.csv` holds non-NULL reports only. Files are written block by block, with bounded memory, and replaced as a
+whole.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from crowdveil.channels.certificate import certificate_mechanisms, has_no_privacy_mark
+from crowdveil.data.columnar_store import STORE_FILES, write_encoded
+from crowdveil.data.report_tables import block_tables, report_schema, write_tables
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
+from crowdveil.folder.crowd import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    SUMS_FILE,
+    Crowd,
+    checked_fields,
+    crowd_of_blocks,
+    crowd_of_file,
+    json_bytes,
+    text_digest,
+)
+
+Form = Literal["csv", "parquet", "blocks"]
+REPORTS_FILES: dict[Form, tuple[str, ...]] = {
+    "csv": ("reports.csv",),
+    "parquet": ("reports.parquet",),
+    "blocks": STORE_FILES,
+}
+"""File names of each form, in the order in which they are put in place."""
+
+
+def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
+    """Write `REPORTS_FILES[form]` into a folder that exists."""
+    if form == "blocks":
+        write_encoded(folder, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
+        return
+    with open(folder / REPORTS_FILES[form][0], "wb") as stream:
+        write_tables(stream, report_schema(reports), lambda: block_tables(reports), form)
+
+
+COLLECTION = "collection"
+ONE_COLLECTION = "a folder holds one collection; a second collection adds to the privacy loss"
+
+
+def write_reports(
+    directory: str | PathLike[str],
+    reports: Reports,
+    certificate: Mapping[str, Any] | None,
+    crowd: Crowd,
+    *,
+    assignment: str | None = None,
+    form: Form = "csv",
+    replace: bool = False,
+) -> None:
+    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, `certificate.json` and `assignment.csv`.
+
+    Raises:
+        SettingsError: the crowd does not belong to the reports or the certificate; or as `collection_outputs`.
+    """
+    _check_belongs(reports, certificate, crowd)
+    metadata: dict[str, bytes] = {}
+    if certificate is not None:
+        metadata[CERTIFICATE_FILE] = json_bytes(certificate)
+    if assignment is not None:
+        metadata[ASSIGNMENT_FILE] = assignment.encode("utf-8")
+    names = (*metadata, CROWD_FILE, *REPORTS_FILES[form])
+    with staged_outputs(collection_outputs(directory, names, replace=replace)) as temporary:
+        for name, contents in metadata.items():
+            (temporary / name).write_bytes(contents)
+        write_report_files(temporary, reports, form)
+        file = temporary / REPORTS_FILES[form][0]
+        crowdjson_bytes = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        (temporary / CROWD_FILE).write_bytes(crowdjson_bytes)
+
+
+def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
+    """Return the files of a collection as outputs, which refuse an earlier collection without `replace`.
+
+    Args:
+        directory: output folder.
+        names: file names; the last one is put in place after the others.
+        replace: whether the recorded files of an earlier collection are removed, in any form.
+    """
+    return Outputs(
+        folder=Path(directory),
+        names=tuple(names),
+        kind=COLLECTION,
+        remove_stale=True,
+        also_replaced=(
+            CERTIFICATE_FILE,
+            CROWD_FILE,
+            SUMS_FILE,
+            *(name for files in REPORTS_FILES.values() for name in files),
+        ),
+        must_be_new="" if replace else ONE_COLLECTION,
+    )
+
+
+def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
+    """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
+    named = json_bytes({**crowd, "reports_sha256": text_digest(sums.encode())})
+    outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
+    write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
+
+
+def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
+    checked_fields(crowd)
+    if crowd["tasks"] != [str(n) for n in reports.tasks] or crowd["workers"] != [str(n) for n in reports.workers]:
+        raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
+    sealed = None if certificate is None else certificate["sha256"]
+    if crowd["certificate_sha256"] != sealed:
+        raise SettingsError("the crowd must name the certificate written with it", value=crowd["certificate_sha256"])
+    named = [] if certificate is None else certificate_mechanisms(certificate)
+    if crowd["lists_from_answers"] and named and not any(map(has_no_privacy_mark, named)):
+        raise SettingsError(
+            "if lists were taken from the answers, the certificate must be marked as without privacy",
+            value=named[0],
+            hint="Mark the channel's mechanism with certificate.LISTS_MARK, or give lists that are public.",
+        )

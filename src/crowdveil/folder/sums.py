@@ -1,0 +1,126 @@
+"""`sums.json`: exact sum over workers of matrix-factorization reports, a sufficient statistic.
+
+Tasks, workers and scale are in `crowd.json` of the same folder.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Scale, alphabet_from_json
+from crowdveil.channels.text_validation import parse_json
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.crowd import Crowd
+from crowdveil.mechanisms import MatrixFactorization
+from crowdveil.privacy.mechanism_settings import describe, parameters
+from crowdveil.randomness import Seeded, Source
+
+SUMS_FORMAT = "crowdveil-sums/1"
+MAX_SUM = 1 << 62
+"""Bound of the absolute value of a sum; sums are 64-bit integers."""
+SETTINGS: dict[str, tuple[type, ...]] = {
+    "epsilon": (int, float),
+    "dimensions": (int, type(None)),
+    "centre": (int, float, type(None)),
+    "profiles": (str,),
+    "profile_seed": (int,),
+}
+
+
+class Sums(NamedTuple):
+    """Sum over workers of their reports, shape (2 * dimensions,), and their mechanism."""
+
+    mechanism: MatrixFactorization
+    summed: NDArray[np.int64]
+
+
+def answer_vectors(answers: Reports) -> Iterator[NDArray[np.int64]]:
+    """Yield each worker's answers in the form of a device: one code per task, `labels` where NULL."""
+    order = np.argsort(answers.worker, kind="stable")
+    for own in np.split(order, np.cumsum(answers.per_worker)[:-1]):
+        codes = np.full(len(answers.tasks), answers.labels, dtype=np.int64)
+        codes[answers.task[own]] = answers.value[own]
+        yield codes
+
+
+def collect_sums(
+    answers: Reports,
+    mechanism: MatrixFactorization,
+    source: Source,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sums:
+    """Return the sum of the reports of all devices; a seeded source draws the noise of all workers at once."""
+    tasks, workers = len(answers.tasks), len(answers.workers)
+    if isinstance(source, Seeded):
+        return Sums(mechanism, mechanism.simulate_sum(answers.task, answers.value, tasks, workers, source))
+    summed = np.zeros(2 * (mechanism.dimensions or tasks), dtype=np.int64)
+    for done, codes in enumerate(answer_vectors(answers), start=1):
+        summed += mechanism.perturb(codes, source)
+        if progress is not None:
+            progress(done, workers)
+    return Sums(mechanism, summed)
+
+
+def sums_text(sums: Sums) -> str:
+    """Return the contents of `sums.json`; numbers are in the units of the reports."""
+    values, participation = np.split(sums.summed, 2)
+    data = {"format": SUMS_FORMAT, **parameters(sums.mechanism)}
+    return json.dumps({**data, "values": values.tolist(), "participation": participation.tolist()}, indent=1) + "\n"
+
+
+def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
+    """Return the checked sums of a `sums.json`.
+
+    Raises:
+        ReportsError: unreadable, another format, a field of the wrong type, or a mechanism other than the
+            crowd's.
+        SettingsError: the mechanism refuses a setting.
+    """
+    source = str(path)
+    try:
+        with open(path, "rb") as stream:
+            data = parse_json(stream.read())
+    except (OSError, ValueError) as error:
+        raise ReportsError("sums must be readable JSON", source=source, examples=str(error)[:200]) from error
+    if not _well_formed(data):
+        raise ReportsError(
+            f"sums must have format {SUMS_FORMAT!r}, settings {sorted(SETTINGS)}, and two lists of whole numbers",
+            source=source,
+            hint="Give the sums.json that perturb wrote.",
+        )
+    alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
+    if not isinstance(alphabet, Scale):
+        raise _mismatch(source, crowd, "numbers on a scale")
+    try:
+        mechanism = MatrixFactorization(alphabet=alphabet, **{name: data[name] for name in SETTINGS})
+    except SettingsError as error:
+        raise ReportsError(error.rule, source=source, examples=repr(error.value)) from error
+    named = mechanism.name if crowd["lists_from_answers"] and not crowd["simulation"] else describe(mechanism)
+    if named != crowd["mechanism"]:
+        raise _mismatch(source, crowd, describe(mechanism))
+    return Sums(mechanism, np.array(data["values"] + data["participation"], dtype=np.int64))
+
+
+def _well_formed(data: Any) -> bool:
+    if not isinstance(data, dict) or set(data) != {"format", "values", "participation", *SETTINGS}:
+        return False
+    lists = [data["values"], data["participation"]]
+    whole = all(
+        isinstance(column, list) and all(type(x) is int and abs(x) < MAX_SUM for x in column) for column in lists
+    )
+    typed = all(isinstance(data[name], types) and type(data[name]) is not bool for name, types in SETTINGS.items())
+    return bool(data["format"] == SUMS_FORMAT and whole and typed and len(lists[0]) == len(lists[1]))
+
+
+def _mismatch(source: str, crowd: Crowd, expected: str) -> ReportsError:
+    return ReportsError(
+        f"the sums belong to {expected}, crowd.json names another mechanism",
+        source=source,
+        examples=crowd["mechanism"],
+        hint="Keep sums.json and the crowd.json written with it together.",
+    )

@@ -1,0 +1,401 @@
+"""Release of synthetic claims by a trusted curator as one call: read the claims, release, write the files.
+
+`guarantee.json` holds nothing that depends on the claims beyond the release itself. The number of clipped claims is
+shown to the curator only.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from crowdveil.channels.guarantee import Guarantee, Participation, Unit
+from crowdveil.data import datasets
+from crowdveil.data.ingest.validation import Duplicates
+from crowdveil.data.read_options import ReadOptions
+from crowdveil.data.report_tables import reports_table, write_table
+from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource, Listed, has_no_header, local_source
+from crowdveil.data.sources.location import DATASET
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
+from crowdveil.folder.answers import is_dataset, read_names, weight_notes
+from crowdveil.randomness import secure, seeded
+from crowdveil.synthesis.claims import Claims, Outside
+from crowdveil.synthesis.expected_error import ReleaseErrors, more_accurate, release_errors
+from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
+from crowdveil.synthesis.huai2019.methods import HuaiCorrected, HuaiPublished
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import PooledShape
+from crowdveil.synthesis.private.release_steps import Progress
+from crowdveil.synthesis.release import CurvePoint, Release
+
+LEFT_OUT = (
+    "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "
+    "answers of a public data set are known anyway."
+)
+
+
+class ClaimsRead(NamedTuple):
+    """Claims, and notes for the curator on changed or omitted rows."""
+
+    claims: Claims
+    notes: tuple[str, ...]
+
+
+def read_claims(
+    source: str | AnswerSource,
+    *,
+    bounds: tuple[float, float],
+    outside: Outside = "error",
+    logarithmic: bool = False,
+    duplicates: Duplicates | None = None,
+    tasks: Path | None = None,
+    private: bool = False,
+) -> ClaimsRead:
+    """Return the claims of a source.
+
+    Args:
+        source: path of a file, `dataset:NAME`, or any opened source. An export may have records without an answer.
+        bounds: range of possible claims, independent of the claims.
+        outside: policy for claims outside the bounds.
+        logarithmic: use the base-10 logarithms of the claims; then bounds and claims must be positive.
+        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
+        tasks: a file that lists all tasks, independent of the claims; protected participation needs it. With it, a file
+            of claims may have no row.
+        private: whether the release is private, so that values must not decide how they are read.
+
+    Raises:
+        ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed and
+            the source is an export, JSON or has a column of questions, of which claims decide what is read and refused.
+        SettingsError: impossible bounds.
+    """
+    opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
+    if private:
+        opened = replace(opened, listed=Listed((), ()))
+    answers, notes = _read_numbers(opened, duplicates, tasks)
+    low, high = bounds
+    if logarithmic:
+        if not low > 0:
+            raise SettingsError("bounds must be positive on a logarithmic scale", value=bounds)
+        # A claim of 0 or less is below all bounds; the policy for these decides about it.
+        value = np.log10(np.where(answers.numbers > 0, answers.numbers, np.finfo(float).tiny))
+        answers = Reports(answers.task, answers.worker, value, answers.tasks, answers.workers)
+        low, high = math.log10(low), math.log10(high)
+    claims = Claims.from_reports(answers, bounds=(low, high), outside=outside, public_tasks=tasks is not None)
+    notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
+    notes += (f"{claims.dropped:,} claims lay outside the bounds and were left out.",) if claims.dropped else ()
+    return ClaimsRead(claims, notes)
+
+
+def _read_numbers(
+    opened: AnswerSource, duplicates: Duplicates | None, tasks: Path | None
+) -> tuple[Reports, tuple[str, ...]]:
+    listed = None if tasks is None else read_names(tasks, "task")
+    if is_dataset(opened.path):
+        data = datasets.load(str(opened.path).removeprefix(DATASET), duplicates=duplicates or "first")
+        if data.kind != "numeric":
+            raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
+        left_out = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
+        return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
+    if opened.is_blocks:
+        raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
+    is_json = any(map(has_no_header, opened.files))
+    is_export = (listed is None or not is_json) and opened.importer is not None
+    _refuse_decided_by_claims(listed, opened, is_json or is_export, opened.layout.question is not None)
+    columns, notes = (opened if listed is None else replace(opened, listed=None)).read()
+    _refuse_decided_by_claims(listed, opened, False, columns.question is not None)
+    # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
+    workers = () if listed is not None and not len(columns.task) else None
+    options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
+    return Reports.from_columns(columns, options), notes + weight_notes(opened)
+
+
+def _refuse_decided_by_claims(
+    listed: list[str] | None, opened: AnswerSource, has_no_header: bool, has_questions: bool
+) -> None:
+    """Refuse, with a list of tasks, layouts of which single claims decide what is read and refused.
+
+    An export, and JSON, whose columns are the keys of its records, so that JSON without a record has none; and a column
+    of questions, of which rows decide whether a question is known, and whether a task has several.
+    """
+    if listed is not None and has_no_header:
+        raise ReportsError(
+            "with a list of tasks the claims must have plain columns, in a table with a header",
+            source=opened.name,
+            hint="Import them first, or write them as CSV.",
+        )
+    if listed is not None and has_questions:
+        raise ReportsError(
+            "with a list of tasks the claims must be of one question, without a column of questions",
+            source=opened.name,
+            hint="Write the claims of the question, without that column, into a file of their own.",
+        )
+
+
+def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
+    """Return the same numbers with a given list of tasks in place of those that occur."""
+    return Reports.from_arrays(
+        np.asarray(answers.tasks)[answers.task],
+        np.asarray(answers.workers)[answers.worker],
+        answers.numbers,
+        numeric=True,
+        tasks=tasks,
+        duplicates="all",
+        source=source,
+    )
+
+
+SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
+CURATOR_FOLDER, PICTURES = "curator", "picture of raw claims"
+"""Subfolder for the curator only, and kind of the files in it."""
+GUARANTEE_FORMAT = "crowdveil-synthesis/1"
+LARGEST_DELTA = 1e-6
+"""Largest delta of a stated guarantee."""
+SIMULATED = "a simulation carries no privacy; with secure randomness it would be "
+PUBLIC = {
+    "public": "Known to all: the tasks, their bounds, who claimed what, the settings in this file.",
+    "protected": "Known to all: the list of tasks, their bounds, the settings in this file. Epsilon holds whether a "
+    "claim is added, removed or replaced.",
+}
+
+SynthesisMethod: TypeAlias = Histogram | PooledShape | HuaiCorrected | HuaiPublished
+MethodName = Literal["histogram", "pooled-shape", "huai-corrected", "huai-published"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesisSettings:
+    """Settings of a release; None where nothing was given.
+
+    Attributes:
+        method: release method. "huai-published" is the paper reproduction, without any privacy; the others are private.
+            None: the more accurate of "histogram" and "pooled-shape" by expected error, from public numbers.
+        epsilon: of the private methods; for "huai-corrected" an upper bound.
+        records: synthetic claims per task.
+        unit, participation: unit of epsilon, and whether it is public who claimed what.
+        bins, select_range, learn_weights: of `Histogram`.
+        expected_claims, most_claims, least_claims: public numbers of claims, see `Histogram`.
+        k, gamma, epsilon0: of the privacy test of the Huai methods.
+        bandwidth: public, as a share of the bounds; of the Huai methods.
+    """
+
+    method: MethodName | None = None
+    epsilon: float | None = None
+    records: int = 30
+    unit: Unit = "cell"
+    participation: Participation = "public"
+    bins: int | None = None
+    select_range: bool = False
+    learn_weights: bool = False
+    expected_claims: float | None = None
+    most_claims: int | None = None
+    least_claims: int | None = None
+    k: int | None = None
+    gamma: float | None = None
+    epsilon0: float | None = None
+    bandwidth: float | None = None
+
+    def choose(self, claims: Claims) -> SynthesisMethod:
+        """Return the named method, or the one that a setting belongs to, or the more accurate one; errors as `build`.
+
+        Args:
+            claims: of which only public numbers are read.
+        """
+        of_histogram = self.bins or self.select_range or self.learn_weights or self.expected_claims
+        if self.method is not None or of_histogram or self.participation == "protected":
+            return self.build()
+        return more_accurate(self._histogram(), self._pooled_shape(), claims)
+
+    def build(self) -> SynthesisMethod:
+        """Return the named method, `Histogram` if there is no name.
+
+        Raises:
+            SettingsError: a setting breaks a rule of the method.
+        """
+        if self.method == "huai-published":
+            default = HuaiPublished()
+            return replace(default, **self._huai_settings(default))
+        if self.method == "huai-corrected":
+            corrected = HuaiCorrected()
+            return replace(corrected, **self._huai_settings(corrected))
+        return self._pooled_shape() if self.method == "pooled-shape" else self._histogram()
+
+    def _histogram(self) -> Histogram:
+        return Histogram(**self._private_settings(Histogram))
+
+    def _pooled_shape(self) -> PooledShape:
+        return PooledShape(**self._private_settings(PooledShape))
+
+    def _private_settings(self, method: type[Histogram] | type[PooledShape]) -> dict[str, Any]:
+        if self.epsilon is None:
+            raise SettingsError("a private release needs an epsilon", value=None, hint="Give one, such as 1.")
+        names = {field.name for field in fields(method)}
+        return {name: value for name, value in asdict(self).items() if name in names and value is not None}
+
+    def _huai_settings(self, default: HuaiCorrected | HuaiPublished) -> dict[str, Any]:
+        given = {name: value for name in ("k", "gamma", "epsilon0") if (value := getattr(self, name)) is not None}
+        width = default.bandwidth if self.bandwidth is None else Bandwidth(rule="share", width=self.bandwidth)
+        return {"records": self.records, "test": replace(default.test, **given), "bandwidth": width}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesisResult:
+    """A release with the contents of its files.
+
+    Attributes:
+        release: in the units of the file.
+        method: the release method.
+        seed: of a simulation, which carries no privacy; None if the randomness was secure.
+        bounds: as given.
+        logarithmic: whether the claims were replaced by their logarithms.
+        errors: expected errors of the task means of the records; None for the paper reproduction.
+    """
+
+    release: Release
+    method: SynthesisMethod
+    seed: int | None
+    bounds: tuple[float, float]
+    logarithmic: bool
+    errors: ReleaseErrors | None
+
+    @property
+    def mode(self) -> str:
+        """Either "private" or "paper reproduction"."""
+        return "paper reproduction" if isinstance(self.method, HuaiPublished) else "private"
+
+    @property
+    def width(self) -> float:
+        """Distance of the bounds in the units of expected errors: base-10 logarithms if `logarithmic`."""
+        low, high = (math.log10(end) for end in self.bounds) if self.logarithmic else self.bounds
+        return high - low
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings for the reader of the release, from public numbers and the release alone."""
+        text = "" if self.errors is None else self.errors.warning(self.width)
+        scale = " Errors are those of base-10 logarithms." if self.logarithmic else ""
+        return (text + scale,) if text else ()
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Guarantees per claim and per worker, at the largest accepted delta; infinite for a simulation."""
+        if self.seed is None:
+            return self.release.guarantees(LARGEST_DELTA)
+        return tuple(
+            replace(guarantee, epsilon=math.inf, delta=0.0, reason=f"{SIMULATED}{guarantee}")
+            for guarantee in self.release.guarantees(LARGEST_DELTA)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contents of `guarantee.json`; infinity is a text."""
+        curves = self.release.curves if self.seed is None else ()
+        return {
+            "format": GUARANTEE_FORMAT,
+            "mode": self.mode,
+            "method": self.method.name,
+            "settings": {field.name: _setting(getattr(self.method, field.name)) for field in fields(self.method)},
+            "bounds": list(self.bounds),
+            "logarithmic": self.logarithmic,
+            "guarantees": [_with_text_infinity(asdict(guarantee)) for guarantee in self.guarantees],
+            "curves": [
+                {"unit": curve.unit, "exact": _points(curve.exact), "claimed": _points(curve.claimed)}
+                for curve in curves
+            ],
+            "expected": None if self.errors is None else self.errors.to_json(self.width),
+            "public": PUBLIC[self.release.curves[0].participation],
+            "tasks": len(self.release.tasks),
+            "records": len(self.release),
+            "withheld": [note._asdict() for note in self.release.withheld],
+            "simulation": self.release.simulation,
+            "seed": self.seed,
+        }
+
+
+def synthesize(
+    claims: Claims,
+    settings: SynthesisSettings,
+    *,
+    bounds: tuple[float, float],
+    logarithmic: bool = False,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> SynthesisResult:
+    """Return a release of synthetic claims: private, or, with a seed, a reproducible simulation without any privacy.
+
+    `progress` is called with the finished and the whole work, where the method reports any.
+
+    Raises:
+        SettingsError: the method refuses the settings or the claims, or the release would cost more than epsilon.
+    """
+    method = settings.choose(claims)
+    source = secure() if seed is None else seeded(seed)
+    if isinstance(method, HuaiCorrected):
+        release = method.release(claims, source)
+        _require_within_epsilon(release, settings)
+    else:
+        release = method.release(claims, source, progress=progress)
+    errors = None if isinstance(method, HuaiPublished) else release_errors(method, claims, release)
+    if logarithmic:
+        release = replace(release, value=np.clip(10.0**release.value, *bounds))
+    return SynthesisResult(
+        release=release, method=method, seed=seed, bounds=bounds, logarithmic=logarithmic, errors=errors
+    )
+
+
+def curator_outputs(directory: Path, names: Sequence[str] = ()) -> Outputs:
+    """Return the outputs that show raw claims, in a folder of their own that only its owner can read."""
+    return Outputs(
+        folder=directory / CURATOR_FOLDER, names=tuple(names), kind=PICTURES, remove_stale=True, private=True
+    )
+
+
+def write_synthesis(directory: Path, synthesis: SynthesisResult, pictures: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Write `synthetic.csv`, `guarantee.json` and the curator's pictures; return the names.
+
+    Pictures of an earlier run are removed.
+
+    Raises:
+        SettingsError: a folder cannot be written, or a file in the way is not an earlier output of the same kind.
+    """
+    outputs = curator_outputs(directory, list(pictures))
+    if pictures:
+        write_outputs(outputs, pictures)
+    else:
+        remove_outputs(outputs.folder, PICTURES)
+    table = reports_table(synthesis.release.reports())
+    guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    write_files(
+        directory,
+        {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table)},
+        kind="synthesis",
+    )
+    return (SYNTHETIC_FILE, GUARANTEE_FILE, *(f"{CURATOR_FOLDER}/{name}" for name in pictures))
+
+
+def _setting(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _require_within_epsilon(release: Release, settings: SynthesisSettings) -> None:
+    """Refuse a release of "huai-corrected" that costs more than the requested epsilon."""
+    guarantee = release.guarantees(LARGEST_DELTA)[0 if settings.unit == "cell" else 1]
+    if settings.epsilon is not None and guarantee.epsilon > settings.epsilon:
+        raise SettingsError(
+            f"huai-corrected may cost epsilon {settings.epsilon!r} per {settings.unit} at delta {LARGEST_DELTA:g}",
+            value=guarantee.epsilon,
+            hint="Use fewer records, another k, gamma or epsilon0, or the method histogram.",
+        )
+
+
+def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
+    return [_with_text_infinity(point._asdict()) for point in points]
+
+
+def _with_text_infinity(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: "infinity" if value == math.inf else value for name, value in values.items()}

@@ -1,0 +1,1 @@
+"""Truths from reports: choice of the method, fit, confidence, panels."""

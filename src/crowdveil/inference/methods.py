@@ -1,0 +1,178 @@
+"""Choice of the estimator: the requested method, or the default for the reports and their channel.
+
+Where there is a certificate, the default reads the channel: `gaussian` for a scale, `ordinal-dawid-skene` for three
+ordered labels or more, `hierarchical-dawid-skene` for other labels. Without one, reports are read as answers:
+`hierarchical-dawid-skene` for labels, `student-t` for numbers.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from crowdveil.arguments import nearest
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
+from crowdveil.em.estimator import Estimator
+from crowdveil.errors import SettingsError
+from crowdveil.folder.evidence import AS_ASKED, Evidence, is_without_names
+from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
+
+AnyEstimator = Estimator[Any, Any]
+
+NORMAL_METHOD, NORMAL_SETTINGS = "gaussian", ("prior_mean", "prior_deviation", "sigmas")
+"""Method with a normal prior, and its own settings."""
+WITHOUT_NAMES_METHODS = ("pooled-gaussian", "pooled-dawid-skene")
+"""Methods that do not read which reports are of the same worker."""
+LABEL_METHOD = "hierarchical-dawid-skene"
+"""Default for labels."""
+MIN_ORDERED_LABELS = 3
+"""Smallest number of ordered labels with an ordinal default method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """Requested estimator; None is its default.
+
+    Attributes:
+        name: a name of the registry; None for `default_method`.
+        max_steps: largest number of steps.
+        tolerance: stop when no posterior (or truth) changes by more than this.
+        prior_mean, prior_deviation: of a public normal prior, for gaussian only.
+        sigmas: public classes of the workers' deviations, for gaussian only.
+    """
+
+    name: str | None = None
+    max_steps: int | None = None
+    tolerance: float | None = None
+    prior_mean: float | None = None
+    prior_deviation: float | None = None
+    sigmas: tuple[float, ...] | None = None
+
+
+def default_method(evidence: Evidence) -> str:
+    """Return the name of the default method."""
+    if is_without_names(evidence.crowd):
+        return WITHOUT_NAMES_METHODS[0 if isinstance(_alphabet(evidence), Scale) else 1]
+    if evidence.channel is None:
+        return LABEL_METHOD if isinstance(evidence.reports.alphabet, Categories) else "student-t"
+    return channel_method(evidence.channel.alphabet)
+
+
+def channel_method(alphabet: Alphabet) -> str:
+    """Return the name of the default method for reports through a channel of these answers."""
+    if isinstance(alphabet, Scale):
+        return NORMAL_METHOD
+    ordinal = alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS
+    return "ordinal-dawid-skene" if ordinal else LABEL_METHOD
+
+
+def _alphabet(evidence: Evidence) -> Alphabet | None:
+    """Return the possible answers: those of the channel, or of the reports read as answers."""
+    return evidence.reports.alphabet if evidence.channel is None else evidence.channel.alphabet
+
+
+def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
+    """Return the estimator; by default one that suits the reports and reads their channel.
+
+    Raises:
+        SettingsError: an unknown method, one for sums or for ordered answers only, or steps or a tolerance out of
+            range.
+    """
+    name = method.name or default_method(evidence)
+    if name not in ESTIMATOR_ENTRIES:
+        raise SettingsError(
+            f"the method must be one of {', '.join(ESTIMATOR_ENTRIES)}",
+            value=name,
+            hint=nearest(name, ESTIMATOR_ENTRIES)
+            or f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
+        )
+    if is_without_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:
+        raise SettingsError(
+            f"reports without names are read by {' and '.join(WITHOUT_NAMES_METHODS)} only",
+            value=name,
+            hint="The relay shuffled single cells: the worker numbers in reports.csv link nothing.",
+        )
+    cls: type[AnyEstimator] = ESTIMATOR_ENTRIES[name].load()
+    alphabet = inferred_alphabet(evidence, cls)
+    if cls.capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
+        raise SettingsError(
+            f"{name} needs numbers or ordered labels",
+            value=alphabet.names,
+            hint="Declare the labels ordered (--labels ... --ordered), or use a method for labels.",
+        )
+    return cast(Callable[..., AnyEstimator], cls)(**_settings(method, name))
+
+
+def _settings(method: Method, name: str) -> dict[str, Any]:
+    """Return the settings that differ from the estimator's own defaults, checked."""
+    settings: dict[str, Any] = {}
+    if method.max_steps is not None:
+        if method.max_steps < 1:
+            raise SettingsError("max_steps must be at least 1", value=method.max_steps)
+        settings["max_steps"] = method.max_steps
+    if method.tolerance is not None:
+        if not 0 <= method.tolerance < math.inf:
+            raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
+        settings["tolerance"] = method.tolerance
+    normal = {field: getattr(method, field) for field in NORMAL_SETTINGS if getattr(method, field) is not None}
+    if normal and name != NORMAL_METHOD:
+        raise SettingsError(
+            f"a normal prior and standard deviations of workers are settings of {NORMAL_METHOD}",
+            value=name,
+            hint="Give a prior by label.",
+        )
+    return settings | normal
+
+
+def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:
+    """Return the alphabet of the truths: that of the answers of the channel, or else of the reports."""
+    if evidence.channel is not None and estimator.capabilities.reads_channel:
+        return evidence.channel.alphabet
+    return evidence.reports.alphabet
+
+
+def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
+    """Return the noise model in one line: the channel in the likelihood, or "none" and the reason."""
+    channel = evidence.channel
+    if channel is None:
+        return f"none: {evidence.no_channel_reason}"
+    crowd = evidence.crowd
+    unpromised = channel.has_no_privacy or (crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES))
+    through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
+    if estimator.capabilities.reads_channel:
+        asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
+        return f"channel of {through}{asked}"
+    return f"none: {estimator.name} reads no channel; the reports went through {through}"
+
+
+def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
+    """Return a warning if perturbed reports are read as answers without --no-certificate; else None."""
+    channel, crowd = evidence.channel, evidence.crowd
+    if channel is None:
+        unasked = crowd is not None and evidence.no_channel_reason != AS_ASKED
+        return f"{evidence.no_channel_reason}: no noise model, reports are read as answers." if unasked else None
+    if estimator.capabilities.reads_channel:
+        return None
+    mechanism = channel.mechanism.partition(",")[0]
+    readers = ", ".join(name for name, entry in ESTIMATOR_ENTRIES.items() if _reads(entry.capabilities, evidence))
+    return (
+        f"{estimator.name} reads no channel: it reads reports of {mechanism} as answers. "
+        f"Methods that read the channel: {readers}."
+    )
+
+
+def _reads(capabilities: Capabilities, evidence: Evidence) -> bool:
+    """Return whether an estimator with these capabilities reads this evidence through its channel."""
+    channel = evidence.channel
+    assert channel is not None
+    suits = channel.alphabet.ordered or (capabilities.kind == "categorical" and not capabilities.needs_ordered_labels)
+    blocks = channel.report_alphabet.names != channel.alphabet.names
+    tables = isinstance(channel, ChannelTable) or evidence.assignment is not None
+    return (
+        capabilities.reads_channel
+        and suits
+        and (capabilities.reads_label_blocks or not blocks)
+        and (capabilities.reads_channel_tables or not tables)
+    )

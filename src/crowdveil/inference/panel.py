@@ -1,0 +1,238 @@
+"""Truths with labels of their own, inferred from answers on another scale: scores of judges, grades of annotators.
+
+Without gold, tables P(answer | truth) are fitted from the order of the answers (`estimators.confusion.truth_tables`).
+Gold that has every truth starts them. With `MIN_STACKED` gold tasks the result is a multinomial regression of gold on
+the log posterior of the tables and on the answers (`stacked_answers`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.em.estimate import Estimate, WorkerTable
+from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators.confusion.truth_tables import Answers, tables_of
+from crowdveil.evaluation.panel import (
+    MAX_TASKS,
+    MAX_WORKERS,
+    SHOWN_PAIRS,
+    Panel,
+    alike_pairs,
+    best_worker,
+    codes_of,
+    effective_number,
+    error_correlations,
+    errors_by_truth,
+)
+from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.stacked_answers import fit_stacked, folds_of
+
+MAX_GRADES, BINS = 24, 10
+"""Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
+CONFIDENCE = "probabilities are fitted to {} gold tasks, if these are drawn at random"
+UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25; the true one is unknown without gold"
+
+
+@dataclass(frozen=True, eq=False)
+class PanelFit:
+    """Truths of a panel of workers, and its dependence.
+
+    Attributes:
+        estimate: truths, and abilities: the expected share of right truths when each answer is read by itself.
+        panel: dependence of the workers.
+        known: truths that guided the fit, by task.
+        confidence: assumption behind the probabilities.
+    """
+
+    estimate: Estimate
+    panel: Panel
+    known: Mapping[Any, Any]
+    confidence: str
+
+
+def check_truths(truths: Sequence[str]) -> Categories:
+    """Return the truths as labels.
+
+    Raises:
+        SettingsError: fewer than two, repeated, or no texts.
+    """
+    if isinstance(truths, str):
+        raise SettingsError("truths must be a list of labels", value=truths, hint='Such as ["no", "yes"].')
+    return Categories(tuple(map(str, truths)), ordered=True)
+
+
+def fit_panel(
+    evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, Any] | None = None, scale: Scale | None = None
+) -> PanelFit:
+    """Return truths that are not labels of the answers.
+
+    Args:
+        evidence: answers: numbers, grades or labels; or reports of a channel.
+        truths: labels of the truths; with ordered answers, low answers first.
+        gold: truth by task name.
+        scale: range of free numbers.
+
+    Raises:
+        SettingsError: truths that are none, that no answer maps to, or a channel that is not read.
+        ReportsError: fewer than two workers, numbers outside the scale, or gold that is unknown.
+    """
+    labels = check_truths(truths)
+    reports = evidence.reports
+    if int((reports.per_worker > 0).sum()) < 2:
+        raise ReportsError(
+            "a panel needs answers of two workers or more",
+            examples=f"{int((reports.per_worker > 0).sum())} worker",
+            hint="Leave --truths out: the answers of one worker are read as they are.",
+        )
+    answers, ordered = coded_answers(evidence, scale)
+    aligned = align_gold(reports, gold, labels, numeric=False)
+    known = aligned.of(0, len(reports.tasks))
+    _check_mapping(labels, answers, known, ordered)
+    fit, posterior, held = fit_stacked(answers, known, labels.size, ordered)
+    stacked = held is not None
+    final = one_hot_gold(posterior, known)
+    tables, prior = tables_of(answers, final)
+    names = list(map(str, np.asarray(reports.workers).tolist()))
+    panel = _panel(answers, known, final, stacked, names)
+    if held is not None:
+        panel = _with_accuracy(panel, answers, known, held, names)
+    quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
+    estimate = Estimate(
+        method="stacked-truth-tables" if stacked else "truth-tables",
+        alphabet=labels,
+        tasks=reports.tasks,
+        posterior=final,
+        reports_per_task=reports.per_task,
+        worker_names=reports.workers,
+        workers=WorkerTable(np.where(reports.per_worker > 0, quality, np.nan), "ability"),
+        reports_per_worker=reports.per_worker,
+        log_likelihoods=(),
+        steps=fit.steps,
+        converged=fit.converged,
+        channel_used=evidence.channel is not None,
+        gold_used=aligned.used,
+        gold_unknown=aligned.unknown,
+        stopped="tolerance" if fit.converged else "limit",
+        original=reports.original,
+    )
+    confidence = CONFIDENCE.format(len(held)) if held is not None else UNCHECKED
+    return PanelFit(estimate, panel, gold or {}, confidence)
+
+
+def coded_answers(evidence: Evidence, scale: Scale | None) -> tuple[Answers, bool]:
+    """Return the answers as codes in their order, and whether they have one.
+
+    Numbers, and labels that are all numbers, are ordered by value; more than `MAX_GRADES` of them are cut into `BINS`
+    parts with equally many answers.
+    """
+    reports, channel = evidence.reports, evidence.channel
+    if channel is not None:
+        return _coded_reports(evidence), evidence.reports.alphabet is not None and evidence.reports.alphabet.ordered
+    numbers, ordered = reports.numbers, True
+    alphabet = reports.alphabet
+    if isinstance(alphabet, Categories) and not alphabet.ordered:
+        try:
+            numbers = np.array([float(name) for name in alphabet.names])[reports.value]
+        except ValueError:
+            ordered = False
+    if scale is not None:
+        _refuse_outside(numbers, scale)
+    values, codes = np.unique(numbers, return_inverse=True)
+    if ordered and len(values) > MAX_GRADES:
+        edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
+        codes = np.searchsorted(edges, numbers, side="right")
+    return _answers(evidence, codes.astype(np.int64), int(codes.max()) + 1), ordered
+
+
+def _answers(evidence: Evidence, codes: NDArray[np.int64], size: int, channel: Any = None) -> Answers:
+    reports = evidence.reports
+    shape = (len(reports.tasks), len(reports.workers), size)
+    return Answers(reports.task.astype(np.int64), reports.worker.astype(np.int64), codes, shape, channel)
+
+
+def _coded_reports(evidence: Evidence) -> Answers:
+    """Return reports with their channel; refuse one whose reports are not answers of listed cells."""
+    channel = evidence.channel
+    if (
+        not isinstance(channel, Channel)
+        or channel.protects_participation
+        or evidence.assignment is not None
+        or channel.report_alphabet != channel.alphabet
+    ):
+        raise SettingsError(
+            "truths other than the answers are read through channels whose reports are answers, with public "
+            "participation, alike for all workers",
+            value=getattr(channel, "mechanism", channel),
+            hint="Infer the answers' own labels (without --truths), or read reports as answers (--no-certificate).",
+        )
+    size = channel.alphabet.size
+    table = channel.probabilities[:size, :size]
+    return _answers(evidence, evidence.reports.value.astype(np.int64), size, table)
+
+
+def _refuse_outside(numbers: NDArray[np.float64], scale: Scale) -> None:
+    outside = (numbers < scale.low) | (numbers > scale.high)
+    if outside.any():
+        raise ReportsError(
+            f"scores must be on the scale from {scale.low:g} to {scale.high:g}",
+            examples=f"{numbers[outside][0]:g}, and {int(outside.sum()) - 1:,} others",
+            hint="Correct these scores, leave them out, or give a wider --scale.",
+        )
+
+
+def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64], ordered: bool) -> None:
+    """Refuse truths that neither gold nor the order of the answers connects with answers."""
+    absent = [name for code, name in enumerate(labels.names) if not (known == code).any()]
+    if not absent or (ordered and labels.size <= answers.shape[2]):
+        return
+    raise SettingsError(
+        "every truth needs answers that map to it: gold of each truth, or ordered answers, at least as many as truths",
+        value=", ".join(absent),
+        hint="Give gold tasks of these truths (--gold), the order of the answers (--labels low,...,high --ordered), or "
+        "leave these truths out.",
+    )
+
+
+def _panel(
+    answers: Answers, known: NDArray[np.int64], posterior: NDArray[np.float64], from_gold: bool, names: list[str]
+) -> Panel:
+    """Return the dependence of the workers with the most answers, on the first tasks and all gold tasks."""
+    counts = np.bincount(answers.worker, minlength=answers.shape[1])
+    kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_WORKERS])
+    kept = kept[counts[kept] > 0]
+    tables, prior = tables_of(answers, posterior)
+    tables = tables[kept]
+    read = (np.arange(len(known)) < MAX_TASKS) | (known != NO_GOLD)
+    codes = codes_of(answers, kept)[read]
+    errors = errors_by_truth(answers, tables, prior)
+    correlation, common = error_correlations(codes, errors, posterior[read])
+    alike = alike_pairs(correlation, common, [names[code] for code in kept])
+    if from_gold:
+        certain = one_hot_gold(np.zeros_like(posterior), known)[read]
+        correlation, common = error_correlations(codes, errors, certain)
+    effective, mean = effective_number(correlation, common)
+    return Panel(
+        workers=len(kept),
+        effective=effective,
+        correlation=mean,
+        from_gold=from_gold,
+        alike=len(alike),
+        pairs=tuple(alike[:SHOWN_PAIRS]),
+    )
+
+
+def _with_accuracy(
+    panel: Panel, answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64], names: list[str]
+) -> Panel:
+    """Return the panel with the cross-validated accuracies of its best worker and of the result."""
+    best = best_worker(answers, known, folds_of(known), held.shape[1])
+    answered = np.bincount(answers.task, minlength=len(known)) > 0
+    right = held.argmax(axis=1) == known[(known != NO_GOLD) & answered]
+    panel = replace(panel, stacked_accuracy=float(right.mean()))
+    return panel if best is None else replace(panel, best_worker=names[best[0]], best_accuracy=best[1])

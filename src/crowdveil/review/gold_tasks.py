@@ -1,0 +1,74 @@
+"""Tasks whose truth somebody finds out: drawn from reports, and the next ones of a draw."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.identifiers import index_of, no_gold_task_found
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.evaluation.gold_draw import MAX_SEED, drawn_tasks, new_seed
+from crowdveil.folder.answers import read_drawn_gold
+from crowdveil.folder.evidence import Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnGold:
+    """Tasks in the order of their draw.
+
+    Attributes:
+        tasks: their names.
+        seed: of the draw.
+        of: number of tasks with reports.
+    """
+
+    tasks: tuple[str, ...]
+    seed: int
+    of: int
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns task, truth (empty), seed."""
+        size = len(self.tasks)
+        return {
+            "task": np.array(self.tasks, np.str_),
+            "truth": np.full(size, "", np.str_),
+            "seed": np.full(size, self.seed, np.int64),
+        }
+
+
+def draw_from(
+    reports: Reports, number: int, *, seed: int | None = None, known: frozenset[str] = frozenset()
+) -> DrawnGold:
+    """Return tasks with reports in the order of a draw, without those that are known.
+
+    Raises:
+        SettingsError: fewer tasks are left than asked for, or a seed outside 0 to `MAX_SEED` - 1.
+    """
+    if seed is not None and not 0 <= seed < MAX_SEED:
+        raise SettingsError(f"the seed must be between 0 and {MAX_SEED - 1:,}", value=seed)
+    used = new_seed() if seed is None else seed
+    order = drawn_tasks(reports.tasks, np.asarray(reports.per_task), used)
+    left = [task for task in order if task not in known]
+    if number > len(left):
+        raise SettingsError(
+            "no more tasks can be drawn than have reports and no known truth",
+            value=number,
+            hint=f"There are {len(left):,}.",
+        )
+    return DrawnGold(tasks=tuple(left[:number]), seed=used, of=len(order))
+
+
+def draw_more(evidence: Evidence, number: int, gold: str) -> DrawnGold:
+    """Return the next tasks of the draw of a file of gold; without a seed, new ones among the other tasks.
+
+    Raises:
+        ReportsError: a damaged file, or no gold task is among the tasks.
+        SettingsError: as in `draw_from`.
+    """
+    known, seed = read_drawn_gold(gold, "categorical")
+    tasks = evidence.reports.tasks
+    if not index_of(tasks, dict.fromkeys(known)):
+        raise no_gold_task_found(known, tasks, "gold")
+    return draw_from(evidence.reports, number, seed=seed, known=frozenset(known))

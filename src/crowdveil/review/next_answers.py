@@ -1,0 +1,227 @@
+"""Next answers to buy, from reports: a fit, the likelihood of one more report, and the choice of pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.identifiers import as_identifiers, index_of
+from crowdveil.data.ingest.readers import ReportColumns
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
+from crowdveil.folder.answers import read_names
+from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.inference import infer
+from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
+from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, Objective, next_answers
+
+EVEN_SHARES = 3
+"""Default bound on the answers of a worker, in even shares of the budget."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Purchase:
+    """Answers to buy with their names.
+
+    Attributes:
+        estimate: fit on which the gains rest.
+        workers: names of all workers who can be asked.
+        chosen: answers, in the order of choice; workers are codes of `workers`.
+        per_worker: largest number of answers of a worker.
+        budget: number of answers that were asked for.
+        epsilon_per_answer: epsilon of each further report through the channel; None without a channel.
+    """
+
+    estimate: Estimate
+    workers: tuple[str, ...]
+    chosen: NextAnswers
+    per_worker: int
+    budget: int
+    epsilon_per_answer: float | None
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """Return columns task, worker, expected_gain, information, reports (of the task so far), and reason."""
+        task = self.chosen.task
+        return {
+            "task": np.array([str(self.estimate.tasks[code]) for code in task.tolist()], dtype=np.str_),
+            "worker": np.array([self.workers[code] for code in self.chosen.worker.tolist()], dtype=np.str_),
+            "expected_gain": self.chosen.expected_gain,
+            "information": self.chosen.information,
+            "reports": np.asarray(self.estimate.reports_per_task)[task],
+            "reason": np.array([self._reason(code) for code in task.tolist()], dtype=np.str_),
+        }
+
+    def _reason(self, task: int) -> str:
+        """Return the two most probable labels of a task with their probabilities, which another answer can change."""
+        alphabet, posterior = self.estimate.alphabet, self.estimate.posterior[task]
+        assert alphabet is not None
+        first, second = np.argsort(-posterior, kind="stable")[:2].tolist()
+        few = "few answers; " if self.estimate.reports_per_task[task] < FIRST_REPORTS else ""
+        shares = (f"{alphabet.names[label]} {posterior[label]:.0%}".replace("%", " %") for label in (first, second))
+        return few + " or ".join(shares)
+
+
+def choose_next(
+    evidence: Evidence,
+    method: Method,
+    *,
+    budget: int,
+    workers: Path | None = None,
+    history: Path | None = None,
+    per_worker: int | None = None,
+    by: Objective = "information",
+) -> Purchase:
+    """Return the answers to buy, at most one for each task.
+
+    Args:
+        evidence: reports so far.
+        method: estimator of labels.
+        budget: number of answers.
+        workers: CSV file of the workers who can be asked, column `worker`; new ones count as an average worker. None
+            for all of the reports.
+        history: earlier quality of workers, as in `infer`; new workers among `workers` have none.
+        per_worker: largest number of answers of a worker; by default three even shares of the budget.
+        by: objective, as in `planning.next_answers`.
+
+    Raises:
+        SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
+        ReportsError: a damaged file.
+    """
+    further_channel(evidence)
+    estimate = infer(evidence, method, history=history).estimate
+    listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
+    estimator = build_estimator(method, evidence)
+    return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker, by=by)
+
+
+def purchase_of(
+    estimate: Estimate,
+    evidence: Evidence,
+    estimator: AnyEstimator,
+    listed: Sequence[Any],
+    *,
+    budget: int,
+    per_worker: int | None = None,
+    by: Objective = "information",
+) -> Purchase:
+    """Return the answers to buy from a fit by an estimator; `listed` can be asked. Else as `choose_next`."""
+    channel = further_channel(evidence)
+    names = tuple(dict.fromkeys(map(str, listed)))
+    bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
+    state = _state(estimate, names, channel, estimator)
+    return Purchase(
+        estimate=estimate,
+        workers=names,
+        chosen=next_answers(state, _asked_cells(evidence, names), budget=budget, per_worker=bound, by=by),
+        per_worker=bound,
+        budget=budget,
+        epsilon_per_answer=None if channel is None else channel.epsilon,
+    )
+
+
+def further_channel(evidence: Evidence) -> Channel | None:
+    """Return the channel of further reports, None for answers; refuse where there is none or no cell is left."""
+    channel = evidence.channel
+    if isinstance(channel, ChannelTable):
+        raise SettingsError("gains are computed for one channel, not for a table of them", value=channel.mechanism)
+    if channel is not None and channel.protects_participation and evidence.assignment is None:
+        raise SettingsError(
+            "every worker has reported on every task: there is no further answer to ask",
+            value=f"participation {channel.participation}",
+            hint="Ask more workers, in a collection of its own; or assign tasks (crowdveil data assign).",
+        )
+    if channel is None and evidence.crowd is not None:
+        raise ReportsError(
+            "gains from protected reports need their channel", source="reports", examples=evidence.no_channel_reason
+        )
+    return channel
+
+
+def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, estimator: object) -> CrowdState:
+    """Return the state of the crowd with these workers."""
+    confusion, rates = _confusion(estimate), estimate.workers.participation
+    place = index_of(estimate.worker_names, dict.fromkeys(names))
+    average = np.average(confusion, axis=0, weights=np.maximum(estimate.reports_per_worker, 1))
+    matrices = np.stack([confusion[place[name]] if name in place else average for name in names])
+    rate = np.array([1.0 if rates is None or name not in place else rates[place[name]] for name in names])
+    retention = 1.0 if channel is None or channel.is_identity else channel.retention
+    return CrowdState(
+        posterior=estimate.posterior,
+        reports=np.asarray(estimate.reports_per_task) * retention**2,
+        likelihood=_likelihood(matrices, rate, channel),
+        error_correlation=estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0,
+    )
+
+
+def _confusion(estimate: Estimate) -> NDArray[np.float64]:
+    """Return P(answer | truth), indexed [worker, truth, answer]; from abilities, errors are even over labels.
+
+    Raises:
+        SettingsError: numbers, or a method without probabilities or without abilities.
+    """
+    if not estimate.categorical:
+        raise SettingsError(
+            "next answers are chosen for labels only, these are numbers",
+            value=estimate.method,
+            hint="The columns interval_low and interval_high of truths.csv show which numbers are uncertain.",
+        )
+    if estimate.workers.confusion is not None and estimate.probabilistic:
+        return estimate.workers.confusion
+    if not estimate.categorical or not estimate.probabilistic or estimate.workers.quality_name != "ability":
+        raise SettingsError(
+            "gains need labels, and a method with probabilities and abilities of workers",
+            value=estimate.method,
+            hint="Use the method hierarchical-dawid-skene.",
+        )
+    labels = estimate.posterior.shape[1]
+    ability = np.nan_to_num(estimate.workers.quality, nan=1 / labels)[:, None, None]
+    return np.asarray(ability * np.eye(labels) + (1 - ability) * (1 - np.eye(labels)) / (labels - 1))
+
+
+def _likelihood(
+    confusion: NDArray[np.float64], participation: NDArray[np.float64], channel: Channel | None
+) -> NDArray[np.float64]:
+    """Return P(report | truth), indexed [worker, truth, report]; with protected participation NULL is an answer."""
+    if channel is None:
+        return confusion
+    if channel.protects_participation:
+        rate = participation[:, None, None]
+        silent = np.broadcast_to(1 - rate, (*confusion.shape[:2], 1))
+        confusion = np.concatenate((rate * confusion, silent), axis=2)
+    return np.asarray(confusion @ channel.probabilities)
+
+
+def _asked_cells(evidence: Evidence, names: tuple[str, ...]) -> Reports:
+    """Return the cells that were asked, as reports whose workers are `names`."""
+    reports, assignment = evidence.reports, evidence.assignment
+    place = index_of(as_identifiers(np.array(names)), dict.fromkeys(map(str, reports.workers.tolist())))
+    code = np.array([place.get(str(name), -1) for name in reports.workers.tolist()], dtype=np.int64)
+    if assignment is None:
+        task, worker = np.asarray(reports.task), np.asarray(reports.worker)
+    else:
+        cells = assignment.aligned(np.asarray(reports.tasks), np.asarray(reports.workers))
+        task, worker = np.divmod(cells, len(reports.workers))
+    if evidence.skipped is not None:
+        skipped = _skipped_cells(evidence.skipped, reports)
+        task, worker = np.append(task, skipped[0]), np.append(worker, skipped[1])
+    known = code[worker] >= 0
+    kept = task[known].astype(np.int32), code[worker][known].astype(np.int32)
+    return Reports(*kept, np.zeros(len(kept[0])), reports.tasks, np.array(names))
+
+
+def _skipped_cells(skipped: ReportColumns, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the codes of task and worker of the cells that a worker left without an answer."""
+    found = []
+    for column, identifiers in ((skipped.task, reports.tasks), (skipped.worker, reports.workers)):
+        names = [str(name) for name in column.names.tolist()]
+        place = index_of(as_identifiers(np.asarray(identifiers)), dict.fromkeys(names))
+        found.append(np.array([place.get(name, -1) for name in names], dtype=np.int64)[column.codes])
+    known = (found[0] >= 0) & (found[1] >= 0)
+    return found[0][known], found[1][known]

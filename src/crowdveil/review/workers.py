@@ -1,0 +1,208 @@
+"""Workers to review: abilities credibly below a bound, and answers that look like spam.
+
+Reasons, each with 95 % certainty on one side, for a worker with n answers:
+    ability: the upper end of the 90 % credible interval of the ability is below the bound, by default the middle
+        between 1 / labels and the median ability;
+    constant: the answers are equal, and F^n < .001 for the share F of that label in all answers;
+    chance: the share A of equal answers with other workers is below chance + .1 (1 - chance) by 1.645 standard errors
+        sqrt(A (1 - A) / n), where chance = sum_c f_c F_c for the worker's own label shares f (Cohen's kappa below .1).
+    copies: the worker answers as another one (`evaluation.copies`).
+The last three read answers, so that they are left out behind a channel; there the interval includes the noise.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Categories
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.evaluation.agreement import NORMAL_QUANTILE, agreement
+from crowdveil.evaluation.copies import find_copies
+from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.inference import infer
+from crowdveil.inference.methods import Method
+
+RARE = 1e-3
+"""Probability of equal answers below which they count as constant."""
+MIN_KAPPA = 0.1
+MIN_ANSWERS = 10
+"""Answers from which agreement with others is judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerToReview:
+    """One worker to review, with a sentence for each reason."""
+
+    worker: str
+    ability: float
+    low: float
+    high: float
+    reports: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """Workers to review, the lowest upper end of the interval first.
+
+    Attributes:
+        method: estimator.
+        bound: ability below which a worker is reviewed.
+        workers: number of all workers.
+        found: workers to review.
+        channel_used: whether only intervals through a channel were read.
+    """
+
+    method: str
+    bound: float
+    workers: int
+    found: tuple[WorkerToReview, ...]
+    channel_used: bool
+
+
+def review_workers(
+    evidence: Evidence, method: Method, *, bound: float | None = None, history: Path | None = None
+) -> Review:
+    """Return the workers to review.
+
+    Raises:
+        SettingsError: a bound outside (0, 1), or a method without intervals of abilities.
+        ReportsError: protected reports without a certificate.
+    """
+    if evidence.channel is None and evidence.crowd is not None:
+        raise ReportsError(
+            "protected reports need their channel, or noise looks like bad work",
+            source="reports",
+            examples=evidence.no_channel_reason,
+        )
+    estimate = infer(evidence, method, history=history).estimate
+    return review_of(estimate, evidence, bound=bound)
+
+
+def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = None) -> Review:
+    """Return the workers to review from a fit; errors as `review_workers`."""
+    if bound is not None and not 0 < bound < 1:
+        raise SettingsError("the bound of abilities must be between 0 and 1", value=bound)
+    workers = estimate.workers
+    if not estimate.categorical:
+        raise SettingsError(
+            "workers are reviewed by their labels, these are numbers",
+            value=estimate.method,
+            hint=f"The column {workers.quality_name} of workers.csv has the quality of each worker.",
+        )
+    if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:
+        raise SettingsError(
+            "a review needs labels and a method with intervals of abilities",
+            value=estimate.method,
+            hint="Use the method hierarchical-dawid-skene.",
+        )
+    limit = bound or ability_bound(workers.quality, estimate.reports_per_worker, estimate.alphabet.size)
+    reasons: list[list[str]] = [[] for _ in range(len(workers.quality))]
+    for worker in np.flatnonzero((workers.ability_high < limit) & (estimate.reports_per_worker > 0)).tolist():
+        reasons[worker].append(f"The ability is below {limit:.2f} with 95 % certainty.")
+    if not estimate.channel_used and evidence.channel is None:
+        _add_spam(reasons, evidence)
+    order = np.lexsort((workers.quality, workers.ability_high))
+    return Review(
+        method=estimate.method,
+        bound=limit,
+        workers=len(reasons),
+        channel_used=estimate.channel_used,
+        found=tuple(
+            WorkerToReview(
+                worker=str(estimate.worker_names[worker]),
+                ability=float(workers.quality[worker]),
+                low=float(workers.ability_low[worker]),
+                high=float(workers.ability_high[worker]),
+                reports=int(estimate.reports_per_worker[worker]),
+                reasons=tuple(reasons[worker]),
+            )
+            for worker in order.tolist()
+            if reasons[worker]
+        ),
+    )
+
+
+def ability_bound(quality: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> float:
+    """Return the default bound of abilities, the middle between 1 / labels and the median ability.
+
+    Args:
+        quality: ability of each worker, shape (workers,).
+        reports: their numbers of reports; workers without one are left out.
+        labels: number of labels.
+    """
+    known = quality[(reports > 0) & np.isfinite(quality)]
+    return (1 / labels + (float(np.median(known)) if len(known) else 1 / labels)) / 2
+
+
+def review_columns(review: Review) -> dict[str, NDArray[Any]]:
+    """Return the workers to review as columns: worker, ability, ability_low, ability_high, reports, reason."""
+    found = review.found
+    return {
+        "worker": np.array([one.worker for one in found], dtype=np.str_),
+        "ability": np.array([one.ability for one in found]),
+        "ability_low": np.array([one.low for one in found]),
+        "ability_high": np.array([one.high for one in found]),
+        "reports": np.array([one.reports for one in found], dtype=np.int64),
+        "reason": np.array([" ".join(one.reasons) for one in found], dtype=np.str_),
+    }
+
+
+def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:
+    """Add the reasons "constant" and "chance" to those of each worker."""
+    reports, alphabet = evidence.reports, evidence.reports.alphabet
+    if not isinstance(alphabet, Categories):
+        return
+    counts = np.zeros((len(reports.workers), alphabet.size))
+    for block in reports.blocks():
+        key = block.worker.astype(np.int64) * alphabet.size + block.value
+        counts += np.bincount(key, minlength=counts.size).reshape(counts.shape)
+    shares = counts.sum(axis=0) / counts.sum()
+    totals = counts.sum(axis=1)
+    constant = counts.argmax(axis=1)
+    equal = (counts.max(axis=1) == totals) & (shares[constant] ** totals < RARE)
+    for worker in np.flatnonzero(equal).tolist():
+        label = alphabet.names[constant[worker]]
+        reasons[worker].append(f"All {int(totals[worker]):,} answers are {label!r}.")
+    if int(np.max(reports.per_task)) < 2:
+        return
+    _add_copies(reasons, reports)
+    for worker, kappa in _near_chance(evidence, counts, shares):
+        if not equal[worker]:
+            reasons[worker].append(f"The answers agree with others hardly more than by chance (kappa {kappa:.2f}).")
+
+
+def _add_copies(reasons: list[list[str]], reports: Reports) -> None:
+    """Add for each copy the worker with whom it has the most common tasks."""
+    copies = find_copies(reports)
+    if copies is None:
+        return
+    most: dict[int, tuple[int, int, int]] = {}
+    for first, second, common, same in zip(*(column.tolist() for column in copies.pairs), strict=True):
+        for worker, other in ((first, second), (second, first)):
+            most[worker] = max(most.get(worker, (0, 0, 0)), (common, same, other))
+    for worker, (common, same, other) in sorted(most.items()):
+        reasons[worker].append(
+            f"Answers as {str(reports.workers[other])!r}: {same:,} of {common:,} common answers are equal, more than "
+            "independent work explains."
+        )
+
+
+def _near_chance(
+    evidence: Evidence, counts: NDArray[np.float64], shares: NDArray[np.float64]
+) -> list[tuple[int, float]]:
+    """Return the workers whose agreement is near chance, with kappa; `counts` indexed [worker, label]."""
+    found = agreement(evidence.reports).workers
+    assert found is not None
+    totals = counts.sum(axis=1)
+    chance = counts @ shares / np.maximum(totals, 1)
+    share = np.nan_to_num(found.pairwise)
+    width = NORMAL_QUANTILE * np.sqrt(share * (1 - share) / np.maximum(totals, 1))
+    low = (share + width < chance + MIN_KAPPA * (1 - chance)) & (totals >= MIN_ANSWERS) & (found.pairs >= MIN_ANSWERS)
+    kappa = (share - chance) / np.maximum(1 - chance, 1e-12)
+    return [(worker, float(kappa[worker])) for worker in np.flatnonzero(low).tolist()]

@@ -1,0 +1,318 @@
+"""Collection of reports from a file of answers: perturbation as on workers' devices, privacy account, and files."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.public_lists import ListName, guarantee_text, join_words, missing_lists, not_public_text
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.filesystem import temporary_folder
+from crowdveil.folder.crowd import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    SUMS_FILE,
+    Crowd,
+    describe_crowd,
+    require_apart,
+)
+from crowdveil.folder.evidence import SIMULATION, guarantee_notes
+from crowdveil.folder.reports import REPORTS_FILES, Form, write_reports, write_sums
+from crowdveil.folder.sums import Sums, answer_vectors, collect_sums, sums_text
+from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.privacy.accounting import Account, account, account_channel_table
+from crowdveil.privacy.mechanism_settings import describe
+from crowdveil.randomness import Source, secure, seeded
+from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
+from crowdveil.simulate.channel_assignment import Setup
+
+Progress = Callable[[int, int], None]
+LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
+MAX_ROWS_IN_MEMORY = 1 << 24
+"""Largest expected number of reports held in memory; more go to a temporary folder."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Collection:
+    """Reports that devices would have sent, with their privacy account.
+
+    Attributes:
+        answers: perturbed answers.
+        setup: channels, and the cells that report.
+        sent: the reports, or their sum where only the sum is used.
+        seed: seed of a simulation, which has no privacy; None if the randomness was secure.
+        accounts: claimed and exact epsilon, per cell and per worker; empty without a guarantee, where
+            lists were taken from the answers.
+    """
+
+    answers: Reports
+    setup: Setup
+    sent: Reports | Sums
+    seed: int | None
+    accounts: tuple[Account, ...]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Requested mechanism."""
+        return self.setup.mechanism
+
+    @property
+    def size(self) -> int:
+        """Number of non-NULL reports; for sums, number of workers."""
+        return len(self.sent) if isinstance(self.sent, Reports) else len(self.answers.workers)
+
+    @property
+    def missing_lists(self) -> tuple[ListName, ...]:
+        """Lists that the guarantee needs to be public, and that were taken from the answers."""
+        return missing_lists(self.answers.public_lists, self.mechanism.participation)
+
+    @property
+    def caveat(self) -> str:
+        """Reasons why the reports carry no privacy; empty if they do: secure randomness, and all lists public."""
+        if self.seed is not None:
+            return SIMULATION
+        return not_public_text(self.missing_lists) if self.missing_lists else ""
+
+    @property
+    def certificate(self) -> dict[str, Any] | None:
+        """Certificate of the channel, marked if there is no privacy; None where cells are not independent."""
+        channel = self.setup.channel
+        if channel is None:
+            return None
+        # The mark is inside the digest, so that it also holds for a certificate without crowd.json.
+        if self.seed is not None:
+            return _with_mark(channel, simulation_mark(self.seed)).certificate()
+        if self.missing_lists:
+            return _with_mark(channel, LISTS_MARK).certificate()
+        return channel.certificate()
+
+    @property
+    def crowd(self) -> Crowd:
+        """Contents of `crowd.json`: tasks, workers, mechanism and guarantee."""
+        return describe_crowd(
+            self.sent if isinstance(self.sent, Reports) else self.answers,
+            mechanism=self.description,
+            guarantee=self.setup.guarantee,
+            participation=self.mechanism.participation,
+            notes=self._notes,
+            simulation=self.seed is not None,
+            seed=self.seed,
+            certificate=self.certificate,
+            assignment=None if self.setup.assignment is None else self.setup.assignment.to_csv(),
+        )
+
+    @property
+    def description(self) -> str:
+        """Mechanism, its parameters and the table of channels as text; without a guarantee, no epsilon is named."""
+        table = self.setup.table
+        named = self.mechanism.name if self.seed is None and self.missing_lists else describe(self.mechanism)
+        return named if table is None else f"{named}; {_table_description(table)}"
+
+    @property
+    def promise(self) -> str:
+        """Text of the guarantee and its scope, or the reason why there is none."""
+        simulation = self.seed is not None
+        return guarantee_text(self.setup.guarantee, self.missing_lists, simulation=simulation, notes=self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        protected, assigned = self.mechanism.participation == "protected", self.setup.assignment is not None
+        return guarantee_notes(assigned=assigned, protected=protected, simulation=self.seed is not None)
+
+
+def collect(
+    answers: Reports,
+    setup: Setup,
+    *,
+    seed: int | None = None,
+    lists_from_answers: bool = False,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Collection:
+    """Return the perturbed answers of all workers: with secure randomness, or with a seed and without privacy.
+
+    Args:
+        answers: answers to perturb; `answers.public_lists` names their public lists.
+        setup: channels, and the cells that report.
+        seed: seed of a simulation.
+        lists_from_answers: accept lists that are not public without a seed; there is no guarantee then.
+        progress: called with the finished and the whole work.
+        folder: temporary folder for the reports of a simulation with a per-cell channel; None holds them in memory.
+
+    Raises:
+        ReportsError: a worker answers a task twice, or the answers are not in the mechanism's alphabet.
+        CertificateError: labels that a certificate cannot hold.
+        SettingsError: a list that is not public, confusable names of tasks or workers, too many reports, or a mechanism
+            that refuses secure randomness.
+        NoMinimiserError: the published matrix factorization has no report for a worker.
+    """
+    missing = missing_lists(answers.public_lists, setup.mechanism.participation)
+    if seed is None and not lists_from_answers:
+        _refuse_missing_lists(missing)
+    _refuse_repeats(answers)
+    _refuse_names(answers, setup)
+    if expected_rows(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
+        raise SettingsError(
+            f"at most {MAX_REPORTS:,} reports can be collected at once",
+            value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
+            hint="Use fewer tasks, a larger epsilon, or public participation.",
+        )
+    accounts = () if seed is None and missing else accounts_of(answers, setup)
+    sent = _collect_reports(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
+    return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
+
+
+def streams(setup: Setup, seed: int | None) -> bool:
+    """Return whether reports can be drawn into a folder: simulations through one per-cell channel."""
+    return seed is not None and isinstance(setup.channel, Channel) and setup.assignment is None
+
+
+@contextmanager
+def temporary_report_folder(out: Path, rows: float) -> Iterator[Path | None]:
+    """Context with a temporary folder on the disk of `out`; None if the reports fit into memory."""
+    if rows <= MAX_ROWS_IN_MEMORY:
+        yield None
+        return
+    existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.is_dir())
+    with temporary_folder(existing) as folder:
+        yield folder
+
+
+def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
+    """Return the privacy losses of the campaign, per cell and per worker."""
+    if setup.table is None:
+        return account(setup.mechanism, tasks=cells_per_worker(answers, setup))
+    return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
+
+
+def expected_rows(answers: Reports, setup: Setup) -> float:
+    """Return the expected number of rows of `reports.csv`; with an assignment or a table, an upper bound.
+
+    With protected participation it is the number without any answer. It depends on the lists alone, so that a refusal
+    or a warning for size reveals nothing about the answers.
+    """
+    mechanism = setup.mechanism
+    if isinstance(mechanism, MatrixFactorization):
+        return 0.0
+    if setup.assignment is not None:
+        return float(len(setup.assignment))
+    channel = mechanism.single_cell_channel()
+    if channel is None or setup.table is not None:
+        return float(len(answers.tasks) * len(answers.workers))
+    return public_report_count(answers, channel)
+
+
+def cells_per_worker(answers: Reports, setup: Setup) -> int:
+    """Return the largest number of cells of one worker: all (assigned) tasks if protected, else its answers."""
+    if setup.mechanism.participation == "public":
+        return max(int(answers.per_worker.max(initial=0)), 1)
+    if setup.assignment is not None:
+        return max(int(setup.assignment.per_worker.max(initial=0)), 1)
+    return max(len(answers.tasks), 1)
+
+
+def collection_files(setup: Setup, form: Form = "csv") -> tuple[str, ...]:
+    """Return the names of the files that `write_collection` writes for a campaign; sums have one form only."""
+    if isinstance(setup.mechanism, MatrixFactorization):
+        return SUMS_FILE, CROWD_FILE
+    sealed = () if setup.channel is None else (CERTIFICATE_FILE,)
+    assigned = () if setup.assignment is None else (ASSIGNMENT_FILE,)
+    return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
+
+
+def write_collection(directory: Path, collection: Collection, form: Form = "csv", *, replace: bool = False) -> None:
+    """Write `collection_files`; `replace` removes an earlier collection.
+
+    Raises:
+        SettingsError: the folder holds another collection, or the folder cannot be written.
+    """
+    crowd, sent = collection.crowd, collection.sent
+    if isinstance(sent, Reports):
+        assignment = collection.setup.assignment
+        assignment_csv = None if assignment is None else assignment.to_csv()
+        write_reports(
+            directory, sent, collection.certificate, crowd, assignment=assignment_csv, form=form, replace=replace
+        )
+    else:
+        write_sums(directory, sums_text(sent), crowd, replace=replace)
+
+
+def _collect_reports(
+    answers: Reports, setup: Setup, source: Source, progress: Progress | None, folder: Path | None
+) -> Reports | Sums:
+    mechanism, channel = setup.mechanism, setup.channel
+    if isinstance(mechanism, MatrixFactorization):
+        return collect_sums(answers, mechanism, source, progress)
+    if isinstance(mechanism, MatrixFactorizationPublished):
+        return _dense_reports(answers, mechanism, source)
+    if channel is not None and (setup.table is not None or setup.assignment is not None):
+        return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
+    return perturb(answers, mechanism, source, progress=progress, folder=folder)
+
+
+def _with_mark(channel: Channel | ChannelTable, mark: str) -> Channel | ChannelTable:
+    """Return the same channels with a mark after each mechanism's name."""
+    if isinstance(channel, Channel):
+        return replace(channel, mechanism=channel.mechanism + mark)
+    return replace(channel, channels=tuple(replace(one, mechanism=one.mechanism + mark) for one in channel.channels))
+
+
+def _table_description(table: ChannelTable) -> str:
+    keys = " and ".join(name for name, groups in (("worker", table.workers), ("task", table.tasks)) if groups)
+    return f"{len(table.channels)} channels by {keys}"
+
+
+def _dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
+    """Return the reports of the published mechanism: a number for every task of every worker."""
+    table = np.array([mechanism.perturb(codes, source) for codes in answer_vectors(answers)])
+    worker, task = np.divmod(np.arange(table.size), table.shape[1])
+    lists = answers.tasks, answers.workers, None, answers.public_lists
+    return Reports(task, worker, table.ravel(), *lists)
+
+
+def _refuse_names(answers: Reports, setup: Setup) -> None:
+    """Check the names before the work.
+
+    Raises:
+        CertificateError: labels that a certificate cannot hold.
+        SettingsError: confusable names of tasks or workers.
+    """
+    for field, names in (("tasks", answers.tasks), ("workers", answers.workers)):
+        require_apart(field, map(str, names))
+    if setup.channel is not None:
+        setup.channel.certificate()
+
+
+def _refuse_repeats(answers: Reports) -> None:
+    repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
+    if repeated.any():
+        raise ReportsError(
+            f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
+            hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
+        )
+
+
+def _refuse_missing_lists(missing: Sequence[ListName]) -> None:
+    """Refuse lists that were taken from the answers.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    if not missing:
+        return
+    options = ", ".join(LIST_OPTIONS[name] for name in missing)
+    files = " (or --assignment, which lists both)" if {"tasks", "workers"} & set(missing) else ""
+    raise SettingsError(
+        "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
+        "answered and what",
+        value=f"{join_words(missing)} taken from the answers",
+        hint=f"Give {options}{files}. For a run without privacy: --lists-from-answers, or --seed for a simulation.",
+    )

@@ -1,1 +1,0 @@
-"""Answers from the exports of labelling tools, and results back to them."""

@@ -1,0 +1,170 @@
+"""Panels: truths with labels of their own, from scores and grades, with gold or an order."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import crowdveil as cv
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.evaluation.panel import effective_number
+from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.panel import fit_panel
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.randomness import seeded
+
+TRUTHS = ("no", "yes")
+GROUPS, MEMBERS = 4, 6
+
+
+def judged(tasks: int = 800, seed: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return truths, and scores 0..10 of four groups of six judges who nearly copy one another, [task, judge]."""
+    random = np.random.default_rng(seed)
+    truth = (random.random(tasks) < 0.4).astype(int)
+    scores = []
+    for _ in range(GROUPS):
+        shared = (truth - 0.5) * random.uniform(0.5, 1.1) + random.normal(size=tasks)
+        for _ in range(MEMBERS):
+            seen = 0.95 * shared + 0.3 * random.normal(size=tasks)
+            scores.append(np.clip(np.rint(random.uniform(3, 8) + random.uniform(1, 3) * seen), 0, 10))
+    return truth, np.array(scores).T.astype(int)
+
+
+def evidence_of(scores: NDArray[Any], alphabet: Categories | Scale | None = None, channel: Any = None) -> Evidence:
+    """Return all scores as answers of the workers 0, 1, ... on the tasks 0, 1, ..."""
+    task, worker = np.indices(scores.shape).reshape(2, -1)
+    reports = Reports.from_arrays(task, worker, scores.ravel(), alphabet=alphabet, numeric=alphabet is None)
+    return Evidence(reports=reports, crowd=None, channel=channel, certificate=None, no_channel_reason="")
+
+
+def truths_of(truth: NDArray[np.int64], tasks: Any) -> dict[str, str]:
+    """Return the truths of some tasks by name."""
+    return {str(task): TRUTHS[truth[task]] for task in tasks}
+
+
+def accuracy(fit: Any, truth: NDArray[np.int64], left_out: Any = ()) -> float:
+    """Return the share of right truths among the tasks that are not left out."""
+    tasks = np.asarray(fit.estimate.tasks).astype(int)
+    kept = ~np.isin(tasks, left_out)
+    return float((fit.estimate.posterior.argmax(axis=1) == truth[tasks])[kept].mean())
+
+
+@pytest.mark.slow
+def test_gold_makes_a_panel_better_than_its_best_judge_and_than_the_order_alone() -> None:
+    """With 50 gold tasks the rest is read better than by the best threshold on one judge, gold chosen or not."""
+    truth, scores = judged()
+    gold = np.random.default_rng(0).choice(len(truth), 50, replace=False)
+    fit = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, gold))
+    tasks = np.asarray(fit.estimate.tasks).astype(int)
+    single = max(((scores[:, judge] > cut) == truth).mean() for judge in range(24) for cut in range(10))
+    ordered = accuracy(fit_panel(evidence_of(scores), TRUTHS), truth)
+
+    assert ordered > 0.68
+    assert accuracy(fit, truth, gold) > max(single + 0.02, ordered - 0.02)
+    assert (fit.estimate.posterior.argmax(axis=1) == truth[tasks])[np.isin(tasks, gold)].all()
+
+
+def test_judges_that_copy_are_worth_their_groups() -> None:
+    """Four groups of six judges are worth three to six independent ones, and pairs that answer alike share a group."""
+    truth, scores = judged()
+    panel = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, range(200))).panel
+
+    assert panel.effective is not None
+    assert 3 < panel.effective < 6
+    assert panel.alike > 20
+    assert all(int(one) // MEMBERS == int(other) // MEMBERS for one, other in (pair.workers for pair in panel.pairs))
+
+
+def test_independent_judges_count_each() -> None:
+    """Errors without correlation leave the number of workers as it is; full correlation leaves one."""
+    common = np.full((5, 5), 100.0)
+
+    assert effective_number(np.eye(5), common) == (5.0, 0.0)
+    assert effective_number(np.ones((5, 5)), common) == (1.0, 1.0)
+    assert effective_number(np.ones((5, 5)), common / 10) == (None, None)
+
+
+def test_gold_turns_an_order_that_is_wrong() -> None:
+    """Where low scores mean yes, gold of both truths says so."""
+    truth, scores = judged(600)
+    fit = fit_panel(evidence_of(10 - scores), TRUTHS, gold=truths_of(truth, range(60)))
+
+    assert accuracy(fit, truth, range(60)) > 0.68
+
+
+def test_labels_without_order_are_read_by_gold() -> None:
+    """Grades in no order reach two truths through the tables of gold tasks."""
+    truth, scores = judged(600)
+    grades = np.array(["c", "a", "b"])[scores // 4]
+    fit = fit_panel(evidence_of(grades, Categories(("a", "b", "c"))), TRUTHS, gold=truths_of(truth, range(60)))
+
+    assert accuracy(fit, truth, range(60)) > 0.65
+
+
+def test_a_panel_is_read_through_its_channel() -> None:
+    """Behind randomized response the tables are those of the answers, and truths are found; other channels are not."""
+    truth, scores = judged(800)
+    grades = Categories(("low", "middle", "high"), ordered=True)
+    names = np.array(grades.names)[scores // 4]
+    channel = RandomizedResponse(alphabet=grades, epsilon=2.0, participation="public").channel()
+    sent = channel.sample(scores.ravel() // 4, seeded(1)).reshape(scores.shape)
+    evidence = evidence_of(np.array(grades.names)[sent], grades, channel)
+    protected = RandomizedResponse(alphabet=grades, epsilon=2.0).channel()
+
+    assert accuracy(fit_panel(evidence, TRUTHS), truth) > 0.66
+    with pytest.raises(SettingsError, match="public participation"):
+        fit_panel(evidence_of(names, grades, protected), TRUTHS)
+
+
+@pytest.mark.parametrize(
+    ("truths", "gold", "scale", "error", "said"),
+    [
+        (("no", "yes"), {"0": "maybe"}, None, ReportsError, "must be among"),
+        (("no", "yes"), None, Scale(0, 5), ReportsError, "scores must be on the scale from 0 to 5"),
+        (tuple("abcdefghijklmn"), None, None, SettingsError, "every truth needs answers that map to it"),
+        (("no",), None, None, SettingsError, "2 to"),
+        ("no", None, None, SettingsError, "list of labels"),
+    ],
+    ids=["gold", "scale", "truths", "one", "text"],
+)
+def test_what_cannot_be_a_panel_is_refused(truths: Any, gold: Any, scale: Any, error: Any, said: str) -> None:
+    """Gold of unknown truths, scores off the scale, and truths without answers are refused with the rule."""
+    _, scores = judged(30)
+
+    with pytest.raises(error, match=said):
+        fit_panel(evidence_of(scores), truths, gold=gold, scale=scale)
+
+
+def test_one_worker_is_no_panel() -> None:
+    """Answers of fewer than two workers are refused."""
+    with pytest.raises(ReportsError, match="two workers or more"):
+        fit_panel(evidence_of(judged(30)[1][:, :1]), TRUTHS)
+
+
+def test_labels_without_order_need_gold() -> None:
+    """Without an order no answer is nearer to one of the truths."""
+    grades = np.array(["c", "a", "b"])[judged(30)[1] // 4]
+
+    with pytest.raises(SettingsError, match="every truth needs answers"):
+        fit_panel(evidence_of(grades, Categories(("a", "b", "c"))), TRUTHS)
+
+
+def test_aggregate_gives_the_panel_from_frame_to_frame() -> None:
+    """`truths=` gives the truths of `fit_panel`; what another fit reads is refused beside it."""
+    truth, scores = judged(300)
+    task, worker = np.indices(scores.shape).reshape(2, -1)
+    answers = {"task": task.tolist(), "worker": worker.tolist(), "value": scores.ravel().tolist()}
+    gold = truths_of(truth, range(40))
+    found = cv.aggregate(answers, truths=TRUTHS, gold=gold)
+    expected = fit_panel(evidence_of(scores), TRUTHS, gold=gold).estimate
+
+    assert dict(zip(found["task"], found["truth"], strict=True)) == {
+        int(task): name for task, name in zip(expected.tasks, expected.truth, strict=True)
+    }
+    with pytest.raises(SettingsError, match="do not go with truths"):
+        cv.aggregate(answers, "dawid-skene", truths=TRUTHS)
+    with pytest.raises(ReportsError, match="scores must be on the scale"):
+        cv.aggregate(answers, truths=TRUTHS, alphabet=Scale(0, 5))

@@ -1,0 +1,111 @@
+"""Conclusions from gold: coverage on a simulated crowd, who is compared, what is refused, and files without gaps."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import crowdveil as cv
+from crowdveil.aggregation import evidence_of, fitted
+from crowdveil.data.ingest.gold_files import load_drawn_gold, load_gold
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.review.conclusions import conclude_from
+from crowdveil.simulate import categorical_crowd
+
+LABELS = cv.Categories(("no", "yes"))
+CROWD = categorical_crowd(workers=12, tasks=300, labels=LABELS, sparsity=0.4, source=cv.seeded(3))
+TRUTHS = {str(task): truth for task, truth in CROWD.gold.items()}
+PAIRS = [("1", "2"), ("3", "4"), ("5", "6"), ("7", "8")]
+
+
+def gold_of(seed: int, number: int = 50) -> dict[str, Any]:
+    """Return the truths of the first tasks of a draw."""
+    drawn = cv.draw_gold(CROWD.answers, number, seed=seed)["task"].to_pylist()
+    return {task: TRUTHS[task] for task in drawn}
+
+
+def test_intervals_hold_about_nine_times_in_ten() -> None:
+    """Over 150 draws of 50 gold tasks, prevalences, accuracies and differences are held in 85 to 97 % of intervals."""
+    evidence = evidence_of(CROWD.answers, None, None, None, {})
+    estimate = fitted(evidence, None).estimate
+    every = conclude_from(evidence, estimate, TRUTHS, stated_random=True, compare=PAIRS)
+    exact = {(row.quantity, row.name, row.other): row.found.estimate for row in every.rows}
+    held: dict[str, list[bool]] = {}
+    for seed in range(150):
+        for row in conclude_from(evidence, estimate, gold_of(seed), seed=seed, compare=PAIRS).rows:
+            inside = row.found.low <= exact[row.quantity, row.name, row.other] <= row.found.high
+            held.setdefault(row.quantity, []).append(inside)
+
+    assert {"prevalence", "accuracy", "difference"} == set(held)
+    for quantity, found in held.items():
+        assert 0.85 <= np.mean(found) <= 0.97, quantity
+
+
+def test_all_known_truths_give_exact_shares() -> None:
+    """With the truth of every task, estimate and both ends are the share of a truth, or of right answers."""
+    found = cv.conclude(CROWD.answers, TRUTHS, random=True)
+    rows = {(row["quantity"], row["name"]): row["estimate"] for row in found.to_pylist()}
+    answers = CROWD.answers
+    worker = str(answers.workers[0])
+    right = [
+        answers.alphabet.names[value] == TRUTHS[str(answers.tasks[task])]
+        for task, who, value in zip(answers.task, answers.worker, answers.value, strict=True)
+        if who == 0
+    ]
+
+    assert rows["prevalence", "yes"] == pytest.approx(np.mean([truth == "yes" for truth in TRUTHS.values()]))
+    assert rows["accuracy", worker] == pytest.approx(np.mean(right))
+    assert found["low"].to_pylist() == found["high"].to_pylist()
+
+
+def test_gold_that_is_not_a_draw_is_refused() -> None:
+    """Gold without a seed, with another seed, or without one task, is refused; stated randomness must look random."""
+    gold = gold_of(1)
+    with pytest.raises(ReportsError, match="drawn at random"):
+        cv.conclude(CROWD.answers, gold)
+    with pytest.raises(ReportsError, match="first tasks of the draw with seed 2"):
+        cv.conclude(CROWD.answers, gold, seed=2)
+    yes = {task: truth for task, truth in TRUTHS.items() if truth == "yes"}
+    with pytest.raises(ReportsError, match="no random sample"):
+        cv.conclude(CROWD.answers, dict(list(yes.items())[:60]), random=True)
+    with pytest.raises(ReportsError, match="10 gold tasks"):
+        cv.conclude(CROWD.answers, gold_of(1, 9), seed=1)
+
+
+def test_workers_who_cannot_be_compared_are_named() -> None:
+    """A worker without answers, and a worker beside itself, are refused."""
+    for pair, rule in ((("nobody", "w1"), "must have answers"), ((str(CROWD.answers.workers[0]),) * 2, "both have")):
+        with pytest.raises(SettingsError, match=rule):
+            cv.conclude(CROWD.answers, gold_of(1), seed=1, compare=[pair])
+
+
+def test_behind_a_channel_there_are_prevalences_only() -> None:
+    """Reports with their channel give the prevalences; accuracies are asked for in vain."""
+    mechanism = cv.RandomizedResponse(alphabet=LABELS, epsilon=3.0)
+    reports = cv.perturb(CROWD.answers, mechanism, cv.seeded(1))
+    gold = {task: TRUTHS[task] for task in cv.draw_gold(reports, 50, seed=4)["task"].to_pylist()}
+    found = cv.conclude(reports, gold, seed=4, channel=mechanism.channel())
+
+    assert ["prevalence"] * 2 == found["quantity"].to_pylist()
+    with pytest.raises(SettingsError, match="behind a channel"):
+        cv.conclude(reports, gold, seed=4, channel=mechanism.channel(), compare=[("w1", "w2")])
+
+
+def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
+    """With a column seed, tasks whose truth is still empty are left out; without it an empty truth is refused."""
+    path = tmp_path / "gold.csv"
+    path.write_text("task,truth,seed\nb,yes,5\na,no,5\nc,,5\n")
+
+    assert ({"a": "no", "b": "yes"}, 5) == load_drawn_gold(path)
+    path.write_text("task,truth\nb,yes\nc,\n")
+    with pytest.raises(ReportsError, match="needs a truth"):
+        load_gold(path)
+    for text, rule in (
+        ("b,yes,5\na,no,6\n", "one seed"),
+        ("b,yes,\n", "one seed"),
+        ("b,,5\n", "no truth is known yet"),
+    ):
+        path.write_text("task,truth,seed\n" + text)
+        with pytest.raises(ReportsError, match=rule):
+            load_drawn_gold(path)
