@@ -41,7 +41,7 @@ FLOORS = {
     "inference": 6,
     "simulate": 6,
     "planning": 7,
-    "review": 7,
+    "crowd_review": 7,
     "demo": 8,
     "release": 8,
     "workflow": 8,

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from crowdveil import HierarchicalDawidSkene, Reports
+from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.gold_draw import drawn_tasks
 from crowdveil.folder.evidence import Evidence
-from crowdveil.review.conclusions import conclude_from
 
 RESULTS = Path(__file__).parent / "results"
 SETS = ("d_product", "d_possent", "s_rel", "adult2", "bluebird", "dog", "snow_rte", "snow_wsd", "web_zhou", "duchenne")

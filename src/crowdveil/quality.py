@@ -9,6 +9,11 @@ from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted
 from crowdveil.arguments import require_list, require_number, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.crowd_review.agreement import agreement_of, measures, worker_columns
+from crowdveil.crowd_review.conclusions import conclude_from
+from crowdveil.crowd_review.gold_tasks import draw_from
+from crowdveil.crowd_review.next_answers import further_channel, purchase_of
+from crowdveil.crowd_review.workers import review_columns, review_of
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.frames import in_kind
 from crowdveil.data.identifiers import Identifiers, as_arrow
@@ -17,11 +22,6 @@ from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
 from crowdveil.inference.methods import AnyEstimator
 from crowdveil.planning.next_answers import Objective
-from crowdveil.review.agreement import agreement_of, measures, worker_columns
-from crowdveil.review.conclusions import conclude_from
-from crowdveil.review.gold_tasks import draw_from
-from crowdveil.review.next_answers import further_channel, purchase_of
-from crowdveil.review.workers import review_columns, review_of
 
 
 def agreement(

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from crowdveil.crowd_review.agreement import agreement_of
+from crowdveil.crowd_review.workers import ability_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import Agreement, Interval
 from crowdveil.folder.evidence import Evidence
-from crowdveil.review.agreement import agreement_of
-from crowdveil.review.workers import ability_bound
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""

@@ -13,7 +13,7 @@ from crowdveil.cli.results.reading import Reviewed, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.review.gold_tasks import DrawnGold
+    from crowdveil.crowd_review.gold_tasks import DrawnGold
 
 SHOWN_TASKS = 5
 KIND = "gold"
@@ -42,7 +42,7 @@ results look better than they are."""
 @json_option
 def draw_gold(reports: tuple[str, ...], number: int, seed: int | None, out: Path, as_json: bool, **given: Any) -> None:
     """Read, draw, write; see `HELP`."""
-    from crowdveil.review.gold_tasks import draw_from
+    from crowdveil.crowd_review.gold_tasks import draw_from
 
     with read_given(reports, out, KIND, given) as read:
         drawn = draw_from(read.evidence.reports, number, seed=seed)
@@ -53,7 +53,7 @@ def more_gold(
     reports: tuple[str, ...], number: int, gold: str, out: Path | None, given: Given, *, as_json: bool
 ) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
-    from crowdveil.review.gold_tasks import draw_more
+    from crowdveil.crowd_review.gold_tasks import draw_more
 
     with read_given(reports, out, KIND, given, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, gold)

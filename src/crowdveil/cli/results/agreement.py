@@ -43,7 +43,7 @@ reports without a certificate are refused."""
 @json_option
 def agreement(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
     """Read, compare, print; see `HELP`."""
-    from crowdveil.review.agreement import agreement_of, worker_columns
+    from crowdveil.crowd_review.agreement import agreement_of, worker_columns
 
     with read_given(reports, out, "agreement", given) as read:
         found = agreement_of(read.evidence)

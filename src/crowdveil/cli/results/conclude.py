@@ -53,7 +53,7 @@ def conclude(
     **given: Any,
 ) -> None:
     """Read, fit, conclude, print; see `HELP`."""
-    from crowdveil.review.conclusions import conclude
+    from crowdveil.crowd_review.conclusions import conclude
 
     pairs = [_pair(text) for text in compare]
     with read_given(reports, out, "conclusions", given, [Path(gold)]) as read:

@@ -15,8 +15,8 @@ from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
+    from crowdveil.crowd_review.next_answers import Purchase
     from crowdveil.planning.next_answers import Objective
-    from crowdveil.review.next_answers import Purchase
 
 SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01
@@ -80,8 +80,8 @@ def next_answers(
         _refuse_beside_gold(workers=workers, per_worker=per_worker, method=method, history=history)
         more_gold(reports, budget, gold, out, given, as_json=as_json)
         return
+    from crowdveil.crowd_review.next_answers import choose_next
     from crowdveil.inference.methods import Method
-    from crowdveil.review.next_answers import choose_next
 
     objective: Objective = "cost" if by == "error" else "information"
     with read_given(reports, out, "next answers", given, [workers, history]) as read:

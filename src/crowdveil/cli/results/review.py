@@ -52,8 +52,8 @@ def review(
     **given: Any,
 ) -> None:
     """Read, fit, compare, print; see `HELP`."""
+    from crowdveil.crowd_review.workers import review_columns, review_workers
     from crowdveil.inference.methods import Method
-    from crowdveil.review.workers import review_columns, review_workers
 
     with read_given(reports, out, "review", given, [history]) as read:
         found = review_workers(read.evidence, Method(name=method), bound=below, history=history)

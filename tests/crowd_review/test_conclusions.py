@@ -8,9 +8,9 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.aggregation import evidence_of, fitted
+from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.data.ingest.gold_files import load_drawn_gold, load_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.review.conclusions import conclude_from
 from crowdveil.simulate import categorical_crowd
 
 LABELS = cv.Categories(("no", "yes"))

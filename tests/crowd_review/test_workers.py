@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.crowd_review.workers import review_workers
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd
@@ -13,7 +14,6 @@ from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.review.workers import review_workers
 from crowdveil.simulate.perturbation import perturb
 
 LABELS = Categories(("no", "yes"))
