@@ -18,12 +18,12 @@ from crowdveil.campaign.document import Campaign, Relay, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.receipt import make_receipt
 from crowdveil.campaign.report_file import ReportFile
-from crowdveil.campaign.standalone import device as one_file
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import run_in_process
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.standalone import device as one_file
 
 URL, TASKS, SLOTS = "http://127.0.0.1:8000", 3, 3
 EPSILON = 1.0

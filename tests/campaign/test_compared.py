@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, compared
-from crowdveil.campaign.standalone import device as one_file
 from crowdveil.campaign.token import Link, Token
 from crowdveil.cli import main
+from crowdveil.standalone import device as one_file
 from crowdveil.workflow.campaigns.creation import write_campaign
 from crowdveil.workflow.campaigns.invitations import render_sheet
 from tests.device_vectors import read_vectors

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import (
     LISTS_MARK,
-    MAX_BYTES,
-    digest,
     parse_certificate,
     simulation_mark,
     with_checksum,
@@ -23,6 +21,7 @@ from crowdveil.channels.certificate import (
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, digest
 
 CASES = json.loads((Path(__file__).parent.parent / "vectors" / "certificates.json").read_text(encoding="utf-8"))
 DEFECTS = {
@@ -84,7 +83,7 @@ def test_malformed_cases_differ_from_a_sound_one_by_their_defect_only():
 
 def test_huge_text_is_refused_unread():
     """More bytes than the limit are refused before parsing, as text and as bytes."""
-    for text in (" " * (MAX_BYTES + 1), b" " * (MAX_BYTES + 1)):
+    for text in (" " * (MAX_CERTIFICATE_BYTES + 1), b" " * (MAX_CERTIFICATE_BYTES + 1)):
         with pytest.raises(CertificateError) as refused:
             parse_certificate(text)
         assert "oversize" == refused.value.defect

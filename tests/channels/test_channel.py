@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from crowdveil import randomness
 from crowdveil.channels import channel as channel_module
 from crowdveil.channels.alphabet import NULL, Categories, Scale
-from crowdveil.channels.certificate import CERTIFIED
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import secure, seeded
+from crowdveil.standalone.checks import CERTIFIED, epsilon_of
 from tests.chi_square import chi_square_p_value
 
 PRECISE = Context(prec=100)
@@ -89,7 +88,7 @@ def test_epsilon_is_the_worst_column_ratio():
     coin = Channel(YES_NO, "public", ("no", "yes"), ((3, 1), (1, 3)))
 
     assert Fraction(3) == coin.ratio
-    assert Guarantee(epsilon=log_rounded_up(Fraction(3)), participation="public") == coin.guarantee
+    assert Guarantee(epsilon=epsilon_of(Fraction(3)), participation="public") == coin.guarantee
 
 
 def test_a_report_that_rules_out_an_answer_has_infinite_epsilon():

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.certificate import digest
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_channel_table
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.randomness import seeded
+from crowdveil.standalone.checks import digest
 from tests.chi_square import chi_square_p_value
 
 SCALE = Scale(0, 4)

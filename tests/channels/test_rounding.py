@@ -16,9 +16,9 @@ from crowdveil.channels.rounding import (
     format_delta,
     format_promise,
     least_reading,
-    log_rounded_up,
     sum_rounded_up,
 )
+from crowdveil.standalone.checks import epsilon_of
 
 PRECISE = Context(prec=100)
 losses = st.just(0.0) | st.floats(1e-300, 1e9)
@@ -106,7 +106,7 @@ def test_logarithm_is_rounded_up(numerator, denominator):
     ratio = Fraction(max(numerator, denominator), min(numerator, denominator))
     true = PRECISE.ln(PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
 
-    rounded = log_rounded_up(ratio)
+    rounded = epsilon_of(ratio)
 
     assert min(Decimal(rounded), Decimal(repr(rounded))) >= true
     assert Decimal(math.nextafter(math.nextafter(rounded, -math.inf), -math.inf)) < true
@@ -116,7 +116,7 @@ def test_logarithm_just_above_a_float_is_not_lost():
     """A ratio whose logarithm is 1 + 1e-40 has an epsilon above 1: forty digits count."""
     ratio = Fraction(PRECISE.exp(Decimal(1))) * (1 + Fraction(1, 10**40))
 
-    assert math.nextafter(1.0, 2.0) == log_rounded_up(ratio)
+    assert math.nextafter(1.0, 2.0) == epsilon_of(ratio)
 
 
 @given(st.integers(2, 2**47), st.integers(2, 2**47))

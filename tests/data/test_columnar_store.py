@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.certificate import digest
 from crowdveil.data import columnar_store
 from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encoded
 from crowdveil.data.reports import Reports
@@ -21,6 +20,7 @@ from crowdveil.estimators import DawidSkene
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
+from crowdveil.standalone.checks import digest
 from tests.data.test_reports import cells
 from tests.folder.test_files import assert_same
 from tests.strategies import small_numeric_reports, small_reports

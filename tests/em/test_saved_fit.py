@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.channels.certificate import digest
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
+from crowdveil.standalone.checks import digest
 from tests.crowds_that_grow import LABELS, crowd
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.certificate import digest
 from crowdveil.data.identifiers import index_of
 from crowdveil.data.report_tables import reports_table
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import DATA_FILES, MANIFEST_FILE, NAMES_FILES
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import MajorityVote
+from crowdveil.standalone.checks import digest
 
 NUMBERS = (0, -1, 1, 7, 255, 2**31 - 1, 2**31, 10**12, 2**62, 2**63 - 1, -(2**63))
 VALUES = (None, True, -1, 0, 1.5, 2**70, "", "../x", "\ud800", [], [[]], {}, {"../x": {}}, ["a", "a"], float("nan"))

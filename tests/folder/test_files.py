@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale, alphabet_from_json
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.text_validation import visible_form
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
@@ -22,6 +21,7 @@ from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.crowd import CROWD_FILE, Crowd, describe_crowd, find_crowd, read_crowd
 from crowdveil.folder.reports import write_reports
 from crowdveil.folder.truths import write_estimate
+from crowdveil.standalone.checks import visible_form
 from tests.data.test_reports import cells
 from tests.strategies import small_numeric_reports, small_reports
 

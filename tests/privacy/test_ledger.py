@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crowdveil.campaign.standalone.device import Refused, canonical, epsilon, read_ledger
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.ledger import ledger_losses
+from crowdveil.standalone.device import Refused, canonical, epsilon, read_ledger
 
 YES_NO = Categories(("no", "yes"))
 

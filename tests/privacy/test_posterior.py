@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.campaign.standalone import device
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.mechanisms import Laplace, RandomizedResponse
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
+from crowdveil.standalone import device
 
 CHANNELS = [
     RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel(),

@@ -15,13 +15,11 @@ import pytest
 import crowdveil
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.document_fields import whole_parts
-from crowdveil.campaign.standalone.device import Refused, check_campaign, check_certificate
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.certificate import digest
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.errors import CampaignError, CertificateError
-from crowdveil.privacy.verification import verify
+from crowdveil.standalone.checks import Claims, Refused, check_campaign, check_certificate, digest, whole_parts
+from crowdveil.standalone.verification import verify
 from tests.campaign.builders import response
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors
@@ -107,12 +105,12 @@ console.log(await device.readCampaign(bytes, name).then(() => true, refused));
     assert fits == run_node(program, data.decode())
     assert fits == verify(data).holds
     if fits:
-        assert Campaign.from_bytes(data).cells == len(check_campaign(data)[0]["tasks"]) == tasks
+        assert Campaign.from_bytes(data).cells == len(check_campaign(data, Claims())[0]["tasks"]) == tasks
         return
-    with pytest.raises(CampaignError, match="900000 bytes"):
+    with pytest.raises(CampaignError, match="at most 900000"):
         Campaign.from_bytes(data)
-    with pytest.raises(Refused, match="misused relay"):
-        check_campaign(data)
+    with pytest.raises(Refused, match="at most 900000"):
+        check_campaign(data, Claims())
 
 
 DRAW = """
@@ -188,7 +186,7 @@ def test_all_readers_judge_names_alike() -> None:
         fields = {**base, "alphabet": {"kind": "categories", "names": pair, "ordered": False}}
         texts.append(json.dumps({**fields, "sha256": digest(fields)}, separators=(",", ":")))
     library = [passes(Channel.from_certificate, text) for text in texts]
-    device = [passes(check_certificate, json.loads(text)) for text in texts]
+    device = [passes(lambda given: check_certificate(given, Claims()), json.loads(text)) for text in texts]
     check = [verify(text.encode()).holds for text in texts]
     judged = list(zip(names, library, device, check, run_node(ACCEPTED, texts), strict=True))
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Campaign, Groups, Relay, Task, bytes_per_symbol
-from crowdveil.campaign.document_fields import FORMAT
+from crowdveil.campaign.document import Campaign, Groups, Relay, Task
 from crowdveil.channels.channel import Channel
+from crowdveil.standalone.checks import CAMPAIGN_FORMAT, symbol_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,9 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
     """
     parts = split_assignment(assignment)
     cells = max(map(len, assignment), default=0)
-    symbol_bytes = bytes_per_symbol(content.channels)
+    width = symbol_bytes((len(channel.outputs), channel.protects_participation) for channel in content.channels)
     document = {
-        "format": FORMAT,
+        "format": CAMPAIGN_FORMAT,
         **{name: getattr(content, name) for name in ("title", "question", "consent", "language", "url", "salt")},
         "opens": content.opens.isoformat(),
         "closes": content.closes.isoformat(),
@@ -62,8 +62,8 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
         "groups": _group_fields(content.groups),
         "assignment_parts": [sha256(part.to_bytes()).hexdigest() for part in parts],
         "cells": cells,
-        "body_bytes": cells * symbol_bytes,
-        "symbol_bytes": symbol_bytes,
+        "body_bytes": cells * width,
+        "symbol_bytes": width,
     }
     if content.relay is not None:
         document["relay"] = asdict(content.relay)

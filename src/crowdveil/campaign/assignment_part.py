@@ -4,13 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import pairwise
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document import MAX_BYTES, Campaign
-from crowdveil.campaign.document_fields import PART_FORMAT, SLOTS_PER_PART
+from crowdveil.campaign.canonical import canonical_bytes, refusals
+from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import PART_FORMAT, SLOTS_PER_PART, check_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +31,9 @@ class AssignmentPart:
         Raises:
             CampaignError: hash, oversize, not json, not canonical, key, text, number, part.
         """
-        _check_hash(data, campaign, number)
-        fields = parse_canonical(data, MAX_BYTES)
-        known = isinstance(fields, dict) and set(fields) == {"format", "first", "tasks"}
-        if not known or fields["format"] != PART_FORMAT:
-            raise CampaignError("part", f"expected an object of format {PART_FORMAT!r} with fields first and tasks.")
-        first, lists = fields["first"], fields["tasks"]
-        count = min(SLOTS_PER_PART, campaign.slots - number * SLOTS_PER_PART)
-        if type(first) is not int or first != number * SLOTS_PER_PART:
-            raise CampaignError("part", f"part {number} must begin with slot {number * SLOTS_PER_PART}.")
-        if not (isinstance(lists, list) and len(lists) == count):
-            raise CampaignError("part", f"part {number} must hold the tasks of {count} slots.")
-        for tasks in lists:
-            _check_list(tasks, campaign)
-        return cls(first, tuple(map(tuple, lists)))
+        with refusals():
+            lists = check_part(data, vars(campaign), number)
+        return cls(number * SLOTS_PER_PART, tuple(map(tuple, lists)))
 
     @classmethod
     def from_checked_bytes(cls, data: bytes, campaign: Campaign, number: int) -> Self:
@@ -87,12 +75,3 @@ def _check_hash(data: bytes, campaign: Campaign, number: int) -> None:
         raise CampaignError("part", f"the campaign has {len(campaign.assignment_parts)} parts, from 0.")
     if sha256(data).hexdigest() != campaign.assignment_parts[number]:
         raise CampaignError("hash", f"assignment part {number} is not the one that the campaign names.")
-
-
-def _check_list(tasks: object, campaign: Campaign) -> None:
-    if not (isinstance(tasks, list) and 1 <= len(tasks) <= campaign.cells):
-        raise CampaignError("part", f"a slot has 1 to {campaign.cells} tasks.")
-    if not all(type(task) is int and 0 <= task < len(campaign.tasks) for task in tasks):
-        raise CampaignError("part", f"tasks are indices from 0 to {len(campaign.tasks) - 1}.")
-    if any(a >= b for a, b in pairwise(tasks)):
-        raise CampaignError("part", "the tasks of a slot are ascending, each once.")

@@ -1,6 +1,6 @@
-"""Python device of a worker: the device of the one file, whose campaign passes the library's checks, too.
+"""Python device of a worker: the device of the one file, with encryption for campaigns with a relay.
 
-The states, files and ledger are those of `crowdveil.campaign.standalone.device`: both programs continue one another's
+The states, files and ledger are those of `crowdveil.standalone.device`: both programs continue one another's
 work, and never draw twice for one link on one computer.
 """
 
@@ -10,10 +10,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.standalone import device as one_file
 from crowdveil.errors import DeviceError
+from crowdveil.standalone import device as one_file
+from crowdveil.standalone.checks import Refused
 
 Sealing = Callable[[Campaign, bytes], bytes]
 
@@ -34,26 +34,21 @@ class Device(one_file.Device):
             self.seal = lambda body: sealing(self.campaign, body)
 
     def open(self) -> None:
-        """Fetch and verify the campaign with two implementations of the checks, which must agree on every row.
+        """Fetch and verify the campaign, and that reports can be encrypted if it has a relay.
 
         Raises:
-            Refused, CampaignError, CertificateError: the campaign, its assignment or a certificate is invalid.
+            Refused: the campaign, its assignment or a certificate is invalid.
         """
         super().open()
         if self.record["state"] == "receipted":
             return
         campaign = self.campaign
-        number = self.slot // 100
-        part = AssignmentPart.from_bytes((self.folder / f"parts-{number:04}.json").read_bytes(), campaign, number)
-        rows = [tuple(map(tuple, channel.rows)) for channel in self.channels]
-        if [campaign.channel_of(self.slot, task).rows for task in part.tasks(self.slot)] != rows:
-            raise one_file.Refused("rows", "Two checks of the campaign disagree. Nothing was sent.")
         if campaign.relay is not None and self.seal is not None:
             self.seal(bytes(campaign.body_bytes))  # refuses a key that cannot be used before anything is asked
 
     @property
     def campaign(self) -> Campaign:
-        """The stored campaign, after the library's checks."""
+        """The stored campaign."""
         return Campaign.from_bytes((self.folder / "campaign.json").read_bytes())
 
 
@@ -62,7 +57,7 @@ def refusals() -> Iterator[None]:
     """Context in which a refusal of the device is a DeviceError."""
     try:
         yield
-    except one_file.Refused as error:
+    except Refused as error:
         raise DeviceError(error.name, error.sentence) from error
 
 
@@ -90,7 +85,6 @@ def answer_campaign(
 
     Raises:
         DeviceError: with a sentence for the worker.
-        CampaignError, CertificateError: as `Device.open`.
     """
     with refusals(), Device(link, home, files, sealing=sealing) as device:
         return device, one_file.run(device, answers, out, budget)

@@ -12,19 +12,14 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, Self
 
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document_fields import SUITE, check_fields, check_shown_names, sealed_bytes
+from crowdveil.campaign.canonical import refusals
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.channels.certificate import has_no_privacy_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import SUITE, Claims, check_campaign, sealed_bytes
 
-MAX_BYTES = 2_000_000
-"""Largest size of a campaign document, and of an assignment part."""
-MOST_OUTPUTS: Mapping[Participation, int] = {"protected": 256, "public": 255}
-"""Largest number of report symbols in one byte; a public body needs one more, for "not answered"."""
 State = Literal["early", "open", "closed"]
 
 
@@ -150,36 +145,17 @@ class Campaign:
     relay: Relay | None
     sent_bytes: int
 
-    def __post_init__(self) -> None:
-        if any(channel.alphabet != self.alphabet for channel in self.channels) or self.labels != self.alphabet.names:
-            raise CampaignError("labels", "every certificate must be over exactly the labels of the campaign.")
-        if not self.alphabet.has_exact_names:
-            raise CampaignError(
-                "alphabet", "a point of the scale needs too many digits, or is nearer to 0 than 0.0001."
-            )
-        check_shown_names(name for channel in self.channels for name in channel.outputs)
-        if any(channel.participation != self.participation for channel in self.channels):
-            raise CampaignError("participation", "all certificates must have the same participation.")
-        if any(has_no_privacy_mark(channel.mechanism) for channel in self.channels):
-            raise CampaignError("no privacy", "a certificate is marked as without privacy.")
-        if self.relay is not None and self.participation != "protected":
-            raise CampaignError("relay", "with a relay participation is protected: gaps would link reports.")
-        if self.symbol_bytes != bytes_per_symbol(self.channels):
-            raise CampaignError("number", f"symbol_bytes must be {bytes_per_symbol(self.channels)}.")
-
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Return the campaign of a `campaign.json` after checking the canonical form, every field and every channel.
 
         Raises:
-            CampaignError: `defect` is one of oversize, not json, not canonical, key, text, number, format, url, day,
-                labels, alphabet, task, picture, groups, part, salt, participation, no privacy, relay.
-            CertificateError: a certificate is invalid.
+            CampaignError: `defect` is one of those of `checks.check_campaign`.
         """
-        fields = parse_canonical(data, MAX_BYTES)
-        check_fields(fields)
+        with refusals():
+            fields, _ = check_campaign(data, Claims())
         del fields["format"]
-        channels = tuple(Channel.from_certificate(canonical_bytes(part)) for part in fields["certificates"])
+        channels = tuple(map(Channel.from_checked, fields["certificates"]))
         converted = {
             "opens": date.fromisoformat(fields["opens"]),
             "closes": date.fromisoformat(fields["closes"]),
@@ -257,11 +233,6 @@ class Campaign:
         if day < self.opens:
             return "early"
         return "open" if day <= self.closes else "closed"
-
-
-def bytes_per_symbol(channels: Sequence[Channel]) -> int:
-    """Return the bytes of one symbol of a body: 1 if all report symbols fit, else 2."""
-    return 1 if all(len(channel.outputs) <= MOST_OUTPUTS[channel.participation] for channel in channels) else 2
 
 
 def _task(data: Mapping[str, Any]) -> Task:

@@ -14,9 +14,9 @@ from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document import MAX_BYTES, Campaign
-from crowdveil.campaign.document_fields import DIGEST, MAX_PICTURE_BYTES, SLOTS_PER_PART
+from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import HEX, MAX_BYTES, MAX_PICTURE_BYTES, SLOTS_PER_PART, fits
 
 CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER = "campaign.json", "parts", "pictures"
 TOKENS_FILE, LINKS_FILE, SHEET_FILE, WORKERS_FILE = "tokens.json", "links.csv", "links.html", "workers.csv"
@@ -69,7 +69,7 @@ class CampaignFolder:
         Raises:
             CampaignError: picture.
         """
-        if not DIGEST.fullmatch(digest):
+        if not fits(digest, HEX):
             raise CampaignError("picture", "a picture is named by its SHA-256.")
         data = self._read(f"{PICTURES_FOLDER}/{digest}", MAX_PICTURE_BYTES)
         if sha256(data).hexdigest() != digest:
@@ -138,7 +138,7 @@ def parse_tokens(data: bytes, campaign: Campaign) -> tuple[TokenEntry, ...]:
 def _entry(entry: Any, campaign: Campaign) -> TokenEntry:
     match entry:
         case {"slot": int(slot), "hash": str(digest), "revoked": bool(revoked), **unknown} if (
-            not unknown and type(slot) is int and 0 <= slot < campaign.slots and DIGEST.fullmatch(digest)
+            not unknown and type(slot) is int and 0 <= slot < campaign.slots and fits(digest, HEX)
         ):
             return TokenEntry(slot, bytes.fromhex(digest), revoked)
     raise CampaignError("tokens", f"a token has a slot below {campaign.slots}, a SHA-256 and a mark.")

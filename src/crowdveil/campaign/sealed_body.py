@@ -6,8 +6,8 @@ the campaign's digest (32 bytes) and the task index (4 bytes, big endian; 2^32 -
 """
 
 from crowdveil.campaign.document import Campaign, Relay
-from crowdveil.campaign.document_fields import SEAL_BYTES
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import SEAL_BYTES
 
 LABEL = b"crowdveil-relay/1"
 WHOLE_REPORT = 2**32 - 1

@@ -11,8 +11,8 @@ from hashlib import sha256
 from typing import Self
 
 from crowdveil.campaign.document import digest_of
-from crowdveil.campaign.document_fields import MAX_SLOTS, MAX_URL, URL
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import MAX_SLOTS, URL, fits
 
 SLOT_BYTES, SECRET_BYTES = 4, 16
 TOKEN_CHARACTERS = 27
@@ -106,7 +106,7 @@ class Link:
             raise CampaignError("link", "a link ends in #1., the campaign (43 characters), a point and the token (27).")
         digest_of(parts[1])
         url = place.removesuffix(PAGE_PATH)
-        is_service = url != place and len(url) <= MAX_URL and URL.fullmatch(url) is not None
+        is_service = url != place and fits(url, URL)
         if place.startswith(("http:", "https:")) and not is_service:
             raise CampaignError("link", f"the address before the # must be https://... and end in {PAGE_PATH}.")
         return cls(url if is_service else None, parts[1], Token.from_text(parts[2]))

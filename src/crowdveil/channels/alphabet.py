@@ -5,7 +5,6 @@ Codes: label number k of `names` has code k. NULL ("no answer") has the code aft
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import require_instance, require_number
 from crowdveil.errors import SettingsError
+from crowdveil.standalone.checks import ALPHABET, decimal_value, fits, grid_names
 
 NULL = "NULL"
 MAX_LABELS = 1024
@@ -20,7 +20,7 @@ MAX_MAGNITUDE, MIN_MAGNITUDE = 1e100, 1e-100
 """Range of |x| for numbers x other than 0; sums of their squared differences neither overflow nor underflow."""
 MAGNITUDE_RULE = f"must be 0, or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in size: their squares are summed"
 MAGNITUDE_HINT = "Choose another unit; write numbers that are nearly 0 as 0."
-_MAX_EXACT_INTEGER = 1 << 53
+MAX_EXACT_INTEGER = 1 << 53
 """Largest integer up to which all integers are exact as floats."""
 
 
@@ -59,11 +59,6 @@ class Categories:
         return len(self.names)
 
     @property
-    def has_exact_names(self) -> bool:
-        """Return True: every reader writes labels alike."""
-        return True
-
-    @property
     def values(self) -> NDArray[np.float64]:
         """Position of each label, 0 .. size-1, its number in arithmetic; shape (size,)."""
         return np.arange(self.size, dtype=float)
@@ -91,7 +86,7 @@ class Scale:
             )
         if not has_valid_magnitude((self.low, self.high, self.step)).all():
             raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
-        points = (_decimal_value(self.high) - _decimal_value(self.low)) / _decimal_value(self.step) + 1
+        points = (decimal_value(self.high) - decimal_value(self.low)) / decimal_value(self.step) + 1
         if points.denominator != 1:
             raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
         if points > MAX_LABELS:
@@ -108,12 +103,6 @@ class Scale:
     def names(self) -> tuple[str, ...]:
         """Grid points as text, in shortest decimal form."""
         return _grid_names(self.low, self.high, self.step)
-
-    @property
-    def has_exact_names(self) -> bool:
-        """Whether `names` are the exact points, in digits without exponent: every reader then writes them alike."""
-        first, spacing = _decimal_value(self.low), _decimal_value(self.step)
-        return all("e" not in name and Fraction(name) == first + k * spacing for k, name in enumerate(self.names))
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -160,26 +149,15 @@ def is_utf8_encodable(text: str) -> bool:
     return True
 
 
-def _decimal_value(number: float) -> Fraction:
-    """Return the decimal number that a float prints as, exactly: 0.1 is one tenth."""
-    return Fraction(repr(float(number)))
-
-
 @lru_cache(maxsize=64)
 def _grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
     """Return `Scale.names`; cached, since fractions are slow."""
-    first, spacing = _decimal_value(low), _decimal_value(step)
-    exact = (first + k * spacing for k in range(int((_decimal_value(high) - first) / spacing) + 1))
-    return tuple(repr(float(x)) if x.denominator != 1 else str(int(x)) for x in exact)
+    return tuple(grid_names(low, high, step))
 
 
 def _json_number(number: float) -> float:
     """Return integral numbers as int: their JSON text is then the same in all writers, as the checksum requires."""
-    return int(number) if float(number).is_integer() and abs(number) <= _MAX_EXACT_INTEGER else float(number)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) <= _MAX_EXACT_INTEGER)
+    return int(number) if float(number).is_integer() and abs(number) <= MAX_EXACT_INTEGER else float(number)
 
 
 def alphabet_to_json(alphabet: Alphabet) -> dict[str, object]:
@@ -196,13 +174,10 @@ def alphabet_from_json(data: object) -> Alphabet:
     Raises:
         SettingsError: it is malformed.
     """
-    match data:
-        case {"kind": "scale", "low": low, "high": high, "step": step, **unknown} if not unknown and all(
-            map(_is_number, (low, high, step))
-        ):
-            return Scale(float(low), float(high), float(step))
-        case {"kind": "categories", "names": list(names), "ordered": bool(ordered), **unknown} if not unknown and all(
-            isinstance(name, str) for name in names
-        ):
-            return Categories(tuple(names), ordered)
+    if isinstance(data, dict) and fits(data, ALPHABET):
+        if data["kind"] == "categories":
+            return Categories(tuple(data["names"]), data["ordered"])
+        numbers = [data[name] for name in ("low", "high", "step")]
+        if all(type(number) is float or abs(number) <= MAX_EXACT_INTEGER for number in numbers):
+            return Scale(*map(float, numbers))
     raise SettingsError("an alphabet must be described as a scale or as categories", value=data)

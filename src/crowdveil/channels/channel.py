@@ -12,23 +12,24 @@ cumulative sums (without the last) that do not exceed the word. There is no reje
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
-from crowdveil.channels.certificate import DESIGNED, has_no_privacy_mark, parse_certificate, with_checksum
+from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.presentation.html import Html, card
 from crowdveil.presentation.pictures import cells
 from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.standalone.checks import epsilon_of, is_marked
 
 DENOMINATOR = 1 << WORD_BITS
 CELLS_PER_BATCH = 1 << 16
@@ -52,7 +53,7 @@ class Channel:
         participation: "protected" if NULL is an input like any other, "public" if unanswered cells send nothing.
         outputs: names of the report symbols; `"NULL"` means "no answer" and is sent like the others.
         rows: integers indexed [input, output]; inputs are the labels in alphabet order, then NULL if protected.
-        mechanism: name of the mechanism; in a certificate one of `certificate.CERTIFIED`.
+        mechanism: name of the mechanism; in a certificate one of `checks.CERTIFIED`.
 
     Raises:
         CertificateError: duplicate symbols, a ragged table, negative or non-integer entries, unequal row sums, a
@@ -113,7 +114,7 @@ class Channel:
     @property
     def epsilon(self) -> float:
         """ln(ratio), the privacy loss of one cell in nats, rounded up; infinite if an entry is 0."""
-        return math.inf if self.ratio is None else log_rounded_up(self.ratio)
+        return math.inf if self.ratio is None else epsilon_of(self.ratio)
 
     @property
     def protects_participation(self) -> bool:
@@ -123,7 +124,7 @@ class Channel:
     @property
     def has_no_privacy(self) -> bool:
         """Whether the mechanism is marked as without privacy, as of a simulation."""
-        return has_no_privacy_mark(self.mechanism)
+        return is_marked(self.mechanism)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -282,24 +283,14 @@ class Channel:
                 mechanism, shape, duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum,
                 denominator, ratio.
         """
-        data = parse_certificate(text)
-        try:
-            alphabet = alphabet_from_json(data["alphabet"])
-        except SettingsError as error:
-            defect = "duplicate symbols" if "distinct" in error.rule else "alphabet"
-            raise CertificateError(defect, str(error)) from error
-        rows = tuple(tuple(row) for row in data["rows"])
-        channel = cls(alphabet, data["participation"], tuple(data["outputs"]), rows, data["mechanism"])
-        if data["denominator"] != DENOMINATOR:
-            raise CertificateError("denominator", f"must be 2**{WORD_BITS}, got {data['denominator']}.")
-        if channel.denominator != DENOMINATOR:
-            raise CertificateError("row sum", f"rows must sum to 2**{WORD_BITS}, not to {channel.denominator}.")
-        if channel.ratio is None:
-            raise CertificateError("zero entry", "an entry of 0 lets a report rule out an answer.")
-        numerator, denominator = data["ratio"]
-        if channel.ratio.numerator * denominator > numerator * channel.ratio.denominator:
-            raise CertificateError("ratio", f"the table's worst ratio {channel.ratio} exceeds {data['ratio']}.")
-        return channel
+        return cls.from_checked(parse_certificate(text))
+
+    @classmethod
+    def from_checked(cls, data: Mapping[str, Any]) -> Self:
+        """Return the channel of the fields of a certificate that `checks.check_certificate` accepts."""
+        rows = tuple(map(tuple, data["rows"]))
+        alphabet = alphabet_from_json(data["alphabet"])
+        return cls(alphabet, data["participation"], tuple(data["outputs"]), rows, data["mechanism"])
 
     def picture(self, name: str | None = None) -> Html:
         """Return P(report | answer) as inline SVG: a table of shaded cells, in per cent; `name` prefixes its ids."""

@@ -14,26 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
-from crowdveil.channels.certificate import (
-    canonical,
-    check_distinguishable,
-    check_symbol_names,
-    digest,
-    has_format,
-    parse_document,
-    verify_checksum,
-)
+from crowdveil.channels.certificate import check_symbol_names, has_format, parse_document, refusals
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.text_validation import visible_form
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import Source
+from crowdveil.standalone.checks import (
+    MAX_CHANNELS,
+    Claims,
+    digest,
+    first_confusable_pair,
+    is_choice,
+    visible_form,
+)
+from crowdveil.standalone.verification import TABLE_FORMAT, check_table
 
-MAX_CHANNELS = 64
-"""Largest number of channels; inference keeps one likelihood per channel and worker type."""
-TABLE_FORMAT = "crowdveil-channel-table/1"
 UNPROTECTED = "unprotected"
-FIELDS = {"format", "channels", "choice", "workers", "tasks", "sha256"}
 SINGLE_GROUP = 0
 """Group of all workers (tasks) if none is named."""
 
@@ -67,10 +63,9 @@ class ChannelTable:
             raise CertificateError("shape", f"a table holds 1 to {MAX_CHANNELS} channels, got {len(self.channels)}.")
         if any(channel.alphabet != self.alphabet for channel in self.channels):
             raise CertificateError("alphabet", "all channels of a table must accept the same answers.")
-        widths = {len(row) for row in self.choice}
-        if len(widths) != 1 or {index for row in self.choice for index in row} != set(range(len(self.channels))):
+        if not self.choice or not is_choice(self.choice, len(self.channels)):
             raise CertificateError("shape", "the choice must be a rectangle in which every channel occurs.")
-        for groups, count in ((self.workers, len(self.choice)), (self.tasks, widths.pop())):
+        for groups, count in ((self.workers, len(self.choice)), (self.tasks, len(self.choice[0]))):
             if not groups and count != 1:
                 raise CertificateError("shape", f"{count} groups need names in them.")
             if not all(type(group) is int and 0 <= group < count for group in groups.values()):
@@ -176,7 +171,7 @@ class ChannelTable:
             CertificateError: a channel other than the identity that cannot be certified, or confusable names.
         """
         _check_groups(self.workers, self.tasks)
-        check_symbol_names("label", self.alphabet.names)
+        check_symbol_names(self.alphabet.names)
         unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
         parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
         data: dict[str, object] = {
@@ -195,8 +190,9 @@ class ChannelTable:
         Raises:
             CertificateError: as for a channel; `format` if it is not a table.
         """
-        data = _read(text)
-        _check_groups(data["workers"], data["tasks"])
+        data = parse_document(text)
+        with refusals():
+            check_table(data, Claims())
         choice = tuple(tuple(row) for row in data["choice"])
         channels = tuple(_channel(part) for part in data["channels"])
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
@@ -211,7 +207,9 @@ def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
     for role, names in (("worker", workers), ("task", tasks)):
         if any(not visible_form(name) for name in names):
             raise CertificateError("text", f"a {role} has a name without visible characters. Rename it.")
-        check_distinguishable(role, names)
+        pair = first_confusable_pair(names)
+        if pair is not None:
+            raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} are confusable. Rename one of them.")
 
 
 def _group_codes(groups: Mapping[str, int], names: Collection[Any], role: str) -> NDArray[np.int64]:
@@ -228,28 +226,7 @@ def _group_codes(groups: Mapping[str, int], names: Collection[Any], role: str) -
 
 
 def _channel(part: dict[str, Any]) -> Channel:
-    """Return a channel from its certificate, or the identity of unprotected cells."""
-    if set(part) != {UNPROTECTED}:
-        return Channel.from_certificate(canonical(part))
-    try:
-        alphabet = alphabet_from_json(part[UNPROTECTED])
-    except SettingsError as error:
-        raise CertificateError("alphabet", str(error)) from error
-    check_symbol_names("label", alphabet.names)
-    return Channel.identity(alphabet, "public")
-
-
-def _read(text: str | bytes) -> dict[str, Any]:
-    """Return the fields of a table's certificate after checking their types and the checksum."""
-    data = parse_document(text, TABLE_FORMAT, FIELDS)
-    parts, choice = data["channels"], data["choice"]
-    if not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
-        raise CertificateError("format", "channels must be a list of objects.")
-    if not (isinstance(choice, list) and all(isinstance(row, list) for row in choice)):
-        raise CertificateError("format", "the choice must be a list of lists.")
-    if not all(type(index) is int for row in choice for index in row):
-        raise CertificateError("format", "the choice must hold integers.")
-    if not (isinstance(data["workers"], dict) and isinstance(data["tasks"], dict)):
-        raise CertificateError("format", "workers and tasks must map names to groups.")
-    verify_checksum(data)
-    return data
+    """Return the channel of a checked certificate, or the identity of unprotected cells."""
+    if set(part) == {UNPROTECTED}:
+        return Channel.identity(alphabet_from_json(part[UNPROTECTED]), "public")
+    return Channel.from_checked(part)

@@ -45,14 +45,6 @@ def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
     return float_rounded_up(sum((least_reading(value) * count for value, count in spent), Fraction(0)))
 
 
-def log_rounded_up(ratio: Fraction) -> float:
-    """Return a float whose least reading is at least ln(ratio) and close to it, for ratio >= 1."""
-    up = Context(prec=60, rounding=ROUND_CEILING)
-    quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    # ln ignores the rounding mode, hence the margin; the product must be taken in 60 digits, not in the default 28.
-    return float_rounded_up(Fraction(up.multiply(up.ln(quotient), up.add(1, Decimal(10) ** -50))))
-
-
 def format_bound(value: float, digits: int = DIGITS) -> str:
     """Return a loss as text, rounded up: read back as a float, it is never below `value`.
 

@@ -23,10 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
-from crowdveil.channels.certificate import digest
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
@@ -37,6 +35,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.registry import ESTIMATOR_ENTRIES
+from crowdveil.standalone.checks import digest, parse_json
 
 ROUNDING = 1e-6
 """Largest excess over 1 of a probability, or of a sum of probabilities, that passes as rounding."""

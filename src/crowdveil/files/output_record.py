@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crowdveil.channels.text_validation import parse_json, text_defect
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import PREFIX, open_regular
+from crowdveil.standalone.checks import parse_json, text_defect
 
 RECORD_FILE = ".crowdveil.json"
 RECORD_FORMAT = "crowdveil-record/1"

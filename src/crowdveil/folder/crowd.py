@@ -13,7 +13,6 @@ from typing import Any, Literal, TypedDict
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.channels.text_validation import first_confusable_pair, parse_json, text_defect
 from crowdveil.data.columnar_store import read_seal
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import (
@@ -27,6 +26,7 @@ from crowdveil.data.public_lists import (
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_unfinished
+from crowdveil.standalone.checks import first_confusable_pair, parse_json, text_defect
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"

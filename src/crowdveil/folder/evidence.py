@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
-from crowdveil.channels.certificate import MAX_BYTES, parse_certificate
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
@@ -51,6 +50,7 @@ from crowdveil.folder.crowd import (
     report_directory,
     text_digest,
 )
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, parse_json
 
 GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
 """Scope of the guarantee of reports that were made from a file of answers."""
@@ -351,7 +351,7 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     """
     try:
         with path.open("rb") as stream:
-            text = stream.read(MAX_BYTES + 1)
+            text = stream.read(MAX_CERTIFICATE_BYTES + 1)
     except OSError as error:
         rule = "the file must exist and be readable"
         raise ReportsError(rule, source=str(path), examples=error.strerror or str(error)) from error
@@ -361,7 +361,7 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
             channel = ChannelTable.from_certificate(text)
             seal = channel.certificate()["sha256"]
         else:
-            channel, seal = Channel.from_certificate(text), parse_certificate(text)["sha256"]
+            channel, seal = Channel.from_certificate(text), parse_json(text)["sha256"]
     except CertificateError as error:
         hint = f"Request the certificate again. {AS_ANSWERS}"
         raise CertificateError(error.defect, f"{path}: {error.detail} {hint}") from error

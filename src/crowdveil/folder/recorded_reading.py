@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
-from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.ingest.readers import ColumnNames
 from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.data.sources.layout import Layout
@@ -21,6 +20,7 @@ from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
 from crowdveil.folder.evidence import AS_THEY_ARE, Evidence, Reading
 from crowdveil.folder.truths import INFER_AGAIN, estimate_names
+from crowdveil.standalone.checks import parse_json
 
 ADDRESS = "://"
 """Part of every source that is an address."""

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from crowdveil.channels.certificate import certificate_mechanisms, has_no_privacy_mark
+from crowdveil.channels.certificate import certificate_mechanisms
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
 from crowdveil.data.report_tables import block_tables, report_schema, write_tables
 from crowdveil.data.reports import Reports
@@ -27,6 +27,7 @@ from crowdveil.folder.crowd import (
     json_bytes,
     text_digest,
 )
+from crowdveil.standalone.checks import is_marked
 
 Form = Literal["csv", "parquet", "blocks"]
 REPORTS_FILES: dict[Form, tuple[str, ...]] = {
@@ -119,7 +120,7 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
     if crowd["certificate_sha256"] != sealed:
         raise SettingsError("the crowd must name the certificate written with it", value=crowd["certificate_sha256"])
     named = [] if certificate is None else certificate_mechanisms(certificate)
-    if crowd["lists_from_answers"] and named and not any(map(has_no_privacy_mark, named)):
+    if crowd["lists_from_answers"] and named and not any(map(is_marked, named)):
         raise SettingsError(
             "if lists were taken from the answers, the certificate must be marked as without privacy",
             value=named[0],

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json
-from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.privacy.mechanism_settings import describe, parameters
 from crowdveil.randomness import Seeded, Source
+from crowdveil.standalone.checks import parse_json
 
 SUMS_FORMAT = "crowdveil-sums/1"
 MAX_SUM = 1 << 62

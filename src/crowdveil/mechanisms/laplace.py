@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.channels.certificate import REAL_VALUED
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import Seeded, Source
+from crowdveil.standalone.checks import REAL_VALUED
 
 NullValue = float | Literal["uniform"]
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
-from crowdveil.channels.rounding import format_bound, log_rounded_up
+from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.standalone.checks import epsilon_of
 
 BUDGET_BITS = 16
 BUDGETS = 1 << BUDGET_BITS
@@ -156,7 +157,7 @@ class SunTwoLayer(SharedSecretMechanism):
     def _loss_bound(self) -> float:
         """Return the loss of a device that always draws the largest budget, which bounds every mixture."""
         least = int(self.flip_weights[-1])
-        return log_rounded_up(Fraction(DENOMINATOR - self.alphabet.size * least, least))
+        return epsilon_of(Fraction(DENOMINATOR - self.alphabet.size * least, least))
 
     def _reason(self, cells: int | None, epsilon: float) -> str:
         count = "all" if cells is None else cells

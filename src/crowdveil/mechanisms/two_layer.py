@@ -17,12 +17,12 @@ from crowdveil.arguments import require_number
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
-from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.standalone.checks import epsilon_of
 
 MIN_WIDTH = 1e-6
 """Smallest `high - low`; narrower intervals are the one-layer mechanism."""
@@ -252,7 +252,7 @@ class TwoLayer(SharedSecretMechanism):
         kept = DENOMINATOR - (self.symbols - 1) * last
         if not first or not kept:
             return math.inf
-        return log_rounded_up(max(Fraction(DENOMINATOR - (self.symbols - 1) * first, first), Fraction(last, kept)))
+        return epsilon_of(max(Fraction(DENOMINATOR - (self.symbols - 1) * first, first), Fraction(last, kept)))
 
     def numerical_error(self, cells: int) -> float:
         """Return a bound on the error of a loss by the grid of p and by quadrature, in nats (proof page)."""

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from crowdveil.campaign.standalone.device import Line, epsilon
-from crowdveil.channels.rounding import float_rounded_up, log_rounded_up
+from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.privacy.composition import pure_profile
 from crowdveil.privacy.loss_distribution import (
     Bound,
@@ -20,6 +19,8 @@ from crowdveil.privacy.loss_distribution import (
     least_bound,
     require_delta,
 )
+from crowdveil.standalone.checks import epsilon_of
+from crowdveil.standalone.device import Line, epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
     counts = Counter[Fraction]()
     for line in lines:
         counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
-    cells = [(pure_profile(log_rounded_up(ratio)), count) for ratio, count in counts.items()]
+    cells = [(pure_profile(epsilon_of(ratio)), count) for ratio, count in counts.items()]
     advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
     return LedgerLoss(
         host=host,

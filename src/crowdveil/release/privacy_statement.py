@@ -16,14 +16,12 @@ import numpy as np
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.document_fields import FORMAT as CAMPAIGN_FORMAT
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.certificate import has_format, require_json_file
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
@@ -52,8 +50,9 @@ from crowdveil.privacy.statement import (
     state_campaign,
     state_channel,
 )
-from crowdveil.privacy.verification import read_bytes, read_parts, verify
 from crowdveil.release.result_files import read_results
+from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
+from crowdveil.standalone.verification import read_bytes, read_parts, verify
 from crowdveil.workflow.campaigns.export import worker_name
 
 NOTHING_STATED = "No collection of protected reports was given with these results."

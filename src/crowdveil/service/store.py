@@ -16,7 +16,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.batch import MAX_HEADER_BYTES, reports_in_batch
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.document_fields import SLOTS_PER_PART
 from crowdveil.campaign.receipt import make_receipt
 from crowdveil.campaign.report_body import decode
 from crowdveil.campaign.token import Token, token_hash
@@ -37,6 +36,7 @@ from crowdveil.service.schema import (
     tokens,
     version_of,
 )
+from crowdveil.standalone.checks import SLOTS_PER_PART
 
 MAX_PARTS_IN_MEMORY = 256
 READY_SECONDS = 1.0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.campaign.standalone.device import LINE, add_to_ledger
+from crowdveil.standalone.device import LINE, add_to_ledger
 from tests.cli.conftest import Run, RunJson
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from crowdveil.channels.rounding import format_lower
-from crowdveil.privacy import verification
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Finding
 from crowdveil.privacy.audit.claims import Audit
 from crowdveil.privacy.audit.confidence import Counts
+from crowdveil.standalone import verification
 from tests.campaign.builders import build_campaign
 from tests.cli.conftest import Run
 

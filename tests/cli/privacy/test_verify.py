@@ -7,7 +7,7 @@ import pytest
 
 from crowdveil.campaign.document import Relay
 from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
-from crowdveil.privacy.verification import EVERY_TASK
+from crowdveil.standalone.checks import EVERY_TASK
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 from tests.cli.conftest import Run
 

@@ -6,10 +6,10 @@ import math
 import pytest
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.certificate import digest
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.claims import audit_file
+from crowdveil.standalone.checks import digest
 
 
 @pytest.fixture

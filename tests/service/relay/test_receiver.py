@@ -164,7 +164,8 @@ def test_the_token_is_not_sent_in_the_clear(built: BuiltCampaign, tmp_path: Path
 def test_devices_without_encryption_say_what_to_do(tmp_path: Path) -> None:
     """The one-file device, and the library's device without the extra, send nothing and name the ways that remain."""
     from crowdveil.campaign.device import answer_campaign
-    from crowdveil.campaign.standalone.device import Device, Refused
+    from crowdveil.standalone.checks import Refused
+    from crowdveil.standalone.device import Device
 
     built = build_campaign(content={"relay": RELAY})
     folder, link = built.write(tmp_path / "files"), built.link(0).text

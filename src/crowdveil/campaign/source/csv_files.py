@@ -9,10 +9,9 @@ from itertools import dropwhile
 from pathlib import Path
 
 from crowdveil.campaign.document import Picture, Task
-from crowdveil.campaign.document_fields import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT
 from crowdveil.campaign.source.section import readable_text
-from crowdveil.channels.text_validation import first_confusable_pair
 from crowdveil.errors import ReportsError
+from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, first_confusable_pair
 
 TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
 WORKER_COLUMNS = ("name",)

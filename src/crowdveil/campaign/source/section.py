@@ -6,8 +6,8 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from crowdveil.channels.text_validation import text_defect
 from crowdveil.errors import SettingsError
+from crowdveil.standalone.checks import text_defect
 
 
 class Section:

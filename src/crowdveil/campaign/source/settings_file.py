@@ -7,24 +7,23 @@ from datetime import date
 from pathlib import Path
 
 from crowdveil.campaign.document import Task
-from crowdveil.campaign.document_fields import (
-    LANGUAGE,
-    MAX_CONSENT,
-    MAX_OPERATOR,
-    MAX_PURGE_DAYS,
-    MAX_QUESTION,
-    MAX_SLOTS,
-    MAX_TITLE,
-    MAX_URL,
-    UNITS,
-    URL,
-)
 from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
 from crowdveil.campaign.source.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.source.section import Section, readable_text
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
+from crowdveil.standalone.checks import (
+    CAMPAIGN,
+    MAX_CONSENT,
+    MAX_NAME,
+    MAX_PURGE_DAYS,
+    MAX_QUESTION,
+    MAX_SLOTS,
+    MAX_TITLE,
+    URL,
+    fits,
+)
 
 MAX_BYTES = 1_000_000
 DEFAULT_LANGUAGE = "en"
@@ -169,7 +168,7 @@ def _parse(path: Path) -> Mapping[str, object]:
 
 def _language(root: Section) -> str:
     language = root.take("language") if "language" in root else DEFAULT_LANGUAGE
-    if not (isinstance(language, str) and LANGUAGE.fullmatch(language)):
+    if not (fits(language, CAMPAIGN["language"])):
         raise SettingsError("language must be a code such as en, de or pt-BR", value=language)
     return language
 
@@ -195,7 +194,7 @@ def _service(root: Section) -> tuple[str | None, int | None]:
     url = section.take("url", "Leave service out for a campaign without a server.")
     if isinstance(url, str):
         url = url.removesuffix("/")
-    if not (isinstance(url, str) and len(url) <= MAX_URL and URL.fullmatch(url)):
+    if not (fits(url, URL)):
         raise SettingsError(
             "service.url must be an https address in lower case, without ? and #",
             value=url,
@@ -279,9 +278,9 @@ def _relay(root: Section, slots: int) -> RelayRequest | None:
     section = root.section("relay")
     hint = "Reports are forwarded together with those of this many workers, or not at all."
     request = RelayRequest(
-        operator=section.text("operator", MAX_OPERATOR, "Say who runs the relay; workers read it."),
+        operator=section.text("operator", MAX_NAME, "Say who runs the relay; workers read it."),
         least_batch=section.integer("least_batch", 2, slots, hint),
-        unit=section.choice("unit", UNITS),
+        unit=section.choice("unit", ("report", "cell")),
     )
     section.close()
     return request

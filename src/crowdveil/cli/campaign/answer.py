@@ -82,7 +82,7 @@ def answer(
     folder adds up epsilon, the privacy loss, over all campaigns of this computer.
     """
     from crowdveil.campaign.device import answer_campaign
-    from crowdveil.campaign.standalone.device import HOME, epsilon, read_ledger, shown
+    from crowdveil.standalone.device import HOME, epsilon, read_ledger, shown
 
     home = home or HOME
     if spent:
@@ -115,8 +115,8 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None, as_json: b
     if link is not None:
         raise click.UsageError("--spent is about all campaigns: leave out LINK.")
     from crowdveil.campaign.device import refusals
-    from crowdveil.campaign.standalone.device import epsilon, read_ledger, shown
     from crowdveil.privacy.ledger import ledger_losses
+    from crowdveil.standalone.device import epsilon, read_ledger, shown
 
     with refusals():
         lines = read_ledger(home)

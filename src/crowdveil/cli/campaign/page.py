@@ -73,8 +73,8 @@ def _write_page(folder: Path, out: Path, as_json: bool) -> None:
 
 
 def _write_program(program: Path, as_json: bool) -> None:
-    from crowdveil.campaign.standalone.program import is_program, program_bytes, program_digest
     from crowdveil.files.atomic_write import write_atomically
+    from crowdveil.standalone.program import is_program, program_bytes, program_digest
 
     replaced = [str(program)] if program.exists() else []
     written, digest = program_bytes(), program_digest()

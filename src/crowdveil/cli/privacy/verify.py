@@ -1,4 +1,4 @@
-"""`crowdveil verify`: independent check of a certificate or a campaign."""
+"""`crowdveil verify`: check of a certificate or a campaign."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.errors import ClaimError
 
 if TYPE_CHECKING:
-    from crowdveil.privacy.verification import Verification
+    from crowdveil.standalone.verification import Verification
 
 CURATOR = "the curator, to every worker who gets a link with this campaign's name"
 MAKER = "whoever made the file, for the reports that devices draw from its tables"
@@ -30,22 +30,23 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
 @click.command(
     cls=Verb,
     example="crowdveil verify sent/certificate.json",
-    short_help="Check a certificate or a campaign, independently.",
+    short_help="Check a certificate or a campaign.",
 )
 @click.argument("file", type=PATH)
 @json_option
 def verify(file: Path, as_json: bool) -> None:
     """Check what FILE, a certificate.json, a campaign.json or a folder with one, claims.
 
-    The check computes in exact integers and shares no code with the program that makes these files. It prints epsilon
-    of a single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
+    The check computes in exact integers, by the rules that devices apply before they answer. It prints epsilon of a
+    single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
     what no file can show. Epsilon stands there only if all hold. The assignment in parts/ beside a campaign is checked
     too.
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
-    from crowdveil.privacy.verification import EVERY_TASK, read_bytes, read_parts
-    from crowdveil.privacy.verification import verify as check
+    from crowdveil.standalone.checks import EVERY_TASK
+    from crowdveil.standalone.verification import read_bytes, read_parts
+    from crowdveil.standalone.verification import verify as check
 
     file = claim_file(file)
     parts = read_parts(file)
@@ -94,17 +95,17 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield epsilon with its unit, and participation."""
     from crowdveil.channels.guarantee import Guarantee
     from crowdveil.privacy.posterior import posterior_sentences
-    from crowdveil.privacy.verification import shown
+    from crowdveil.standalone.checks import four_digits
 
     if checked.answer_epsilon is None:
         reason = "the file is marked as without privacy" if checked.marked else "some answers are sent unprotected"
         yield "epsilon", f"none: {reason}"
         return
-    yield "epsilon", f"{shown(checked.answer_epsilon)} per answer"
+    yield "epsilon", f"{four_digits(checked.answer_epsilon)} per answer"
     if checked.worker_epsilon is None:
         yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
     else:
-        yield "epsilon", f"{shown(checked.worker_epsilon)} per worker, for at most {checked.answers:,} answers"
+        yield "epsilon", f"{four_digits(checked.worker_epsilon)} per worker, for at most {checked.answers:,} answers"
     hidden = "is randomized like an answer" if checked.participation == "protected" else "is visible"
     yield "participation", f"{checked.participation}: whether a worker answered {hidden}"
     scope: Any = {"participation": checked.participation}

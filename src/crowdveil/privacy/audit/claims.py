@@ -15,13 +15,14 @@ from crowdveil.channels.certificate import require_json_file
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_bound, format_delta, format_lower, log_rounded_up, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, format_delta, format_lower, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.finite import Neighbours, worst_loss
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
+from crowdveil.standalone.checks import epsilon_of
 
 CELL_DRAWS, DRAWS, COMMAND_DRAWS = 100_000, 10_000, 200
 """Default draws of each input: of a single cell, of a longer report or a function, of a command."""
@@ -252,7 +253,7 @@ def _read_channels(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, f
         return campaign.channels, campaign.cells, campaign.epsilon
     channel = Channel.from_certificate(data)
     numerator, denominator = json.loads(data)["ratio"]
-    return (channel,), tasks, max(channel.epsilon, log_rounded_up(Fraction(numerator, denominator)))
+    return (channel,), tasks, max(channel.epsilon, epsilon_of(Fraction(numerator, denominator)))
 
 
 def _default_source(mechanism: Mechanism) -> Source:

@@ -7,8 +7,9 @@ from typing import Literal
 
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.rounding import log_rounded_up, sum_rounded_up
+from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
+from crowdveil.standalone.checks import epsilon_of
 
 Neighbours = Literal["value", "participation", "worker"]
 """What differs between two inputs: one answer; one answer against NULL; all answers of one worker."""
@@ -50,7 +51,7 @@ def exact_loss(channel: Channel, neighbours: Neighbours = "value", cells: int = 
         key=lambda found: (found[0] is None, found[0] or 0),
     )
     count = cells if neighbours == "worker" else 1
-    loss = float("inf") if ratio is None else sum_rounded_up([(log_rounded_up(ratio), count)])
+    loss = float("inf") if ratio is None else sum_rounded_up([(epsilon_of(ratio), count)])
     names = channel.inputs
     return ExactLoss(epsilon=loss, first=names[first], second=names[second], report=channel.outputs[report])
 

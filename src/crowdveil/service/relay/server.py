@@ -6,7 +6,6 @@ import socket
 from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.document_fields import URL
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.sealed_body import relay_of
 from crowdveil.errors import CampaignError, SettingsError
@@ -17,6 +16,7 @@ from crowdveil.service.relay.forwarder import Forwarder, Send, sender
 from crowdveil.service.relay.receiver import create_receiver, store_batch
 from crowdveil.service.server import ServerSettings, serve_app
 from crowdveil.service.store import Store
+from crowdveil.standalone.checks import URL, fits
 
 TOKEN_FILE = "relay-token.txt"
 KEY_PATTERN = "*.key.pem"
@@ -88,7 +88,7 @@ def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
         SettingsError: the file holds no token, or the address is neither https nor on this computer.
     """
     url = url.removesuffix("/")
-    if not URL.fullmatch(url):
+    if not fits(url, URL):
         raise SettingsError(
             "the curator's address must be https, or on this computer", value=url, hint="It gets the token in a header."
         )

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from crowdveil.campaign.document_fields import MAX_SLOTS
 from crowdveil.campaign.source.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.errors import SettingsError
@@ -14,6 +13,7 @@ from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.summary import expected_error
 from crowdveil.planning.worker_budget import loads
 from crowdveil.release.conclusion import USELESS
+from crowdveil.standalone.checks import MAX_SLOTS
 from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
 from crowdveil.workflow.campaigns.expected_error import ExpectedError, planned_campaign, planned_mechanism
 

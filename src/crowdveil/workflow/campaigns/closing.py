@@ -10,10 +10,10 @@ from typing import Self
 
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.document_fields import DIGEST, MAX_SLOTS
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import CampaignError
 from crowdveil.files.atomic_write import write_files
+from crowdveil.standalone.checks import HEX, MAX_SLOTS, fits
 
 CLOSED_FILE = "closed.json"
 FORMAT = "crowdveil-closed/1"
@@ -51,7 +51,7 @@ class Closing:
                 not unknown
                 and form == FORMAT
                 and name == folder.campaign.name
-                and all(isinstance(one, str) and DIGEST.fullmatch(one) for one in reports)
+                and all(fits(one, HEX) for one in reports)
                 and reports == sorted(set(reports))
             ):
                 return cls(tuple(reports))

@@ -13,7 +13,6 @@ from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 
-from crowdveil.campaign.document_fields import SLOTS_PER_PART
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import decode
 from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
@@ -23,6 +22,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
+from crowdveil.standalone.checks import SLOTS_PER_PART
 from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
 from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
 

@@ -30,18 +30,31 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
 from itertools import accumulate
-from operator import eq
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+from crowdveil.standalone.checks import (
+    MAX_BYTES,
+    MAX_PICTURE_BYTES,
+    SLOTS_PER_PART,
+    URL,
+    CheckedChannel,
+    Claims,
+    Refused,
+    canonical,
+    check_campaign,
+    check_part,
+    fits,
+    parse_canonical,
+)
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-MAX_BYTES, MAX_PICTURE, MAX_LEDGER, WORD_BYTES, DENOMINATOR = 2_000_000, 5_000_000, 100_000_000, 6, 1 << 48
+MAX_LEDGER, WORD_BYTES = 100_000_000, 6
 HOME = Path.home() / ".crowdveil"
 Line = Mapping[str, Any]
 Source = Callable[[int], bytes]
@@ -70,121 +83,20 @@ UNCONFIRMED = (
     "The service did not confirm the report (its reason: {}). It may have arrived: its epsilon stays in the ledger. "
     "Do not answer this campaign again, here or elsewhere, and ask the curator."
 )
-BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
-"""Letters and marks that cannot be seen (Unicode 16: Default_Ignorable_Code_Point)."""
-SPACES = "\u2800\ufffc\U00016fe4\U0001d159"
-"""Signs that look like a space."""
 
 
-class Refused(Exception):
-    """Something that this device does not do; `name` is short, the message is a sentence for the worker."""
-
-    def __init__(self, name: str, sentence: str = "") -> None:
-        self.name = re.sub("[^ -~]", "?", name)  # parts of replies stay in one line
-        usual = f"This campaign or service was refused ({self.name}): it is not what it claims to be."
-        self.sentence = sentence or SENTENCES.get(name, usual)
-        super().__init__(self.sentence)
+def refusal(name: str, sentence: str = "") -> Refused:
+    """Return a refusal by a short name, with a sentence for the worker."""
+    usual = f"This campaign or service was refused ({re.sub('[^ -~]', '?', name)}): it is not what it claims to be."
+    return Refused(name, sentence or SENTENCES.get(name, usual))
 
 
 def require(condition: object, name: str, sentence: str = "") -> None:
     """Raise Refused unless the condition holds."""
     if not condition:
-        raise Refused(name, sentence)
+        raise refusal(name, sentence)
 
 
-# ---- Canonical JSON: sorted keys, no spaces, ASCII; a document is accepted only if its bytes are its canonical form
-def canonical(value: object) -> bytes:
-    """Return the canonical JSON of a value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
-
-
-def parse(data: bytes, limit: int = MAX_BYTES) -> Any:
-    """Return the value of a canonical JSON text; the comparison of bytes refuses repeated keys, 1.0 and NaN, too."""
-    require(len(data) <= limit, "oversize")
-    try:
-        value = json.loads(data.decode("ascii"))
-        _check_values(value)
-        same = canonical(value) == data
-    except (ValueError, RecursionError) as error:
-        raise Refused("not json") from error
-    require(same, "not canonical")
-    return value
-
-
-def _check_values(value: Any) -> None:
-    if isinstance(value, dict):
-        require(all(re.fullmatch("[a-z0-9_]+", key) for key in value), "key")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_values(inner)
-    if isinstance(value, str):
-        require(unicodedata.is_normalized("NFC", value) and not re.search("[\ud800-\udfff]", value), "text")
-    if isinstance(value, int | float):
-        usual = isinstance(value, int) or (not value.is_integer() and abs(value) >= 1e-4)
-        require(usual and abs(value) < 2**53, "number")
-
-
-def fits(value: Any, form: Any) -> bool:
-    """Return whether a JSON value has a form: type, pattern, range, [of each element], {field: form}, (one of)."""
-    match form:
-        case dict():
-            return isinstance(value, dict) and set(value) == set(form) and all(fits(value[k], form[k]) for k in form)
-        case list():
-            return isinstance(value, list) and all(fits(inner, form[0]) for inner in value)
-        case tuple():
-            return any(fits(value, one) for one in form)
-        case range():
-            return type(value) is int and value in form
-        case str():
-            return isinstance(value, str) and re.fullmatch(form, value, re.DOTALL) is not None
-    return value is None if form is None else type(value) is form
-
-
-NAME = "randomized-response|laplace|one-layer|quantized-response|designed"
-CERTIFICATE = {
-    "format": "crowdveil-channel/1",
-    "mechanism": rf"(laplace, real-valued, binned \(simulation only\)|({NAME})(\+({NAME})){{0,15}})"
-    "(, SIMULATION from seed (0|[1-9][0-9]*): no privacy|, LISTS FROM ANSWERS: no privacy)?",
-    "alphabet": (
-        {"kind": "categories", "names": [str], "ordered": bool},
-        {"kind": "scale", "low": (int, float), "high": (int, float), "step": (int, float)},
-    ),
-    "participation": "protected|public",
-    "outputs": [str],
-    "denominator": range(DENOMINATOR, DENOMINATOR + 1),
-    "rows": [[int]],
-    "ratio": [range(1, 2**53)],
-    "sha256": "[0-9a-f]{64}",
-}
-HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-ORIGIN = rf"https://{HOST}|http://(127\.0\.0\.1|localhost)"
-PICTURE = {"sha256": "[0-9a-f]{64}", "type": "image/(png|jpeg|webp)", "bytes": range(1, MAX_PICTURE + 1)}
-CAMPAIGN = {
-    "format": "crowdveil-campaign/1",
-    "title": ".{1,200}",
-    "question": ".{1,2000}",
-    "consent": ".{1,20000}",
-    "language": "[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}",
-    "url": (None, rf"(?=.{{1,200}}\Z)({ORIGIN})(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"),
-    **dict.fromkeys(("opens", "closes"), "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    **dict.fromkeys(("slots", "min_reports"), range(1, 1_000_001)),
-    "purge_after_days": (None, range(3651)),
-    "labels": [str],
-    "certificates": [dict],
-    "tasks": [{"id": ".{1,200}", "text": ".{1,20000}", "picture": (None, {**PICTURE, "alt": ".{1,2000}"})}],
-    "groups": (None, {"choice": [[int]], "task_group": [int], "slot_group": [int]}),
-    "assignment_parts": ["[0-9a-f]{64}"],
-    **dict.fromkeys(("cells", "body_bytes"), range(1, MAX_BYTES)),
-    "symbol_bytes": range(1, 3),
-    "salt": "[0-9a-f]{32}",
-}
-RELAY = {
-    "operator": ".{1,200}",
-    "public_key": "04[0-9a-f]{128}",
-    "least_batch": range(2, 1_000_001),
-    "unit": "report|cell",
-    "suite": "hpke-p256-sha256-aes128gcm",
-}
-PART = {"format": "crowdveil-assignment/1", "first": int, "tasks": [[int]]}
 LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
 LEDGER = {
     "format": "crowdveil-ledger/1",
@@ -192,169 +104,7 @@ LEDGER = {
 }
 
 
-# ---- Certificates: P(symbol | answer) = rows[answer][symbol] / 2^48, rows in the order of the labels, then NULL
-class Channel(NamedTuple):
-    """Checked table; `ratio` is the largest ratio of two entries of a column, and epsilon is its logarithm."""
-
-    labels: list[str]
-    outputs: list[str]
-    rows: list[list[int]]
-    protected: bool
-    ratio: tuple[int, int]
-
-
-def check_certificate(data: Any) -> Channel:
-    """Return the channel of a certificate after checking every field, and every column in integers."""
-    require(fits(data, CERTIFICATE) and len(data["ratio"]) == 2, "form")
-    body = {name: value for name, value in data.items() if name != "sha256"}
-    require(hashlib.sha256(canonical(body)).hexdigest() == data["sha256"], "hash", "A certificate was changed.")
-    labels, outputs, rows, (top, bottom) = _labels(data["alphabet"]), data["outputs"], data["rows"], data["ratio"]
-    _check_names(labels)
-    _check_names(outputs)
-    protected = data["participation"] == "protected"
-    require(len(outputs) <= 1025 and len(rows) <= 1025, "oversize")
-    require(len(rows) == len(labels) + protected and all(len(row) == len(outputs) for row in rows), "shape")
-    require(all(entry >= 0 for row in rows for entry in row), "negative entry")
-    require(all(sum(row) == DENOMINATOR for row in rows), "row sum")
-    require(all(map(all, rows)), "zero entry")
-    worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
-    require(worst * bottom <= top, "ratio", "A table reveals more than it promises.")
-    return Channel(labels, outputs, rows, protected, worst.as_integer_ratio())
-
-
-def _labels(alphabet: dict[str, Any]) -> list[str]:
-    """Return the possible answers as text; of a scale, the points of its grid."""
-    if alphabet["kind"] == "categories":
-        labels: list[str] = alphabet["names"]
-        require(2 <= len(labels) <= 1024 and "NULL" not in labels, "alphabet")
-        return labels
-    numbers = [alphabet[name] for name in ("low", "high", "step")]
-    require(all(x == 0 or 1e-100 <= abs(x) <= (1e100 if type(x) is float else 2**53) for x in numbers), "alphabet")
-    low, high, step = (Fraction(repr(float(x))) for x in numbers)
-    require(low < high and step > 0 and (high - low) % step == 0 and (high - low) / step < 1024, "alphabet")
-    points = [low + k * step for k in range(int((high - low) / step) + 1)]
-    names = [str(int(x)) if x.denominator == 1 else repr(float(x)) for x in points]
-    require("e" not in "".join(names) and list(map(Fraction, names)) == points, "alphabet")  # all readers write these
-    return names
-
-
-def _check_names(names: list[str]) -> None:
-    """Refuse names that a reader cannot see, or cannot tell apart."""
-    require(len(set(names)) == len(names), "duplicate symbols")
-    require(len(set(map(_visible, names))) == len(names), "text")
-    require(all(map(_is_name, names)), "text")
-
-
-def _is_name(name: str) -> bool:
-    """Return whether a text is visible, in one line and in normal form C."""
-    if name.isascii() and name.isprintable():
-        return name.strip() == name != ""
-    seen = all(not _blank(name[at]) or _needed(name, at) for at in range(len(name)))
-    seen = seen and any(unicodedata.category(sign)[0] in "LNPS" for sign in name)
-    return seen and name.strip() == name and unicodedata.is_normalized("NFC", name)
-
-
-def _visible(name: str) -> str:
-    """Return the part of a name that a reader sees."""
-    seen = (" " if c.isspace() or c in SPACES else "" if _blank(c) else c for c in name)
-    return " ".join(unicodedata.normalize("NFC", "".join(seen)).split())
-
-
-def _blank(sign: str) -> bool:
-    """Return whether a character cannot be seen."""
-    category = unicodedata.category(sign)
-    return category[0] == "C" or category in ("Zl", "Zp") or re.match(f"[{BLANKS}{SPACES}]", sign) is not None
-
-
-def _needed(name: str, at: int) -> bool:
-    """Return whether an invisible character is the style of a symbol before it, or a joiner between letters."""
-    around = name[max(at - 1, 0) : at] + name[at + 1 : at + 2]
-    if name[at] in "\ufe0e\ufe0f":
-        return at > 0 and unicodedata.category(name[at - 1]) == "So"
-    return name[at] in "\u200c\u200d" and len(around) == 2 and not any(c.isascii() for c in around)
-
-
-# ---- Campaign, assignment and link
-def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
-    """Return the fields and the channels of a campaign after checking all of them."""
-    fields = parse(data)
-    relayed = isinstance(fields, dict) and "relay" in fields
-    require(fits(fields, {**CAMPAIGN, "relay": RELAY} if relayed else CAMPAIGN) and fields["tasks"], "form")
-    tasks, slots, groups = fields["tasks"], fields["slots"], fields["groups"]
-    require(len({_visible(task["id"]) for task in tasks}) == len(tasks), "task")
-    names = [fields["title"], *(task["id"] for task in tasks), *([fields["relay"]["operator"]] if relayed else [])]
-    texts = [fields["question"], fields["consent"], *(task["text"] for task in tasks)]
-    texts += [task["picture"]["alt"] for task in tasks if task["picture"]]
-    require(all(map(_is_name, [*names, *(text.replace("\n", " ") for text in texts)])), "text")
-    try:
-        opens, closes = (datetime.date.fromisoformat(fields[name]) for name in ("opens", "closes"))
-    except ValueError as error:
-        raise Refused("day") from error
-    require(opens <= closes, "day")
-    require(fields["min_reports"] <= slots and fields["cells"] <= len(tasks), "number")
-    require(len(fields["assignment_parts"]) == -(-slots // 100), "part")
-    channels = [check_certificate(part) for part in fields["certificates"]]
-    require(1 <= len(channels) <= 64 and (groups is None) == (len(channels) == 1), "groups")
-    if groups is not None:
-        choice, used = groups["choice"], {index for row in groups["choice"] for index in row}
-        require(used == set(range(len(channels))) and len(set(map(len, choice))) == 1, "groups")
-        require(_are_codes(groups["task_group"], len(tasks), len(choice[0])), "groups")
-        require(_are_codes(groups["slot_group"], slots, len(choice)), "groups")
-    require(all(part["alphabet"] == fields["certificates"][0]["alphabet"] for part in fields["certificates"]), "labels")
-    require(fields["labels"] == channels[0].labels, "labels")
-    shown = {name for one in channels for name in (*one.labels, *one.outputs)}
-    letters = {"".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).lower())) for name in shown}
-    require(not letters & {"noanswer", "keineantwort"} and max(map(len, shown)) <= 200, "labels")
-    require(len({one.protected for one in channels}) == 1, "participation")
-    marked = (re.search("no privacy$|simulation only", part["mechanism"]) for part in fields["certificates"])
-    require(not any(marked), "no privacy")
-    most = max(len(one.outputs) + (not one.protected) for one in channels)
-    require(fields["symbol_bytes"] == (1 if most <= 256 else 2), "number")
-    require(fields["body_bytes"] == fields["cells"] * fields["symbol_bytes"], "number")
-    if relayed:  # nothing in a report may name its worker
-        alike = groups is None and fields["cells"] == len(tasks) and channels[0].protected
-        named = fields["url"] is not None and fields["purge_after_days"] is not None
-        require(alike and named and fields["relay"]["least_batch"] <= slots, "misused relay")
-        sealed = fields["body_bytes"] + 81 * (fields["cells"] if fields["relay"]["unit"] == "cell" else 1)
-        require(sealed <= 900_000 and _on_curve(fields["relay"]["public_key"]), "misused relay")
-        require(all(map(eq, fields["assignment_parts"], _whole_parts(slots, len(tasks)))), "misused relay")
-    return fields, channels
-
-
-def _whole_parts(slots: int, tasks: int) -> Iterator[str]:
-    """Yield the SHA-256 of each assignment part in which every slot has every task."""
-    everything = canonical(list(range(tasks)))
-    for first in range(0, slots, 100):
-        lists = b",".join([everything] * min(100, slots - first))
-        part = b'{"first":%d,"format":"crowdveil-assignment/1","tasks":[%s]}' % (first, lists)
-        yield hashlib.sha256(part).hexdigest()
-
-
-def _on_curve(key: str) -> bool:
-    """Return whether an uncompressed point is one of P-256 (NIST SP 800-186)."""
-    prime, x, y = 2**256 - 2**224 + 2**192 + 2**96 - 1, int(key[2:66], 16), int(key[66:], 16)
-    constant = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
-    return max(x, y) < prime and (y * y - x**3 + 3 * x - constant) % prime == 0
-
-
-def _are_codes(values: list[int], count: int, bound: int) -> bool:
-    return len(values) == count and all(0 <= value < bound for value in values)
-
-
-def own_tasks(data: bytes, fields: dict[str, Any], slot: int) -> list[int]:
-    """Return the task indices of a slot from its assignment part, after checking the whole part."""
-    first = slot - slot % 100
-    require(slot < fields["slots"], "slot")
-    require(hashlib.sha256(data).hexdigest() == fields["assignment_parts"][first // 100], "hash")
-    part = parse(data)
-    require(fits(part, PART) and part["first"] == first, "part")
-    require(len(part["tasks"]) == min(100, fields["slots"] - first), "part")
-    for tasks in part["tasks"]:
-        require(1 <= len(tasks) <= fields["cells"] and tasks == sorted(set(tasks)), "part")
-        require(tasks[0] >= 0 and tasks[-1] < len(fields["tasks"]), "part")
-    return list(part["tasks"][slot % 100])
-
-
+# ---- Link
 def base64url(data: bytes) -> str:
     """Return base64url without padding."""
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
@@ -364,11 +114,11 @@ def parse_link(link: str) -> tuple[str | None, str, str, int]:
     """Return the service's address (or None), the campaign's name, the token and the slot of a link."""
     found = re.fullmatch(r"([^#]*)#1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{27})", link.strip())
     if found is None:
-        raise Refused("link")
+        raise refusal("link")
     place, name, token = found.groups()
     raw = base64.urlsafe_b64decode(token + "=")
     good = base64url(base64.urlsafe_b64decode(name + "=")) == name and base64url(raw) == token
-    url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], CAMPAIGN["url"]) else None
+    url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], URL) else None
     require(good and (url or not place.startswith("http")), "link")
     return url, name, token, int.from_bytes(raw[:4], "big")
 
@@ -378,7 +128,7 @@ def compared(name: str) -> str:
     return re.sub("(.{4})", r"\1 ", name[:22])
 
 
-def draw(channels: list[Channel], answers: list[int | None], width: int, source: Source) -> bytes:
+def draw(channels: list[CheckedChannel], answers: list[int | None], width: int, source: Source) -> bytes:
     """Return one random symbol per answer (None: no answer), each in `width` bytes; channels by cell."""
     stream, body = source(WORD_BYTES * len(answers)), b""
     for cell, (channel, answer) in enumerate(zip(channels, answers, strict=True)):
@@ -416,7 +166,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
             else:
                 fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
-            raise Refused("locked") from error
+            raise refusal("locked") from error
         yield
 
 
@@ -426,7 +176,7 @@ def read_ledger(home: Path) -> list[Line]:
     path = home / "ledger.json"
     if not path.exists():
         return []
-    data = parse(path.read_bytes(), MAX_LEDGER)
+    data = parse_canonical(path.read_bytes(), MAX_LEDGER)
     good = fits(data, LEDGER) and all(line["numerator"] >= line["denominator"] for line in data["lines"])
     require(good, "ledger", f"{path} is damaged. Move it away, and keep it: it holds your promises.")
     lines: list[Line] = data["lines"]
@@ -503,9 +253,9 @@ def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> by
         except (ValueError, KeyError, TypeError, OSError):
             name = ""
         name = name if name in REPLIES else f"reply {error.code}"
-        raise Refused("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
+        raise refusal("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
     except (OSError, http.client.HTTPException) as error:
-        raise Refused("busy") from error
+        raise refusal("busy") from error
 
 
 # ---- Device
@@ -526,7 +276,7 @@ class Device:
         self._lock = locked(self.home / f"{self.folder.name}.lock")
         self._lock.__enter__()
         path = self.folder / "record.json"
-        self.record: dict[str, Any] = parse(path.read_bytes()) if path.exists() else {"state": "new"}
+        self.record: dict[str, Any] = parse_canonical(path.read_bytes()) if path.exists() else {"state": "new"}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -541,13 +291,13 @@ class Device:
         if self.record["state"] == "receipted":
             return
         data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
-        self.fields, channels = check_campaign(data)
+        self.fields, channels = check_campaign(data, Claims())
         require(self.slot < self.fields["slots"], "slot")
         require(self.seal or "relay" not in self.fields, "relay")
         require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
-        number, groups = self.slot // 100, self.fields["groups"]
+        number, groups = self.slot // SLOTS_PER_PART, self.fields["groups"]
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
-        self.tasks = own_tasks(part, self.fields, self.slot)
+        self.tasks = check_part(part, self.fields, number)[self.slot % SLOTS_PER_PART]
         row = groups["choice"][groups["slot_group"][self.slot]] if groups else [0]
         self.channels = [channels[row[groups["task_group"][task]] if groups else 0] for task in self.tasks]
         if self.record["state"] == "new":
@@ -562,7 +312,7 @@ class Device:
             data = (self.files / file).read_bytes()
         else:
             require(self.url, "link", "This campaign has no service: give the folder of its files (--files).")
-            data = call(f"{self.url}/v1/campaigns/{self.name}{remote}", max(MAX_BYTES, MAX_PICTURE))
+            data = call(f"{self.url}/v1/campaigns/{self.name}{remote}", max(MAX_BYTES, MAX_PICTURE_BYTES))
         require(hashlib.sha256(data).hexdigest() == digest, "hash")
         if not stored.exists():
             write(stored, data)
@@ -585,7 +335,7 @@ class Device:
                 reply = json.loads(call(f"{self.url}/v1/campaigns/{self.name}/link", 10_000, self.token))
                 link_state, state = str(reply["state"]), str(reply["campaign"])
             except (ValueError, KeyError, TypeError) as error:
-                raise Refused("reply") from error
+                raise refusal("reply") from error
             require(link_state == "unused", f"link-{link_state[:20]}")
             require(state == "open", state[:20])
         require(self.fields["opens"] <= today(), "early")
@@ -593,7 +343,7 @@ class Device:
 
     def ledger_lines(self) -> list[Line]:
         """Return the lines that this report adds to the ledger: one for each ratio among the cells."""
-        ratios = [channel.ratio for channel in self.channels]
+        ratios = [channel.ratio.as_integer_ratio() for channel in self.channels if channel.ratio]
         host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
         shared = {"campaign": self.name, "report": self.record["report"], "host": host, "day": today()}
         shared |= {"title": self.fields["title"], "participation": self.fields["certificates"][0]["participation"]}
@@ -641,7 +391,7 @@ class Device:
                     raise
                 pause(min(2**attempt, 60) * (1 + os.urandom(1)[0] / 512))
         form = {"campaign": self.name, "report": report, "stored_sha256": hashlib.sha256(body).hexdigest()}
-        require(fits(parse(receipt, 1000), {**form, "format": "crowdveil-receipt/1", "mac": str}), "receipt")
+        require(fits(parse_canonical(receipt, 1000), {**form, "format": "crowdveil-receipt/1", "mac": str}), "receipt")
         self._keep(state="receipted", receipt=receipt.decode("ascii"))
         for path in self.folder.iterdir():
             if path.name != "record.json":

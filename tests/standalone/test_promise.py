@@ -3,8 +3,9 @@
 import pytest
 
 from crowdveil.campaign.device import Device as LibraryDevice
-from crowdveil.campaign.standalone import device as one_file
-from crowdveil.campaign.standalone.device import Device, Refused
+from crowdveil.standalone import device as one_file
+from crowdveil.standalone.checks import Refused
+from crowdveil.standalone.device import Device
 from tests.campaign.builders import build_campaign
 from tests.campaign.stub_service import running_stub
 

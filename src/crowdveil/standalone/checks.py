@@ -1,0 +1,732 @@
+"""Checks of certificates and campaigns in exact integers, for the library, `verify` and the device.
+
+A channel is a table of integers: P(report | answer) = rows[answer][report] / 2^48, rows in the order of the answers,
+then NULL if participation is protected. Its privacy loss for one answer is epsilon = ln(max over reports of the largest
+entry of a column over its smallest). A certificate claims an upper bound of that ratio, as two integers a / b; the
+claim holds if max * b <= a * min in every column.
+
+Every rule is a claim in plain words. `Claims` collects them, or raises `Refused` with the name of the defect at the
+first false one. This file needs the standard library only.
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from math import inf, isfinite, nextafter
+from operator import eq
+from typing import Any, NamedTuple
+
+WORD_BITS = 48
+DENOMINATOR = 1 << WORD_BITS
+MAX_BYTES, MAX_CERTIFICATE_BYTES = 2_000_000, 32_000_000
+"""Largest size of a campaign document or an assignment part, and of a certificate."""
+MAX_SYMBOLS, MAX_CHANNELS, SLOTS_PER_PART = 1025, 64, 100
+MAX_SLOTS, MAX_PICTURE_BYTES, MAX_PURGE_DAYS = 1_000_000, 5_000_000, 3_650
+MAX_TITLE, MAX_QUESTION, MAX_CONSENT, MAX_ID, MAX_NAME, MAX_TEXT, MAX_ALT = 200, 2_000, 20_000, 200, 200, 20_000, 2_000
+"""Largest numbers of characters."""
+SEAL_BYTES, MAX_SEALED_BYTES = 81, 900_000
+"""Bytes by which a sealed text is longer than the text (ephemeral public key and tag), and most bytes of a report."""
+
+
+class Refused(Exception):
+    """Something that is not accepted; `name` is short, the message is a sentence."""
+
+    def __init__(self, name: str, sentence: str) -> None:
+        self.name = re.sub("[^ -~]", "?", name)  # parts of replies stay in one line
+        self.sentence = sentence
+        super().__init__(sentence)
+
+
+class Claim(NamedTuple):
+    """Claim of a file in plain words, whether it holds, and the value that was found."""
+
+    claim: str
+    holds: bool
+    found: str = ""
+
+
+class Claims:
+    """Claims found so far; if `strict`, the first false one raises Refused."""
+
+    def __init__(self, *, strict: bool = True, about: str = "") -> None:
+        self.found: list[Claim] = []
+        self.strict, self.about = strict, about
+
+    def add(self, claim: str, defect: str, found: str = "") -> None:
+        """Add a claim, which holds if it has no defect."""
+        self.found.append(Claim(self.about + claim, not defect, found))
+        if defect and self.strict:
+            value = f" Found: {found}." if found else ""
+            raise Refused(defect, f"it is false that: {self.about}{claim}{value}")
+
+    def need(self, claim: str, defect: str, found: str = "") -> None:
+        """Add a claim that later claims need."""
+        self.add(claim, defect, found)
+        if defect:
+            raise Refused(defect, claim)
+
+
+# ---- JSON: what can be read in two ways is refused; a canonical text has sorted keys, no spaces, and ASCII only
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: not JSON, a repeated key, a number that is not finite, or too deep nesting.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
+    except RecursionError as error:
+        raise ValueError("objects or lists are nested too deeply") from error
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {key[:50]!r} is repeated in one object")
+        found[key] = value
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text[:50]} is not a finite number")
+    return number
+
+
+def canonical(value: object) -> bytes:
+    """Return canonical JSON: sorted keys, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+def parse_canonical(data: bytes, limit: int = MAX_BYTES) -> Any:
+    """Return the value of a canonical JSON text; the comparison of bytes also refuses repeated keys, 1.0 and spaces.
+
+    Raises:
+        Refused: oversize, not json, not canonical, key, text, number.
+    """
+    if len(data) > limit:
+        raise Refused("oversize", f"{len(data)} bytes, at most {limit} are read.")
+    try:
+        value = parse_json(data)
+        check_plain(value)
+        same = canonical(value) == data
+    except (ValueError, RecursionError) as error:
+        raise Refused("not json", str(error)[:200]) from error
+    if not same:
+        raise Refused("not canonical", "the bytes differ from the canonical form of their value.")
+    return value
+
+
+def check_plain(value: Any) -> None:
+    """Check that Python and JavaScript write every key, text and number of a JSON value alike.
+
+    Raises:
+        Refused: key, text, number.
+    """
+    if isinstance(value, dict):
+        for key in value:
+            if not (isinstance(key, str) and re.fullmatch("[a-z0-9_]+", key)):
+                raise Refused("key", f"{str(key)[:50]!r} is not made of a-z, 0-9 and _.")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        check_plain(inner)
+    if isinstance(value, str) and (not unicodedata.is_normalized("NFC", value) or re.search("[\ud800-\udfff]", value)):
+        raise Refused("text", f"{value[:50]!r} is not in normal form C, or has a lone surrogate.")
+    if value is not None and not isinstance(value, dict | list | tuple | str):
+        fraction = isinstance(value, float) and not value.is_integer() and abs(value) >= 1e-4
+        usual = isinstance(value, int) or fraction
+        if not (usual and abs(value) < 2**53):
+            raise Refused("number", f"{str(value)[:50]} is not an integer below 2^53, nor a usual fraction.")
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical JSON of all fields but `sha256`, in hexadecimal."""
+    body = {name: value for name, value in data.items() if name != "sha256"}
+    return hashlib.sha256(canonical(body)).hexdigest()
+
+
+# ---- Names: printable text in normal form C, of which no two look alike
+INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
+"""Letters and marks that cannot be seen (Unicode 16: Default_Ignorable_Code_Point); others have a category below."""
+BLANKS = "\u2800\ufffc\U00016fe4\U0001d159"
+"""Braille pattern without dots, object replacement, Khitan filler and null notehead: they look like a space."""
+
+
+def text_defect(text: str) -> str:
+    """Return why a text is not printable, empty if it is."""
+    if text.isascii() and text.isprintable():
+        return ""
+    for index, sign in enumerate(text):
+        if _is_invisible(sign) and not _is_needed(text, index):
+            return f"character U+{ord(sign):04X} is not printable"
+    return ""
+
+
+def name_defect(name: str) -> str:
+    """Return why a text is not a valid name, empty if it is."""
+    if not name:
+        return "it is empty"
+    if name != name.strip():
+        return "it has leading or trailing white space"
+    if defect := text_defect(name):
+        return defect
+    if not any(unicodedata.category(sign)[0] in "LNPS" for sign in name):
+        return "it has no letter, digit or sign"
+    return "" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C"
+
+
+def visible_form(name: str) -> str:
+    """Return what a reader sees of a name: no invisible characters, single spaces inside and none around.
+
+    Case, letters of other scripts and full-width forms are visible, so they distinguish names.
+    """
+    if not (name.isascii() and name.isprintable()):
+        spaced = (" " if sign.isspace() or sign in BLANKS else sign for sign in name)
+        name = unicodedata.normalize("NFC", "".join(sign for sign in spaced if not _is_invisible(sign)))
+    return " ".join(name.split())
+
+
+def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first two of the distinct texts that have the same `visible_form`, or None."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(visible_form(name), name)
+        if other != name:
+            return other, name
+    return None
+
+
+def symbols_defect(names: Sequence[str]) -> tuple[str, str]:
+    """Return the defect of the names of answers or reports, and what was found; empty if there is none."""
+    for name in names:
+        if reason := name_defect(name):
+            return "text", f"{name[:100]!r}: {reason}"
+    if len(set(names)) < len(names):
+        return "duplicate symbols", "a name is repeated"
+    pair = first_confusable_pair(names)
+    return ("text", f"{pair[0]!r} and {pair[1]!r} are confusable") if pair else ("", "")
+
+
+def _is_invisible(sign: str) -> bool:
+    """Return whether a character has no visible sign; what is unassigned depends on the reader's Unicode version."""
+    category = unicodedata.category(sign)
+    return category[0] == "C" or category in ("Zl", "Zp") or re.match(f"[{INVISIBLE}{BLANKS}]", sign) is not None
+
+
+def _is_needed(text: str, index: int) -> bool:
+    """Return whether a joiner is between two non-ASCII characters, or a variation selector after a symbol."""
+    if text[index] in "\ufe0e\ufe0f":
+        return index > 0 and unicodedata.category(text[index - 1]) == "So"
+    around = text[max(index - 1, 0) : index] + text[index + 1 : index + 2]
+    return text[index] in "\u200c\u200d" and len(around) == 2 and not any(sign.isascii() for sign in around)
+
+
+# ---- Forms of JSON values: a type, a pattern, a range, [form of each element], {field: form}, or (one of)
+Misfit = tuple[str, str]
+
+
+def misfit(value: Any, form: Any, path: str = "") -> Misfit | None:
+    """Return the path of the first value that has another form, and what is wrong with it; None if all fit."""
+    match form:
+        case dict() if isinstance(value, dict):
+            for name in sorted(form.keys() | value.keys(), key=str):
+                if name not in form or name not in value:
+                    return f"{path}{name}", "is unknown" if name in value else "is absent"
+                if found := misfit(value[name], form[name], f"{path}{name}."):
+                    return found
+            return None
+        case [type()] if isinstance(value, list):
+            odd = next((k for k, inner in enumerate(value) if type(inner) is not form[0]), None)
+            return None if odd is None else (f"{path[:-1]}[{odd}]", "is of another form")
+        case list() if isinstance(value, list):
+            return next(filter(None, (misfit(v, form[0], f"{path[:-1]}[{k}].") for k, v in enumerate(value))), None)
+        case tuple():
+            faults = [misfit(value, one, path) for one in form]
+            return None if None in faults else faults[-1]
+        case range():
+            good = type(value) is int and value in form
+        case str():
+            good = isinstance(value, str) and re.fullmatch(form, value, re.DOTALL) is not None
+        case _:
+            good = value is form or type(value) is form
+    return None if good else (path[:-1], "is of another form")
+
+
+def fits(value: Any, form: Any) -> bool:
+    """Return whether a JSON value has a form."""
+    return misfit(value, form) is None
+
+
+def require_form(claims: Claims, claim: str, value: Any, form: Any, defects: Mapping[str, str]) -> None:
+    """Add the claim that a value has a form; `defects` names the defect by the first pattern that fits the path."""
+    found = misfit(value, form)
+    path, fault = found or ("", "")
+    named = next((name for pattern, name in defects.items() if re.fullmatch(pattern, path)), "format")
+    defect = named if fault == "is of another form" or "." in path else "format"
+    claims.need(claim, defect if found else "", f"{repr(path)[:100]} {fault}" if found else "")
+
+
+HEX = "[0-9a-f]{64}"
+CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", "designed")
+"""Mechanisms with the same channel for every cell, which a certificate can contain; the last is a given table."""
+REAL_VALUED = "laplace, real-valued, binned (simulation only)"
+"""Mechanism of the channel of binned simulated real-valued reports."""
+NO_PRIVACY = ": no privacy"
+"""Suffix of the marks of simulations and of lists from answers."""
+_NAME = f"({'|'.join(CERTIFIED)})"
+_MECHANISM = (
+    rf"({re.escape(REAL_VALUED)}|{_NAME}(\+{_NAME}){{0,15}})"
+    f"(, SIMULATION from seed (0|[1-9][0-9]*){NO_PRIVACY}|, LISTS FROM ANSWERS{NO_PRIVACY})?"
+)
+ALPHABET = (
+    {"kind": "categories", "names": [str], "ordered": bool},
+    {"kind": "scale", **dict.fromkeys(("low", "high", "step"), (int, float))},
+)
+CHANNEL_FORMAT = "crowdveil-channel/1"
+CERTIFICATE = {
+    "format": CHANNEL_FORMAT,
+    "mechanism": str,
+    "alphabet": dict,
+    "participation": "protected|public",
+    "outputs": [str],
+    "denominator": int,
+    "rows": [[int]],
+    "ratio": [range(1, 2**53)],
+    "sha256": HEX,
+}
+CERTIFICATE_DEFECTS = {
+    "alphabet": "alphabet",
+    r"rows(\[\d+\])?": "shape",
+    r"denominator|rows\[.*": "non-integer",
+    "ratio.*": "ratio",
+    "sha256": "hash",
+}
+_HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"
+"""Address of a service without a final slash; plain http is for this computer only."""
+PICTURE = {
+    "sha256": HEX,
+    "type": "image/(png|jpeg|webp)",
+    "bytes": range(1, MAX_PICTURE_BYTES + 1),
+    "alt": f".{{1,{MAX_ALT}}}",
+}
+CAMPAIGN_FORMAT, PART_FORMAT = "crowdveil-campaign/1", "crowdveil-assignment/1"
+CAMPAIGN = {
+    "format": CAMPAIGN_FORMAT,
+    "title": f".{{1,{MAX_TITLE}}}",
+    "question": f".{{1,{MAX_QUESTION}}}",
+    "consent": f".{{1,{MAX_CONSENT}}}",
+    "language": "[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}",
+    "url": (None, URL),
+    **dict.fromkeys(("opens", "closes"), "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    **dict.fromkeys(("slots", "min_reports"), range(1, MAX_SLOTS + 1)),
+    "purge_after_days": (None, range(MAX_PURGE_DAYS + 1)),
+    "labels": [str],
+    "certificates": [dict],
+    "tasks": [{"id": f".{{1,{MAX_ID}}}", "text": f".{{1,{MAX_TEXT}}}", "picture": (None, PICTURE)}],
+    "groups": (None, {"choice": [[int]], "task_group": [int], "slot_group": [int]}),
+    "assignment_parts": [HEX],
+    **dict.fromkeys(("cells", "body_bytes"), range(1, MAX_BYTES)),
+    "symbol_bytes": range(1, 3),
+    "salt": "[0-9a-f]{32}",
+}
+SUITE = "hpke-p256-sha256-aes128gcm"
+RELAY = {
+    "operator": ".{1,200}",
+    "public_key": "04[0-9a-f]{128}",
+    "least_batch": range(2, MAX_SLOTS + 1),
+    "unit": "report|cell",
+    "suite": SUITE,
+}
+CAMPAIGN_DEFECTS = {
+    "title|question|consent|language": "text",
+    "opens|closes": "day",
+    "slots|min_reports|purge_after_days|cells|body_bytes|symbol_bytes": "number",
+    r".*\.picture.*": "picture",
+    "tasks.*": "task",
+    "assignment_parts.*": "part",
+    **{f"{name}.*": name for name in ("url", "labels", "groups", "relay", "salt")},
+}
+
+
+# ---- Certificates
+class CheckedChannel(NamedTuple):
+    """Checked table; `ratio` is the exact largest ratio of two entries of a column, None if it is unbounded."""
+
+    labels: Sequence[str]
+    outputs: Sequence[str]
+    rows: Sequence[Sequence[int]]
+    protected: bool
+    ratio: Fraction | None
+
+
+def labels_of(alphabet: Any) -> list[str] | None:
+    """Return the possible answers of an alphabet as text, of a scale its points; None if it is malformed."""
+    if not fits(alphabet, ALPHABET):
+        return None
+    if alphabet["kind"] == "categories":
+        names: list[str] = alphabet["names"]
+        return names if 2 <= len(names) < MAX_SYMBOLS and "NULL" not in names else None
+    numbers = [alphabet[name] for name in ("low", "high", "step")]
+    if not all(x == 0 or 1e-100 <= abs(x) <= (1e100 if type(x) is float else 2**53) for x in numbers):
+        return None
+    low, high, step = map(decimal_value, numbers)
+    if not (low < high and step > 0 and (high - low) % step == 0 and (high - low) / step < MAX_SYMBOLS - 1):
+        return None
+    return grid_names(*numbers)
+
+
+def decimal_value(number: float) -> Fraction:
+    """Return the decimal number that a float prints as, exactly: 0.1 is one tenth."""
+    return Fraction(repr(float(number)))
+
+
+def grid_names(low: float, high: float, step: float) -> list[str]:
+    """Return the points low, low + step, ..., high as text, in shortest decimal form."""
+    first, last, spacing = map(decimal_value, (low, high, step))
+    points = (first + k * spacing for k in range(int((last - first) / spacing) + 1))
+    return [str(int(point)) if point.denominator == 1 else repr(float(point)) for point in points]
+
+
+def are_exact_names(names: Sequence[str], low: float, step: float) -> bool:
+    """Return whether names of grid points are exact, in digits without exponent: every reader writes them alike."""
+    first, spacing = decimal_value(low), decimal_value(step)
+    return all("e" not in name and Fraction(name) == first + k * spacing for k, name in enumerate(names))
+
+
+def is_marked(mechanism: str) -> bool:
+    """Return whether the mechanism of a certificate is marked as without privacy."""
+    return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
+
+
+def mechanism_defect(mechanism: str) -> tuple[str, str]:
+    """Return the defect of the name of a mechanism, and the names that are unknown; empty if there is none."""
+    if re.fullmatch(_MECHANISM, mechanism):
+        return "", ""
+    unknown = [name for name in mechanism.partition(",")[0].split("+") if name not in CERTIFIED]
+    return "mechanism", repr("+".join(unknown) or mechanism)[:100]
+
+
+MECHANISM_CLAIM = f"The mechanism is known: {', '.join(CERTIFIED)}, or at most 16 of them joined by +."
+NAMES_CLAIM = "Answers and reports have readable names, and no two look alike."
+SEAL_CLAIM = "The SHA-256 in the file is that of its other fields."
+ANSWERS_CLAIM = "The possible answers are a list of labels or a scale."
+
+
+def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
+    """Check the certificate of one channel, given as a JSON value, and return the channel.
+
+    Raises:
+        Refused: format, mechanism, hash, alphabet, text, duplicate symbols, oversize, shape, non-integer, negative
+            entry, row sum, denominator, empty column, zero entry, ratio.
+    """
+    claim = "The certificate has exactly the documented fields, in integers."
+    require_form(claims, claim, data, CERTIFICATE, CERTIFICATE_DEFECTS)
+    pair = len(data["ratio"]) == 2
+    if not pair:
+        claims.need(claim, "ratio", "'ratio' is of another form")
+    defect, found = mechanism_defect(data["mechanism"])
+    if defect:
+        claims.need(MECHANISM_CLAIM, defect, found)
+    claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
+    labels, outputs, rows = labels_of(data["alphabet"]), data["outputs"], data["rows"]
+    claims.need(ANSWERS_CLAIM, "" if labels is not None else "alphabet")
+    assert labels is not None
+    defect, found = next(filter(any, map(symbols_defect, (labels, outputs))), ("", ""))
+    claims.add(NAMES_CLAIM, defect, found)
+    protected = data["participation"] == "protected"
+    _check_table(claims, rows, len(labels) + protected, len(outputs), data["denominator"], protected=protected)
+    top, bottom = data["ratio"]
+    worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
+    claims.add(
+        f"No report is more than {_decimal(Fraction(top, bottom))} times as probable for one answer as for another.",
+        "" if worst * bottom <= top else "ratio",
+        f"{_decimal(worst)}, epsilon {four_digits(epsilon_of(worst))}",
+    )
+    return CheckedChannel(labels, outputs, rows, protected, worst)
+
+
+def _check_table(
+    claims: Claims, rows: Sequence[Sequence[int]], inputs: int, outputs: int, denominator: int, *, protected: bool
+) -> None:
+    """Check the size of a table, its rows and that it has no 0."""
+    whole = len(rows) == inputs and all(len(row) == outputs for row in rows)
+    few = max(len(rows), outputs) <= MAX_SYMBOLS
+    answers = '"no answer" included' if protected else '"no answer" is not sent'
+    claims.need(
+        f"The table has a row for each answer ({answers}) and a column for each report.",
+        "oversize" if not few else "" if whole else "shape",
+        f"{len(rows)} rows for {inputs} answers, {outputs} reports",
+    )
+    signed = any(entry < 0 for row in rows for entry in row)
+    sums = "" if all(sum(row) == DENOMINATOR for row in rows) else "row sum"
+    defect = "negative entry" if signed else sums if outputs and denominator == DENOMINATOR else "denominator"
+    claims.need("Every row is a probability distribution: integers from 0 that sum to 2^48.", defect)
+    idle = not all(map(any, zip(*rows, strict=True)))
+    defect = "empty column" if idle else "" if all(map(all, rows)) else "zero entry"
+    claims.need("No report rules out an answer: no entry is 0.", defect)
+
+
+def _decimal(ratio: Fraction) -> str:
+    """Return a ratio with six digits, rounded up."""
+    up = Context(prec=6, rounding=ROUND_CEILING)
+    return f"{up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)):f}"
+
+
+def epsilon_of(ratio: Fraction, answers: int = 1) -> float:
+    """Return `answers` * ln(ratio), rounded up; ratio >= 1."""
+    up = Context(prec=60, rounding=ROUND_CEILING)
+    loss = up.ln(up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+    bound = Fraction(loss) * answers * (1 + Fraction(1, 10**50))  # the margin covers the rounding of ln
+    found = float(bound)
+    return found if min(Fraction(found), Fraction(repr(found))) >= bound else nextafter(found, inf)
+
+
+def four_digits(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded up."""
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(epsilon))):.4g}"
+
+
+def check_certificates(parts: Sequence[Any], claims: Claims) -> list[CheckedChannel]:
+    """Check certificates over the same answers: one claim for each that holds, every false claim of one that does not.
+
+    A part {"unprotected": alphabet} sends the answer itself.
+    """
+    defect = "" if 1 <= len(parts) <= MAX_CHANNELS else "format"
+    claims.need(f"It has 1 to {MAX_CHANNELS} channels.", defect)
+    channels = []
+    for number, part in enumerate(parts, start=1):
+        own = Claims(strict=claims.strict, about=f"Certificate {number}: ")
+        check = _check_unprotected if set(part) == {"unprotected"} else check_certificate
+        try:
+            channels.append(check(part, own))
+        except Refused:
+            claims.found += own.found
+            raise
+        false = [claim for claim in own.found if not claim.holds]
+        claims.found += false
+        ratio = channels[-1].ratio
+        if not false:
+            bound = "no bound" if ratio is None else f"epsilon {four_digits(epsilon_of(ratio))}"
+            claims.add(f"Certificate {number}: all its claims hold.", "", bound)
+    first, *others = (part.get("alphabet", part.get("unprotected")) for part in parts)
+    same = all(other == first for other in others)
+    claims.add("All channels have the same possible answers, in the same order.", "" if same else "labels")
+    return channels
+
+
+def _check_unprotected(part: Any, claims: Claims) -> CheckedChannel:
+    labels = labels_of(part["unprotected"])
+    defect = "alphabet" if labels is None else symbols_defect(labels)[0]
+    claims.need(ANSWERS_CLAIM, defect)
+    return CheckedChannel(labels or (), labels or (), (), protected=False, ratio=None)
+
+
+# ---- Campaigns
+EVERY_TASK = "Through the relay every worker is asked every task, by the SHA-256 of every part of the assignment."
+NO_ANSWER = {"noanswer", "keineantwort"}
+"""Letters of the choice that is no answer, in the languages of the devices: no label may read like it."""
+
+
+def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[CheckedChannel]]:
+    """Check a campaign and return its fields and channels.
+
+    Raises:
+        Refused: as `parse_canonical` and `check_certificate`; format, text, url, day, number, labels, task, picture,
+            groups, part, salt, participation, no privacy, relay.
+    """
+    fields = _parse_campaign(data, claims)
+    tasks, slots = fields["tasks"], fields["slots"]
+    claims.add("Texts are readable: nothing invisible, and names in one line.", *_texts_defect(fields))
+    claims.add("It opens before it closes.", *_days_defect(fields))
+    alike = first_confusable_pair(task["id"] for task in tasks) or len({task["id"] for task in tasks}) < len(tasks)
+    claims.add("No two tasks have names that look alike.", "task" if alike else "")
+    least = fields["min_reports"]
+    enough = "Nothing is released below a number of reports that can be reached."
+    claims.add(enough, "" if least <= slots else "number", f"{least:,}")
+    channels = check_certificates(fields["certificates"], claims)
+    claims.add("Every answer has one channel.", "" if _are_grouped(fields) else "groups")
+    _check_symbols(fields, channels, claims)
+    width = symbol_bytes([(len(one.outputs), one.protected) for one in channels])
+    same = (fields["symbol_bytes"], fields["body_bytes"]) == (width, fields["cells"] * width)
+    claims.add("Every report has the same length.", "" if same else "number", f"{fields['body_bytes']:,} bytes")
+    asked = "" if fields["cells"] <= len(tasks) else "number"
+    claims.add("No worker is asked more tasks than there are.", asked, f"{fields['cells']:,}")
+    if "relay" in fields:
+        _check_relay(fields, channels, claims)
+    named, count = len(fields["assignment_parts"]), -(-slots // SLOTS_PER_PART)
+    parts = "" if named == count else "part"
+    claims.add("The file names every part of the assignment.", parts, f"{named:,} of {count:,}")
+    return fields, channels
+
+
+def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
+    """Return the fields of a campaign in canonical form."""
+    try:
+        fields = parse_canonical(data)
+    except Refused as refusal:
+        claims.need(
+            "The file has the one canonical form, so that its SHA-256 names exactly this text.",
+            refusal.name,
+            refusal.sentence.removesuffix("."),
+        )
+        raise
+    claims.add("The file has the one canonical form, so that its SHA-256 names exactly this text.", "")
+    form = {**CAMPAIGN, "relay": RELAY} if isinstance(fields, dict) and "relay" in fields else CAMPAIGN
+    claim = "The campaign has exactly the documented fields."
+    require_form(claims, claim, fields, form, CAMPAIGN_DEFECTS)
+    if not fields["tasks"]:
+        claims.need(claim, "task", "'tasks' is empty")
+    return dict(fields)
+
+
+def _texts_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the defect of the texts that a worker reads; only longer ones may have several lines."""
+    tasks = fields["tasks"]
+    names = [fields["title"], *(task["id"] for task in tasks), fields.get("relay", {}).get("operator", "none")]
+    texts = [fields["question"], fields["consent"], *(task["text"] for task in tasks)]
+    texts += [task["picture"]["alt"] for task in tasks if task["picture"]]
+    for text in (*names, *(text.replace("\n", " ") for text in texts)):
+        if reason := name_defect(text):
+            return "text", f"{text[:100]!r}: {reason}"
+    return "", ""
+
+
+def _days_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
+    found = f"{fields['opens']} to {fields['closes']}"
+    try:
+        opens, closes = (date.fromisoformat(fields[name]) for name in ("opens", "closes"))
+    except ValueError:
+        return "day", found
+    return "" if opens <= closes else "day", found
+
+
+def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
+    """Check the possible answers and report symbols, which devices show, and what all channels share."""
+    labels, alphabet = fields["labels"], fields["certificates"][0]["alphabet"]
+    same = labels == channels[0].labels
+    claims.add("The campaign has the possible answers of its channels.", "" if same else "labels")
+    scale = alphabet["kind"] == "scale"
+    exact = not scale or are_exact_names(channels[0].labels, alphabet["low"], alphabet["step"])
+    claims.add(
+        "Every reader writes the possible answers alike: short decimals, none nearer to 0 than 0.0001.",
+        "" if exact else "alphabet",
+    )
+    symbols = {name for one in channels for name in (*one.labels, *one.outputs)}
+    long = [name for name in symbols if len(name) > MAX_NAME]
+    claims.add("No possible answer and no report symbol is long.", "labels" if long else "")
+    letters = {"".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).lower())) for name in symbols}
+    read = "labels" if letters & NO_ANSWER else ""
+    claims.add('None of them reads "no answer", which devices offer themselves.', read)
+    participations = [part["participation"] for part in fields["certificates"]]
+    mixed = "participation" if len(set(participations)) > 1 else ""
+    claims.add('All channels treat "no answer" alike.', mixed, participations[0])
+    mark = next(filter(is_marked, (part["mechanism"] for part in fields["certificates"])), "")
+    claims.add("No channel is marked as without privacy.", "no privacy" if mark else "", mark)
+
+
+def symbol_bytes(sizes: Iterable[tuple[int, bool]]) -> int:
+    """Return the bytes of one symbol, by the numbers of report symbols and whether participation is protected.
+
+    A public body needs one code more, for "not answered".
+    """
+    return 1 if all(outputs + (not protected) <= 256 for outputs, protected in sizes) else 2
+
+
+def is_choice(choice: Sequence[Sequence[int]], count: int) -> bool:
+    """Return whether a choice of channels is a rectangle in which every channel occurs."""
+    same = len({len(row) for row in choice}) == 1 and len(choice[0]) > 0
+    return same and {index for row in choice for index in row} == set(range(count))
+
+
+def _are_grouped(fields: Mapping[str, Any]) -> bool:
+    """Return whether the groups give each task of each slot one of the certificates."""
+    groups, count = fields["groups"], len(fields["certificates"])
+    if groups is None or count == 1:
+        return groups is None and count == 1
+    choice, tasks, slots = groups["choice"], groups["task_group"], groups["slot_group"]
+    if not is_choice(choice, count) or (len(tasks), len(slots)) != (len(fields["tasks"]), fields["slots"]):
+        return False
+    return set(tasks) <= set(range(len(choice[0]))) and set(slots) <= set(range(len(choice)))
+
+
+def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
+    """Check that nothing in a report names its worker: all have the same tasks and channel, and skip none visibly."""
+    relay, tasks = fields["relay"], len(fields["tasks"])
+    faults = {
+        "workers are asked different tasks, or through different channels": fields["cells"] != tasks
+        or fields["groups"],
+        "participation is public, and gaps would link reports": not channels[0].protected,
+        "there is no address, or no number of days after which it deletes": fields["url"] is None
+        or fields["purge_after_days"] is None,
+        "the least batch is above the number of workers": relay["least_batch"] > fields["slots"],
+    }
+    fault = next((text for text, wrong in faults.items() if wrong), "")
+    claims.add("No report through the relay names its worker.", "relay" if fault else "", fault)
+    short = sealed_bytes(fields) <= MAX_SEALED_BYTES and _is_on_curve(relay["public_key"])
+    claims.add(
+        "A report can be encrypted to the curator's key, and is no longer than a relay takes.",
+        "" if short else "relay",
+        "" if short else f"{sealed_bytes(fields)} bytes; at most {MAX_SEALED_BYTES}, and a point of P-256",
+    )
+    whole = len(fields["assignment_parts"]) == -(-fields["slots"] // SLOTS_PER_PART)
+    whole = whole and all(map(eq, fields["assignment_parts"], whole_parts(fields["slots"], tasks)))
+    claims.add(EVERY_TASK, "" if whole else "relay")
+
+
+def sealed_bytes(fields: Mapping[str, Any]) -> int:
+    """Return the length of a sealed report, by the fields of a campaign with a relay."""
+    seals = 1 if fields["relay"]["unit"] == "report" else fields["cells"]
+    return int(fields["body_bytes"] + seals * SEAL_BYTES)
+
+
+def _is_on_curve(key: str) -> bool:
+    """Return whether an uncompressed point is one of P-256 (NIST SP 800-186): y^2 = x^3 - 3 x + constant."""
+    prime, x, y = 2**256 - 2**224 + 2**192 + 2**96 - 1, int(key[2:66], 16), int(key[66:], 16)
+    constant = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+    return max(x, y) < prime and (y * y - x**3 + 3 * x - constant) % prime == 0
+
+
+def whole_parts(slots: int, tasks: int) -> Iterator[str]:
+    """Yield the SHA-256 of each assignment part, hexadecimal, of a campaign in which every slot has every task."""
+    everything = canonical(list(range(tasks)))
+    for first in range(0, slots, SLOTS_PER_PART):
+        lists = b",".join([everything] * min(SLOTS_PER_PART, slots - first))
+        part = b'{"first":%d,"format":"%s","tasks":[%s]}' % (first, PART_FORMAT.encode("ascii"), lists)
+        yield hashlib.sha256(part).hexdigest()
+
+
+def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list[int]]:
+    """Return the task indices of each slot of an assignment part, ascending, after checking the whole part.
+
+    Args:
+        data: bytes of the part.
+        fields: fields of the checked campaign.
+        number: number of the part, from 0.
+
+    Raises:
+        Refused: hash, part, oversize, not json, not canonical, key, text, number.
+    """
+    names, first = fields["assignment_parts"], number * SLOTS_PER_PART
+    if not 0 <= number < len(names):
+        raise Refused("part", f"the campaign has {len(names)} parts, from 0.")
+    if hashlib.sha256(data).hexdigest() != names[number]:
+        raise Refused("hash", f"assignment part {number} is not the one that the campaign names: it was changed.")
+    places = range(len(fields["tasks"]))
+    form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[places]]}
+    part = parse_canonical(data)
+    if found := misfit(part, form):
+        raise Refused("part", f"part {number}: {' '.join(found)}.")
+    count = min(SLOTS_PER_PART, fields["slots"] - first)
+    if len(part["tasks"]) != count:
+        raise Refused("part", f"part {number} must hold the tasks of {count} slots.")
+    for tasks in part["tasks"]:
+        if not (1 <= len(tasks) <= fields["cells"] and tasks == sorted(set(tasks))):
+            raise Refused("part", f"a slot has 1 to {fields['cells']} tasks, ascending.")
+    return list(part["tasks"])

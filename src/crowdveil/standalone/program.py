@@ -1,0 +1,36 @@
+"""Programs of one file for readers without the package: the device, and the check of certificates and campaigns.
+
+python -m crowdveil.standalone.program verification.py > check.py
+"""
+
+import ast
+import sys
+from hashlib import sha256
+from importlib.resources import files
+
+CHECKS = "crowdveil.standalone.checks"
+PROGRAM = "device.py"
+
+
+def program_bytes(name: str = PROGRAM) -> bytes:
+    """Return a program that needs the standard library only: its file, with that of the checks for their import."""
+    folder = files("crowdveil.standalone")
+    text = folder.joinpath(name).read_text("utf-8")
+    imports = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.module == CHECKS)
+    node, lines = next(imports), text.splitlines(keepends=True)
+    checks = folder.joinpath("checks.py").read_text("utf-8")
+    return "".join([*lines[: node.lineno - 1], checks, "\n\n", *lines[node.end_lineno :]]).encode()
+
+
+def program_digest() -> str:
+    """Return the SHA-256 of the device, in hexadecimal; print it with the invitations."""
+    return sha256(program_bytes()).hexdigest()
+
+
+def is_program(data: bytes) -> bool:
+    """Return whether a file is the device of this or of another version: it has the same first two lines."""
+    return data.splitlines()[:2] == program_bytes().splitlines()[:2]
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(program_bytes(*sys.argv[1:]))

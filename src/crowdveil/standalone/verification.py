@@ -1,0 +1,232 @@
+"""Check of all claims of `certificate.json` and `campaign.json`, with what was found, in exact integers.
+
+The rules are those of `checks`, which the library and devices apply, too; `python -m crowdveil.standalone.program`
+writes both files as one program that needs Python's standard library only:
+
+    python verification.py certificate.json
+"""
+
+import hashlib
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from crowdveil.standalone.checks import (
+    CAMPAIGN_FORMAT,
+    CHANNEL_FORMAT,
+    HEX,
+    MAX_CERTIFICATE_BYTES,
+    SEAL_CLAIM,
+    SLOTS_PER_PART,
+    CheckedChannel,
+    Claim,
+    Claims,
+    Refused,
+    check_campaign,
+    check_certificate,
+    check_certificates,
+    check_part,
+    digest,
+    epsilon_of,
+    first_confusable_pair,
+    is_choice,
+    is_marked,
+    parse_json,
+    require_form,
+    visible_form,
+)
+
+TABLE_FORMAT = "crowdveil-channel-table/1"
+TABLE = {
+    "format": TABLE_FORMAT,
+    "channels": [dict],
+    "choice": [[int]],
+    **dict.fromkeys(("workers", "tasks"), dict),
+    "sha256": HEX,
+}
+KINDS = {CHANNEL_FORMAT: "certificate", TABLE_FORMAT: "table of certificates", CAMPAIGN_FORMAT: "campaign"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """Outcome of the check of one file.
+
+    Attributes:
+        kind: "certificate", "table of certificates", "campaign" or "unknown".
+        claims: claims in the order of the check; after one that later claims need and that is false, there are no more.
+        mechanism: names of the mechanisms; they are not checked.
+        participation: "protected" or "public"; None if a claim is false, and for a file that is marked.
+        answer_epsilon: epsilon of one answer, rounded up; None as for `participation`, and without a bound.
+        answers: largest number of answers of one worker; None where the file does not say it.
+        worker_epsilon: epsilon of all answers of one worker, rounded up; None as for both.
+        digest: name of a campaign, or SHA-256 of a certificate.
+        marked: the mechanism that marks the file as without privacy (a simulation, or lists from answers), or empty.
+    """
+
+    kind: str
+    claims: tuple[Claim, ...]
+    mechanism: str = ""
+    participation: str | None = None
+    answer_epsilon: float | None = None
+    answers: int | None = None
+    worker_epsilon: float | None = None
+    digest: str = ""
+    marked: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim holds."""
+        return all(claim.holds for claim in self.claims)
+
+
+def verify(data: bytes, parts: Mapping[int, bytes] | None = None) -> Verification:
+    """Return the outcome of the check of a certificate or a campaign; no content raises an error.
+
+    Args:
+        data: bytes of the file.
+        parts: assignment parts of a campaign by number, as far as they are at hand.
+    """
+    claims = Claims(strict=False)
+    form: Any = None
+    limit = MAX_CERTIFICATE_BYTES
+    try:
+        claims.need(f"The file has at most {limit:,} bytes.", "oversize" * (len(data) > limit), f"{len(data):,}")
+        document = _parse(data)
+        form = document.get("format") if isinstance(document, dict) else None
+        known = isinstance(form, str) and form in KINDS
+        claim = "The file is JSON without repeated keys, of a known format."
+        claims.need(claim, "" if known else "format", str(form)[:50])
+        if form == CAMPAIGN_FORMAT:
+            return _campaign(data, parts or {}, claims)
+        if form == TABLE_FORMAT:
+            channels = check_table(document, claims)
+            protected = [part for part in document["channels"] if "unprotected" not in part]
+        else:
+            channels, protected = [check_certificate(document, claims)], [document]
+        return _outcome(KINDS[form], claims, channels, protected, name=document["sha256"])
+    except (Refused, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            claims.add("Objects and lists are not nested deeply.", "not json")
+        kind = KINDS.get(form, "unknown") if isinstance(form, str) else "unknown"
+        return Verification(kind=kind, claims=tuple(claims.found))
+
+
+def _parse(data: bytes) -> Any:
+    """Return the value of a JSON text; None if it is none, repeats a key, or has a number that is not finite."""
+    try:
+        return parse_json(data)
+    except ValueError:
+        return None
+
+
+def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
+    """Check a table of channels, and return its channels.
+
+    Raises:
+        Refused: as `check_certificate`.
+    """
+    require_form(claims, "The table has exactly the documented fields.", data, TABLE, {"sha256": "hash"})
+    claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
+    channels, choice = check_certificates(data["channels"], claims), data["choice"]
+    used = "" if is_choice(choice, len(channels)) else "shape"
+    claims.need("Every channel is used, and every group has one.", used)
+    named = ((data["workers"], len(choice)), (data["tasks"], len(choice[0])))
+    grouped = all(
+        all(type(group) is int and 0 <= group < count for group in groups.values()) and (groups or count == 1)
+        for groups, count in named
+    )
+    claims.add("Every named worker and task is in a group.", "" if grouped else "shape")
+    seen = all(all(map(visible_form, groups)) and first_confusable_pair(groups) is None for groups, _ in named)
+    claims.add("No two workers or tasks have names that look alike.", "" if seen else "text")
+    return channels
+
+
+def _outcome(
+    kind: str, claims: Claims, channels: Sequence[CheckedChannel], certificates: Iterable[Mapping[str, Any]], *,
+    name: str, answers: int | None = None,
+) -> Verification:  # fmt: skip
+    """Return the outcome with the guarantee of the weakest channel, if all claims hold."""
+    ratios = [channel.ratio for channel in channels]
+    worst = None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
+    mechanisms = list(dict.fromkeys(part["mechanism"] for part in certificates))
+    outcome = Verification(
+        kind=kind,
+        claims=tuple(claims.found),
+        mechanism=" / ".join(mechanisms),
+        digest=name,
+        marked=next(filter(is_marked, mechanisms), ""),
+    )
+    if not outcome.holds or outcome.marked:
+        return outcome
+    return replace(
+        outcome,
+        participation="protected" if all(channel.protected for channel in channels) else "public",
+        answer_epsilon=None if worst is None else epsilon_of(worst),
+        answers=answers,
+        worker_epsilon=None if worst is None or answers is None else epsilon_of(worst, answers),
+    )
+
+
+def _campaign(source: bytes, parts: Mapping[int, bytes], claims: Claims) -> Verification:
+    """Check a campaign, its certificates, and the assignment parts that are at hand."""
+    fields, channels = check_campaign(source, claims)
+    if parts:
+        _check_parts(fields, parts, claims)
+    name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
+    return _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=fields["cells"])
+
+
+def _check_parts(fields: Mapping[str, Any], parts: Mapping[int, bytes], claims: Claims) -> None:
+    """Check the assignment: which tasks each slot is asked, in parts of 100 slots."""
+    named, count = fields["assignment_parts"], -(-fields["slots"] // SLOTS_PER_PART)
+    right = [n for n, part in parts.items() if n < len(named) and hashlib.sha256(part).hexdigest() == named[n]]
+    whole = len(right) == len(parts) == count
+    claim = "The parts of the assignment are those that the file names."
+    claims.add(claim, "" if whole else "hash", f"{len(right):,} of {count:,}")
+    asked = [_most_asked(parts[number], fields, number) for number in right]
+    claims.add(
+        f"No worker is asked more than {fields['cells']:,} tasks, and none twice.",
+        "" if all(asked) else "part",
+        f"at most {max(asked, default=0):,}",
+    )
+
+
+def _most_asked(data: bytes, fields: Mapping[str, Any], number: int) -> int:
+    """Return the largest number of tasks of a slot in a part; 0 if the part is malformed."""
+    try:
+        return max(map(len, check_part(data, fields, number)))
+    except Refused:
+        return 0
+
+
+def read_parts(path: Path) -> dict[int, bytes]:
+    """Return the assignment parts in the folder `parts` beside a campaign."""
+    found = {}
+    for part in (path.parent / "parts").glob("[0-9][0-9][0-9][0-9]*.json"):
+        if part.stem.isdecimal() and part.stem == f"{int(part.stem):04}" and part.is_file():
+            found[int(part.stem)] = read_bytes(part)
+    return found
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; of a file that is too long only the first, one too many."""
+    with path.open("rb") as source:
+        return source.read(MAX_CERTIFICATE_BYTES + 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        print("usage: python verification.py FILE", file=sys.stderr)
+        sys.exit(2)
+    try:
+        file = Path(sys.argv[1])
+        outcome = verify(read_bytes(file), read_parts(file))
+        for claim, holds, found in outcome.claims:
+            print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
+    except Exception as error:  # 1 means that a claim is false
+        print(f"could not run: {error!r}", file=sys.stderr)
+        sys.exit(3)
+    sys.exit(not outcome.holds)
