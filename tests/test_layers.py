@@ -61,7 +61,7 @@ PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
 WORKERS_HALF = {"arguments", "errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
-WORKERS_HALF.add("standalone")
+WORKERS_HALF |= {"standalone"}
 SEPARATE = {"mechanisms", "estimators"}
 OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service")
 """Extras of the library: engines, sources and pictures."""
