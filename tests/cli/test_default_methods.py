@@ -17,7 +17,7 @@ ALPHABETS = {
 READERS = {
     "labels": "hierarchical-dawid-skene",
     "two ordered labels": "hierarchical-dawid-skene",
-    "ordered labels": "ordinal-dawid-skene",
+    "ordered labels": "hierarchical-dawid-skene",
     "scale": "gaussian",
 }
 LABEL_READERS = "majority-vote, dawid-skene, hierarchical-dawid-skene, one-coin"

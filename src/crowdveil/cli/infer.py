@@ -79,9 +79,8 @@ matrix-factorization. Exports are recognised as by crowdveil import. A table wit
 by question, into DIR/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer, and
 participation) and crowd.json (all tasks and workers) are checked.
 
-Methods: {", ".join(METHOD_NAMES)}. Default: with a certificate gaussian for a scale, ordinal-dawid-skene for three or
-more ordered labels, hierarchical-dawid-skene for other labels; without one hierarchical-dawid-skene for labels,
-student-t for numbers; factorization-mean for sums.
+Methods: {", ".join(METHOD_NAMES)}. Default: hierarchical-dawid-skene for labels, ordered or not; for numbers
+gaussian with a certificate and student-t without one; factorization-mean for sums.
 
 truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight, a
 90 % interval where there is one, and reports."""

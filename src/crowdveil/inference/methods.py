@@ -1,8 +1,8 @@
 """Choice of the estimator: the requested method, or the default for the reports and their channel.
 
-Where there is a certificate, the default reads the channel: `gaussian` for a scale, `ordinal-dawid-skene` for three
-ordered labels or more, `hierarchical-dawid-skene` for other labels. Without one, reports are read as answers:
-`hierarchical-dawid-skene` for labels, `student-t` for numbers.
+`hierarchical-dawid-skene` is the default for labels, ordered or not: whether `ordinal-dawid-skene` is better differs by
+set, and reports do not tell. For numbers it is `gaussian` where there is a certificate, which it reads, and `student-t`
+where reports are read as answers.
 """
 
 import math
@@ -27,8 +27,6 @@ WITHOUT_NAMES_METHODS = ("pooled-gaussian", "pooled-dawid-skene")
 """Methods that do not read which reports are of the same worker."""
 LABEL_METHOD = "hierarchical-dawid-skene"
 """Default for labels."""
-MIN_ORDERED_LABELS = 3
-"""Smallest number of ordered labels with an ordinal default method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +60,7 @@ def default_method(evidence: Evidence) -> str:
 
 def channel_method(alphabet: Alphabet) -> str:
     """Return the name of the default method for reports through a channel of these answers."""
-    if isinstance(alphabet, Scale):
-        return NORMAL_METHOD
-    ordinal = alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS
-    return "ordinal-dawid-skene" if ordinal else LABEL_METHOD
+    return NORMAL_METHOD if isinstance(alphabet, Scale) else LABEL_METHOD
 
 
 def _alphabet(evidence: Evidence) -> Alphabet | None:
