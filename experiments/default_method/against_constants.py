@@ -98,7 +98,8 @@ def sample(name: str) -> tuple[Reports, dict[str, Any]]:
     chosen = np.sort(order[:TASKS])
     cells = np.isin(answers.task, chosen)
     present = np.flatnonzero(np.bincount(answers.worker[cells], minlength=len(answers.workers)))
-    task, worker = np.searchsorted(chosen, answers.task[cells]), np.searchsorted(present, answers.worker[cells])
+    task = np.searchsorted(chosen, answers.task[cells]).astype(np.int32)
+    worker = np.searchsorted(present, answers.worker[cells]).astype(np.int32)
     workers = np.asarray(answers.workers)[present]
     kept = Reports(task, worker, answers.value[cells], names[chosen], workers, answers.alphabet)
     scored = set(names[chosen][known[chosen]].astype(str).tolist())
