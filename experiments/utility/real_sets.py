@@ -5,10 +5,7 @@ answered cells are public; abilities, deviations and the prior are defaults. The
 measured error is that of `perturb` and `infer` on the gold tasks, the mean of two seeds. Sets with fewer than a hundred
 gold tasks, and populations of cities, which have no public scale, are left out.
 
-With `--pilot`, ability and prior come from fifty random tasks with known truth, for sets of labels.
-
     python experiments/utility/real_sets.py > experiments/utility/results/real_sets.csv
-    python experiments/utility/real_sets.py --pilot >> experiments/utility/results/real_sets.csv
 """
 
 import argparse
@@ -19,7 +16,6 @@ from dataclasses import astuple, dataclass, fields, replace
 from time import process_time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Reports, Scale
 from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
@@ -42,8 +38,6 @@ SCALES = {
 }
 EVERY = {"weather_temperature": 16}
 """Stride of the tasks that are used, to save time."""
-PILOT_TASKS = 50
-"""Tasks with known truth in a pilot."""
 LABELS = (
     "adult2",
     "bluebird",
@@ -71,13 +65,12 @@ SEEDS = (7_000, 7_001)
 class Row:
     """One set under one condition.
 
-    `source` is "default" or "pilot". Errors are shares of wrong labels, or mean absolute errors on the scale; `low` and
+    Errors are shares of wrong labels, or mean absolute errors on the scale; `low` and
     `high` are the ends of the interval for a crowd as assumed, constants the errors of the best constants.
     """
 
     set: str
     kind: str
-    source: str
     participation: str
     epsilon: float
     planned: float
@@ -101,40 +94,18 @@ def answers_of(name: str, data: Dataset) -> Reports:
     return replace(data.answers, alphabet=replace(alphabet, ordered=data.kind == "ordinal"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pilot:
-    """Estimates from a few tasks with known truth: mean ability of their answers, and smoothed shares of labels."""
-
-    ability: float
-    prior: NDArray[np.float64]
-
-
-def pilot_of(answers: Reports, gold: dict[str, object]) -> Pilot:
-    """Return the pilot of `PILOT_TASKS` random tasks with known truth."""
-    alphabet = answers.alphabet
-    assert isinstance(alphabet, Categories)
-    codes = {name: code for code, name in enumerate(alphabet.names)}
-    truth = np.array([codes[str(gold[name])] if name in gold else -1 for name in map(str, answers.tasks)])
-    drawn = seeded(SEEDS[0]).generator.permutation(np.flatnonzero(truth >= 0))[:PILOT_TASKS]
-    counts = np.bincount(truth[drawn], minlength=alphabet.size) + 1.0
-    asked = np.isin(answers.task, drawn)
-    right = answers.value[asked] == truth[answers.task[asked]]
-    return Pilot(ability=float(right.mean()), prior=counts / counts.sum())
-
-
-def campaign_of(answers: Reports, participation: Participation, pilot: Pilot | None = None) -> Campaign:
-    """Return the campaign of a set; without a pilot, with the defaults of `crowdveil plan`."""
+def campaign_of(answers: Reports, participation: Participation) -> Campaign:
+    """Return the campaign of a set with the defaults of `crowdveil plan`."""
     alphabet = answers.alphabet
     assert alphabet is not None
     crowd: AssumedCrowd
-    prior = np.full(alphabet.size, 1 / alphabet.size) if pilot is None else pilot.prior
-    ability = ABILITY if pilot is None else pilot.ability
+    prior = np.full(alphabet.size, 1 / alphabet.size)
     if isinstance(alphabet, Scale):
         sigmas = tuple(share * alphabet.range for share in DEVIATIONS)
         crowd, table = NumberCrowd(alphabet=alphabet, prior=prior, sigmas=sigmas), normal_worker_model(alphabet, sigmas)
     else:
-        crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ability))
-        table = one_coin_worker_model(alphabet.size, ability)
+        crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ABILITY))
+        table = one_coin_worker_model(alphabet.size, ABILITY)
     tasks, workers = len(answers.tasks), len(answers.workers)
     objective = DesignObjective(
         alphabet=alphabet,
@@ -143,7 +114,7 @@ def campaign_of(answers: Reports, participation: Participation, pilot: Pilot | N
         participation_rate=len(answers) / (tasks * workers),
         participation=participation,
     )
-    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, prior_public=pilot is not None)
+    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers)
 
 
 def measured(campaign: Campaign, answers: Reports, data: Dataset, epsilon: float) -> tuple[float, float, int]:
@@ -166,20 +137,18 @@ def mechanism_of(campaign: Campaign, epsilon: float) -> RandomizedResponse | Non
     return RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation)
 
 
-def rows_of(name: str, *, pilots: bool) -> list[Row]:
+def rows_of(name: str) -> list[Row]:
     """Return planned and measured errors of one set under every condition."""
     data, rows = load(name), list[Row]()
     answers = answers_of(name, data)
-    pilot = pilot_of(answers, data.gold) if pilots else None
     for participation, epsilon in CONDITIONS:
-        campaign = campaign_of(answers, participation, pilot)
+        campaign = campaign_of(answers, participation)
         planned = predict(campaign, mechanism_of(campaign, epsilon))
         error, constant, gold = measured(campaign, answers, data, epsilon)
         rows.append(
             Row(
                 set=name,
                 kind="numbers" if name in SCALES else "labels",
-                source="pilot" if pilots else "default",
                 participation=participation,
                 epsilon=epsilon,
                 planned=planned.error,
@@ -200,17 +169,15 @@ def main() -> None:
     """Print planned and measured errors of the available sets as CSV."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", help="by name; all unless given")
-    parser.add_argument("--pilot", action="store_true", help="plan sets of labels from a pilot; without a header")
     given = parser.parse_args()
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    if not given.pilot:
-        writer.writerow(field.name for field in fields(Row))
-    for name in given.sets or (LABELS if given.pilot else (*LABELS, *SCALES)):
+    writer.writerow(field.name for field in fields(Row))
+    for name in given.sets or (*LABELS, *SCALES):
         if name not in available():
             print(f"{name} is not in the data directory", file=sys.stderr)
             continue
         began = process_time()
-        for row in rows_of(name, pilots=given.pilot):
+        for row in rows_of(name):
             writer.writerow(f"{one:.4g}" if isinstance(one, float) else one for one in astuple(row))
             sys.stdout.flush()
         print(f"{name}: {process_time() - began:.1f} s of processor time", file=sys.stderr)

@@ -6,7 +6,9 @@ from typing import Any
 from crowdveil.arguments import require_instance, require_list, require_number, require_whole_number
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.planning import Pilot
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.privacy.mechanism_settings import Expectation
@@ -28,11 +30,13 @@ def plan(
     prior: Mapping[str, float] | None = None,
     assigned_per_task: int | None = None,
     method: str | None = None,
+    pilot: Reports | None = None,
+    gold: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Return the expected error of every mechanism at every epsilon, and the smallest epsilon that meets a target.
 
-    Nothing is read from answers: what is expected of them is stated here, and is public.
+    Nothing is read from answers but those of a pilot: what is expected of them is stated here, and is public.
 
     Args:
         alphabet: labels or scale of the answers.
@@ -46,6 +50,8 @@ def plan(
         prior: probability of each label as truth, which inference is then given; by default uniform and not given.
         assigned_per_task: workers asked on each task; None for all.
         method: estimator; by default dawid-skene for labels, gaussian for numbers.
+        pilot: unprotected answers to some random tasks, about 50, in place of `ability`: the crowd is then theirs.
+        gold: truths of tasks of the pilot, which show how often the crowd shares a mistake.
         progress: called after every simulation with the number done and expected.
 
     Raises:
@@ -57,13 +63,15 @@ def plan(
     True
     """
     _require_types(alphabet, participation, epsilons, sigmas, prior, progress)
+    _require_pilot(pilot, gold)
     sizes: Any = {"tasks": tasks, "workers": workers, "assigned_per_task": assigned_per_task}
     shares = {"target": target, "ability": ability, "participation_rate": participation_rate}
     _require_numbers(sizes, {name: value for name, value in shares.items() if value is not None})
     expected = Expectation(
         prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
     )
-    campaign = expected_campaign(alphabet, expected, participation, method=method, **sizes)
+    estimates = None if pilot is None else Pilot.of(pilot, gold)
+    campaign = expected_campaign(alphabet, expected, participation, method=method, pilot=estimates, **sizes)
     wanted = WORTH_ASKING * campaign.crowd.constant_error if target is None else target
     return plan_campaign(campaign, target=wanted, epsilons=epsilons, progress=progress)
 
@@ -93,6 +101,18 @@ def _require_types(
             require_number("a probability of the prior", share)
         if abs(sum(prior.values()) - 1) > 1e-6:
             raise SettingsError("the prior must sum to 1", value=sum(prior.values()), hint=hint)
+
+
+def _require_pilot(pilot: object, gold: object) -> None:
+    """Refuse a pilot that is no reports of the labels, and gold that is no mapping or has no pilot."""
+    if pilot is not None:
+        hint = "Such as Reports.from_csv('pilot.csv', alphabet=...)."
+        require_instance("pilot", pilot, Reports, what="Reports", hint=hint)
+    if gold is not None:
+        hint = "Such as {'task 1': 'yes'}, with the answers to these tasks as pilot."
+        require_instance("gold", gold, Mapping, what="a mapping from task to truth", hint=hint)
+        if pilot is None:
+            raise SettingsError("gold is that of a pilot", value=gold, hint=hint)
 
 
 def _require_numbers(sizes: Mapping[str, object], others: Mapping[str, object]) -> None:

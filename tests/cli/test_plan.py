@@ -13,7 +13,7 @@ from crowdveil.planning import CandidateResult, plan
 from crowdveil.planning.candidates import OTHER_BLOCKS
 from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.planning import NO_COMMAND, next_commands
-from tests.cli.conftest import Run, RunJson
+from tests.cli.conftest import Refusal, Run, RunJson
 from tests.planning.campaigns import of_labels
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
@@ -346,3 +346,24 @@ def test_a_settings_file_gives_the_size_and_the_budget(run: Run, run_json: RunJs
     )  # fmt: skip
     assert [2.0] == [row["epsilon"] for row in changed["candidates"]][:1]
     assert "'--workers' (or '--campaign'" in run("plan", "--tasks", 3, code=2).stderr
+
+
+def test_a_pilot_gives_ability_labels_and_shared_mistakes(run: Run, run_json: RunJson, refusal: Refusal) -> None:
+    """`--pilot` replaces ability and labels; `--gold` narrows the interval; each is refused where it does not fit."""
+    cells = [(task, worker) for task in range(20) for worker in range(5)]
+    rows = [f"{task},{worker},{'yes' if (task + (worker == task % 5)) % 2 else 'no'}" for task, worker in cells]
+    Path("pilot.csv").write_text("task,worker,label\n" + "\n".join(rows) + "\n", "utf-8")
+    truths = [f"{task},{'yes' if task % 2 else 'no'}" for task in range(20)]
+    Path("truths.csv").write_text("task,truth\n" + "\n".join(truths) + "\n", "utf-8")
+    words = (*SIZE, "--labels", "no,yes", "--target-error", 0.2, "--epsilon", 4)
+    blind = run_json(*words, "--pilot", "pilot.csv")
+    known = run_json(*words, "--pilot", "pilot.csv", "--gold", "truths.csv")
+
+    sources = {one["name"]: one["source"] for one in blind["assumptions"]}
+    assert {"ability": "pilot", "prior": "pilot", "participation_rate": "given", "participation": "default"} == sources
+    assert blind["real_sets"].startswith("A pilot of 20 tasks: ability 0.78 against the consensus, no gold")
+    assert "0 wrong of 20 with gold" in known["real_sets"]
+    first, second = blind["candidates"][0], known["candidates"][0]
+    assert second["real_high"] - second["real_low"] < first["real_high"] - first["real_low"]
+    assert "--gold goes with --pilot" in run(*words, "--gold", "truths.csv", code=2).stderr
+    assert "the ability is that of the pilot" in refusal(*words, "--pilot", "pilot.csv", "--ability", 0.8)

@@ -265,7 +265,7 @@ def calibration() -> Figures:
 
 def left_out_coverage() -> Figures:
     """Return how many errors of real sets lie in their interval, widened by the other sets, and of how many."""
-    inside = [covered(case, without(name)) for name, found in cases("default").items() for case in found]
+    inside = [covered(case, without(name)) for name, found in cases().items() for case in found]
     return sum(inside), len(inside)
 
 

@@ -12,7 +12,8 @@ from crowdveil.planning.summary import assumed_interval, expected_error, real_in
 from tests.planning.campaigns import of_labels, of_numbers
 
 FOUND = Prediction(
-    error=0.12345, low=0.0987, high=0.1501, real_low=0.0123, real_high=0.4567, less_than=None, information=0.1,
+    error=0.12345, consensus_error=0.12345, low=0.0987, high=0.1501, real_low=0.0123, real_high=0.4567, less_than=None,
+    information=0.1,
     known_classes=0.1, unknown_classes=0.2, simulated=1, simulated_tasks=60,
 )  # fmt: skip
 

@@ -5,7 +5,8 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import CANDIDATE_NAMES, Candidate, Cost, candidates
 from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Alternative, CandidateResult, Plan, plan
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
-from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction, predict, real_set_summary
+from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction, predict, real_set_summary, with_pilot
+from crowdveil.planning.shared_mistakes import Pilot
 from crowdveil.planning.summary import verdict
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Cost",
     "LabelCrowd",
     "NumberCrowd",
+    "Pilot",
     "Plan",
     "Prediction",
     "bayes_errors",
@@ -32,4 +34,5 @@ __all__ = [
     "predict",
     "real_set_summary",
     "verdict",
+    "with_pilot",
 ]

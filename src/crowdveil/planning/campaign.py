@@ -12,6 +12,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian.estimator import Gaussian
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.population import AssumedCrowd, NumberCrowd
+from crowdveil.planning.shared_mistakes import SharedMistakes
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
 TOLERANCE_LABELS, TOLERANCE_NUMBERS = 1e-3, 0.05
@@ -43,6 +44,7 @@ class Campaign:
         assigned_per_task: workers assigned to a task; None if all tasks are open to all workers.
         prior_public: whether inference is given the prior, or must learn it.
         method: name of the estimator; None for dawid-skene for labels, gaussian for numbers.
+        shared_mistakes: of the crowd, learned from a pilot; None without one.
 
     Raises:
         SettingsError: a size or an assignment out of range, or a method for other answers.
@@ -55,6 +57,7 @@ class Campaign:
     assigned_per_task: int | None = None
     prior_public: bool = False
     method: str | None = None
+    shared_mistakes: SharedMistakes | None = None
 
     def __post_init__(self) -> None:
         if self.tasks < 1 or self.workers < 1:

@@ -7,7 +7,8 @@ and the interval covers both.
 
 The interval for real crowds is widened by the largest departures of public sets from such plans (split conformal
 prediction, Vovk et al. 2005): if the next crowd is exchangeable with these n sets, it lies inside with probability
-n / (n + 1) on either side. `experiments/utility/real_sets.py` measures the departures.
+n / (n + 1) on either side. `experiments/utility/real_sets.py` measures the departures. After a pilot the interval is
+that of crowds that share mistakes, see `shared_mistakes`.
 """
 
 import math
@@ -22,18 +23,20 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import fit_without_intervals
+from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import CROWDS, BayesErrors, bayes_errors, known_classes_error, report_given_truth
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.population import NumberCrowd
+from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities
+from crowdveil.planning.shared_mistakes import Pilot, SharedMistakes
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
 
-INTERVAL_LEVEL = 0.9
-"""Probability that the error of a run lies in the interval, if the crowd is as assumed."""
 UNMODELLED_SHARE = 0.05
 """Standard deviation from unmodelled causes, as a share of the error."""
+INTERVAL_LEVEL = 0.9
+"""Probability that the error of a run lies in the interval, if the crowd is as assumed."""
 MAX_SEEDS_LABELS, MAX_SEEDS_NUMBERS = 3, 2
 """Simulated campaigns per prediction, at most."""
 LEAST_TASKS_LABELS, LEAST_TASKS_NUMBERS = 100, 50
@@ -75,7 +78,7 @@ class Departure:
     conditions: int = 5
 
 
-DEPARTURES = (
+LABEL_DEPARTURES = (
     Departure("adult2", 0.274, 0.318, 3),
     Departure("bluebird", 0.0, 0.24, 5),
     Departure("d_possent", 0.0, 0.064, 5),
@@ -86,14 +89,19 @@ DEPARTURES = (
     Departure("snow_rte", 0.0, 0.021, 4),
     Departure("snow_wsd", 0.855, 0.0, 0),
     Departure("web_zhou", 0.122, 0.246, 3),
+)
+"""Departures of public sets of labels with at least 100 known truths, planned with default settings; rounded up to
+thousandths.
+
+A test computes them from `experiments/utility/results/real_sets.csv`.
+"""
+DEPARTURES = (
+    *LABEL_DEPARTURES,
     Departure("n_emotion", 0.579, 0.181, 2),
     Departure("snow_valence", 0.038, 0.598, 3),
     Departure("weather_temperature", 0.841, 0.0, 0),
 )
-"""Departures of public sets with at least 100 known truths, planned with default settings; rounded up to thousandths.
-
-A test computes them from `experiments/utility/results/real_sets.csv`.
-"""
+"""The same of all such sets, with three of numbers: too few to stand alone."""
 
 
 def widen_interval(
@@ -129,9 +137,10 @@ class Prediction:
     """Predicted error of a campaign, over all its tasks.
 
     Attributes:
-        error: expected error, if the crowd is as assumed.
+        error: expected error, if the crowd is as assumed; with a pilot, that of crowds with its shared mistakes.
+        consensus_error: expected error if the crowd is as assumed and shares no mistake.
         low, high: interval of probability `INTERVAL_LEVEL` for the error of one run, if the crowd is as assumed.
-        real_low, real_high: the same widened by the departures of real sets.
+        real_low, real_high: the same widened by the departures of real sets; with a pilot, equal to the former.
         less_than: upper bound on the expected error, of confidence `BOUND_LEVEL`, if the simulation cannot resolve the
             error; else None.
         information: mutual information of truth and report, in nats per cell.
@@ -141,6 +150,7 @@ class Prediction:
     """
 
     error: float
+    consensus_error: float
     low: float
     high: float
     real_low: float
@@ -154,9 +164,9 @@ class Prediction:
 
     @property
     def relative_excess(self) -> float:
-        """Position of the error between the Bayes errors with known (0) and unknown classes (1)."""
+        """Position of `consensus_error` between the Bayes errors with known (0) and unknown classes (1)."""
         span = self.unknown_classes - self.known_classes
-        return (self.error - self.known_classes) / span if span > 0 else 0.0
+        return (self.consensus_error - self.known_classes) / span if span > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +211,23 @@ def predict(
         if on_simulation is not None:
             on_simulation()
     return _predict(campaign, channel, bayes, _summarize(excess, tasks, cells, bayes))
+
+
+def with_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
+    """Return the campaign with the crowd of a pilot: its ability, its labels unless a prior is public, its mistakes.
+
+    Raises:
+        SettingsError: a campaign whose answers are no labels, or other labels than the pilot's.
+    """
+    crowd = campaign.crowd
+    if not isinstance(crowd, LabelCrowd) or crowd.alphabet.names != pilot.labels:
+        raise SettingsError("a pilot has the labels of the campaign", value=pilot.labels)
+    prior = crowd.prior if campaign.prior_public else pilot.shares
+    piloted = replace(campaign, crowd=replace(crowd, prior=prior, abilities=beta_abilities(pilot.ability)))
+    objective = replace(campaign.objective, participation="public", participation_rate=pilot.answered)
+    replayed = replace(piloted, objective=objective, tasks=pilot.tasks, workers=pilot.workers, assigned_per_task=None)
+    relative = predict(replayed, None).error / piloted.crowd.constant_error
+    return replace(piloted, shared_mistakes=SharedMistakes(pilot=pilot, relative=relative))
 
 
 def default_seeds(campaign: Campaign) -> int:
@@ -315,11 +342,19 @@ def _predict(campaign: Campaign, channel: Channel | None, bayes: BayesErrors, ex
     )
     low, high = _interval(error, variance, campaign)
     less_than = _upper_bound(campaign, error, bayes, excess.runs * excess.tasks)
-    real_low, real_high = widen_interval(low, max(high, less_than or 0.0), campaign.crowd.constant_error)
+    consensus_error, constant = error, campaign.crowd.constant_error
+    if campaign.shared_mistakes is None:
+        sets = DEPARTURES if isinstance(campaign.crowd, NumberCrowd) else LABEL_DEPARTURES
+        real_low, real_high = widen_interval(low, max(high, less_than or 0.0), constant, sets)
+    else:
+        relative = max(error, less_than or 0.0) / constant
+        error, real_low, real_high = campaign.shared_mistakes.expected(relative, campaign.tasks)
+        low, high, less_than = real_low, real_high, None
     if not isinstance(campaign.crowd, NumberCrowd):
         real_low, real_high = _whole_tasks(real_low, real_high, campaign.tasks)
     return Prediction(
         error=error,
+        consensus_error=consensus_error,
         low=low,
         high=high,
         real_low=real_low,

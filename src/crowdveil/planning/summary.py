@@ -204,7 +204,10 @@ def _pilot(plan: Plan) -> list[str]:
     """Return the advice to run a pilot, if real crowds may miss the target."""
     if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target:
         return []
-    return ["Real crowds may miss the target: estimate ability and prior in a pilot with known truths, and plan again."]
+    mistakes, miss = plan.campaign.shared_mistakes, "Real crowds may miss the target"
+    if mistakes is None:
+        return [f"{miss}: ask for answers to about 50 random tasks with known truths, and plan again with this pilot."]
+    return [f"{miss}." if mistakes.pilot.known else f"{miss}: find out the truths of the pilot, and plan again."]
 
 
 def _more_workers(plan: Plan) -> list[str]:

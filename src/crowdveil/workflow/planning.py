@@ -9,6 +9,7 @@ from crowdveil.channel_design import normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse
 from crowdveil.planning import (
     Alternative,
@@ -16,6 +17,7 @@ from crowdveil.planning import (
     CandidateResult,
     LabelCrowd,
     NumberCrowd,
+    Pilot,
     Plan,
     Prediction,
     beta_abilities,
@@ -23,6 +25,7 @@ from crowdveil.planning import (
     coarsen_scale,
     real_set_summary,
     verdict,
+    with_pilot,
 )
 from crowdveil.planning.candidates import OTHER_BLOCKS
 from crowdveil.planning.summary import expected_error, real_interval
@@ -43,15 +46,22 @@ def expected_campaign(
     workers: int,
     assigned_per_task: int | None = None,
     method: str | None = None,
+    pilot: Pilot | None = None,
 ) -> Campaign:
     """Return the campaign to be planned; a long scale is replaced by a coarser one.
 
+    With a pilot, workers have its ability, and truths its labels unless a prior is expected.
+
     Raises:
-        SettingsError: an ability on a scale, or a value out of range.
+        SettingsError: an ability on a scale or beside a pilot, or a value out of range.
         ReportsError: the file of the prior is damaged.
     """
+    if pilot is not None:
+        if expected.ability is not None:
+            raise SettingsError("the ability is that of the pilot", value=expected.ability, hint="Leave it out.")
+        expected = replace(expected, ability=pilot.ability)
     objective, crowd = _expected_crowd(alphabet, expected, participation)
-    return Campaign(
+    campaign = Campaign(
         objective=objective,
         crowd=crowd,
         tasks=tasks,
@@ -60,6 +70,7 @@ def expected_campaign(
         prior_public=expected.prior is not None,
         method=method,
     )
+    return campaign if pilot is None else with_pilot(campaign, pilot)
 
 
 def expected_objective(alphabet: Alphabet, expected: Expectation, participation: Participation) -> DesignObjective:
@@ -103,7 +114,7 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
         "tasks_per_worker": campaign.cells_per_worker,
         "method": campaign.estimator.name,
         "verdict": verdict(plan),
-        "real_sets": real_set_summary(),
+        "real_sets": real_set_summary() if campaign.shared_mistakes is None else campaign.shared_mistakes.summary,
         "recommended": None if plan.recommended is None else _result_data(plan.recommended),
         "conservative": None if plan.conservative is None else _result_data(plan.conservative),
         "constant_error": plan.constant_error,
@@ -143,21 +154,22 @@ def prior_table(crowd: LabelCrowd | NumberCrowd) -> str:
 
 def _assumptions(campaign: Campaign, expected: Expectation, participation_given: bool) -> list[dict[str, Any]]:
     """Return the assumptions, each with its value and its source: "given" or "default"."""
-    crowd = campaign.crowd
+    crowd, piloted = campaign.crowd, campaign.shared_mistakes is not None
     if isinstance(crowd, LabelCrowd):
-        workers = _assumption("ability", float(crowd.qualities @ crowd.shares), expected.ability is not None)
+        ability = float(crowd.qualities @ crowd.shares)
+        workers = _assumption("ability", ability, expected.ability is not None, piloted=piloted)
     else:
         workers = _assumption("sigmas", list(crowd.sigmas), bool(expected.sigmas))
     return [
         workers,
         _assumption("participation_rate", campaign.objective.participation_rate, True),
         _assumption("participation", campaign.participation, participation_given),
-        _assumption("prior", crowd.prior.tolist(), campaign.prior_public),
+        _assumption("prior", crowd.prior.tolist(), campaign.prior_public, piloted=piloted),
     ]
 
 
-def _assumption(name: str, value: object, given: bool) -> dict[str, Any]:
-    return {"name": name, "value": value, "source": "given" if given else "default"}
+def _assumption(name: str, value: object, given: bool, *, piloted: bool = False) -> dict[str, Any]:
+    return {"name": name, "value": value, "source": "given" if given else "pilot" if piloted else "default"}
 
 
 def _result_data(result: CandidateResult) -> dict[str, Any]:
@@ -243,7 +255,9 @@ def _expectation_options(campaign: Campaign, expected: Expectation, prior: Path 
         options += ["--prior", str(prior)]
     if isinstance(campaign.crowd, NumberCrowd):
         return [*options, "--sigmas", ",".join(f"{sigma:.12g}" for sigma in campaign.crowd.sigmas)]
-    return options if expected.ability is None else [*options, "--ability", f"{expected.ability:.12g}"]
+    mistakes = campaign.shared_mistakes
+    ability = expected.ability if mistakes is None else mistakes.pilot.ability
+    return options if ability is None else [*options, "--ability", f"{ability:.12g}"]
 
 
 def _guarantee_options(result: CandidateResult) -> list[str]:

@@ -27,6 +27,8 @@ from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
     from crowdveil.campaign.source.settings_file import CampaignSource
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.planning import Pilot
     from crowdveil.privacy.mechanism_settings import Expectation
 
 HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
@@ -89,6 +91,8 @@ expectation_options = options(
         metavar="S,T",
         help="Scale: workers' standard deviations, in equal shares. [default: 0.1 and 0.5 of the range]",
     ),
+    click.option("--pilot", type=PATH, metavar="FILE", help="Answers to about 50 random tasks, in place of --ability."),
+    click.option("--gold", type=PATH, metavar="FILE", help="Truths of tasks of the pilot (task,truth)."),
     heading="Expected workers and answers",
 )
 
@@ -160,7 +164,8 @@ def plan(
         from crowdveil.inference.methods import channel_method
 
         method = channel_method(alphabet)
-    planned = expected_campaign(alphabet, expected, given["participation"], method=method, **sizes)
+    pilot = _pilot(given["pilot"], given["gold"], alphabet)
+    planned = expected_campaign(alphabet, expected, given["participation"], method=method, pilot=pilot, **sizes)
     if target is None and not given["budget"]:
         from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
 
@@ -179,6 +184,20 @@ def plan(
         settings=campaign,
     )
     carry_out(request, BudgetView(request) if given["budget"] else TargetView(request), as_json=as_json)
+
+
+def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
+    """Return the estimates of a pilot from its files; None without one."""
+    from crowdveil.data.ingest.gold_files import load_gold
+    from crowdveil.data.reports import Reports
+    from crowdveil.planning import Pilot
+
+    if answers is None:
+        if gold is not None:
+            raise click.UsageError("--gold goes with --pilot, the answers to these tasks.")
+        return None
+    read = Reports.from_csv(answers, alphabet=alphabet)
+    return Pilot.of(read, None if gold is None else load_gold(gold, kind="categorical"))
 
 
 def _settings(path: Path) -> CampaignSource:

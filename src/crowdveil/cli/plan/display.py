@@ -86,7 +86,8 @@ def assumption_text(data: dict[str, Any]) -> str:
     else:
         sigmas, source = found["sigmas"]
         workers = f"normal errors of standard deviation {' and '.join(f'{one:.3g}' for one in sigmas)} ({source})"
-    truths = "the prior of --prior" if data["prior_known_to_inference"] else "every label equally likely"
+    usual = "labels as in the pilot" if found["prior"][1] == "pilot" else "every label equally likely"
+    truths = "the prior of --prior" if data["prior_known_to_inference"] else usual
     return (
         f"{workers}; each worker answers {rate[0]:.3g} of the tasks ({rate[1]}), participation {hidden[0]} "
         f"({hidden[1]}); {truths} ({found['prior'][1]})."

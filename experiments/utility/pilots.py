@@ -1,0 +1,198 @@
+"""Plans of real sets from pilots of fifty tasks, and the population of crowds that is learned from them.
+
+Each set of labels is planned from four random pilots, with and without gold, as `crowdveil plan --pilot` does; the
+measured errors are those of `results/real_sets.csv`. The share of shared mistakes and the shift of each set are fitted
+to its five conditions; each set is then predicted from the other sets.
+
+    python experiments/utility/pilots.py replay > experiments/utility/results/pilots.csv
+    python experiments/utility/pilots.py
+"""
+
+import csv
+import sys
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.utility.real_sets import CONDITIONS, LABELS, answers_of, campaign_of, mechanism_of
+from scipy.optimize import least_squares
+from scipy.special import expit, logit
+
+from crowdveil import Reports
+from crowdveil.data.datasets import load
+from crowdveil.planning import predict, with_pilot
+from crowdveil.planning.shared_mistakes import LEVEL, SMALLEST, Pilot, ReplayedSet, SharedMistakes
+from crowdveil.randomness import seeded
+
+RESULTS = Path(__file__).parent / "results"
+TASKS, SEEDS = 50, (1, 2, 3, 4)
+RESIDUAL = 0.05
+"""Standard deviation of relative errors in the fit of a set."""
+PRIOR_SHARE, PRIOR_SHARE_DEVIATION, PRIOR_SHIFT_DEVIATION = -1.5, 2.0, 1.0
+"""Weak prior of the fit of a set: log-odds of the share, and the shift around 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One set, planned from one pilot, under one condition.
+
+    `shares` are those of `Pilot`; `planned` and `pilot_planned` are errors against the consensus divided by that of the
+    best constant.
+    """
+
+    set: str
+    gold: str
+    seed: int
+    participation: str
+    epsilon: float
+    ability: float
+    shares: str
+    wrong: float
+    planned: float
+    pilot_planned: float
+    measured: float
+    measured_constant: float
+    tasks: int
+
+    @property
+    def pilot(self) -> Pilot:
+        """Pilot of the row."""
+        known = self.gold == "yes"
+        return Pilot(
+            labels=tuple(map(str, range(len(self.shares.split())))),
+            tasks=TASKS,
+            workers=0,
+            answered=0.0,
+            ability=self.ability,
+            shares=np.array(list(map(float, self.shares.split()))),
+            wrong=self.wrong if known else None,
+            known=TASKS if known else 0,
+        )
+
+
+def rows() -> list[Row]:
+    """Return the rows of `results/pilots.csv`."""
+    with (RESULTS / "pilots.csv").open(encoding="utf-8") as stream:
+        kinds: dict[str, Any] = {field.name: field.type for field in fields(Row)}
+        return [Row(**{key: kinds[key](value) for key, value in line.items()}) for line in csv.DictReader(stream)]
+
+
+def of_tasks(answers: Reports, drawn: np.ndarray) -> Reports:
+    """Return the answers to some tasks."""
+    kept = np.isin(answers.task, drawn)
+    workers = np.unique(answers.worker[kept])
+    return replace(
+        answers,
+        task=np.searchsorted(drawn, answers.task[kept]).astype(np.int32),
+        worker=np.searchsorted(workers, answers.worker[kept]).astype(np.int32),
+        value=answers.value[kept],
+        tasks=answers.tasks[drawn],
+        workers=answers.workers[workers],
+    )
+
+
+def replay(name: str) -> Iterable[Row]:
+    """Yield the rows of a set."""
+    data = load(name)
+    answers = answers_of(name, data)
+    with (RESULTS / "real_sets.csv").open(encoding="utf-8") as stream:
+        measured = [line for line in csv.DictReader(stream) if line["set"] == name]
+    with_gold = np.flatnonzero(np.isin(answers.tasks.astype(str), list(data.gold)))
+    for seed in SEEDS:
+        part = of_tasks(answers, np.sort(seeded(seed).generator.permutation(with_gold)[:TASKS]))
+        for gold in (data.gold, None):
+            pilot = Pilot.of(part, gold)
+            for (participation, epsilon), line in zip(CONDITIONS, measured, strict=True):
+                campaign = with_pilot(campaign_of(answers, participation), pilot)
+                assert campaign.shared_mistakes is not None
+                found = replace(campaign, shared_mistakes=None)
+                error = predict(found, mechanism_of(found, epsilon), seeds=1).error
+                yield Row(
+                    set=name,
+                    gold="no" if gold is None else "yes",
+                    seed=seed,
+                    participation=participation,
+                    epsilon=epsilon,
+                    ability=pilot.ability,
+                    shares=" ".join(f"{share:.4g}" for share in pilot.shares),
+                    wrong=pilot.wrong or 0.0,
+                    planned=error / campaign.crowd.constant_error,
+                    pilot_planned=campaign.shared_mistakes.relative,
+                    measured=float(line["measured"]),
+                    measured_constant=float(line["measured_constant"]),
+                    tasks=campaign.tasks,
+                )
+
+
+def fitted(name: str, found: Iterable[Row]) -> ReplayedSet:
+    """Return the share and the shift that fit the rows of a set with gold best, rounded to thousandths."""
+    chosen = [row for row in found if row.set == name and row.gold == "yes"]
+    planned = logit(np.clip([row.planned for row in chosen], SMALLEST, 1 - SMALLEST))
+    real = np.minimum([row.measured / row.measured_constant for row in chosen], 1.0)
+
+    def residuals(at: np.ndarray) -> np.ndarray:
+        share, consensus = expit(at[0]), expit(planned + at[1])
+        prior = (at[0] - PRIOR_SHARE) / PRIOR_SHARE_DEVIATION, at[1] / PRIOR_SHIFT_DEVIATION
+        return np.concatenate(((consensus + share * (1 - consensus) - real) / RESIDUAL, 2 * np.array(prior)))
+
+    share, shift = (best := least_squares(residuals, [PRIOR_SHARE, 0.0]).x).tolist()
+    rest = RESIDUAL * float(np.sqrt(np.mean(residuals(best)[:-2] ** 2)))
+    return ReplayedSet(name, round(float(expit(share)), 3), round(shift, 3), round(rest, 3))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Intervals of left-out sets: number inside, all, mean width, mean measured less expected error."""
+
+    inside: int
+    every: int
+    width: float
+    bias: float
+    distance: float
+    missed: dict[str, int]
+
+
+def coverage(found: Iterable[Row], sets: Iterable[ReplayedSet], gold: str, level: float = LEVEL) -> Coverage:
+    """Return how intervals cover measured errors, each set left out of the population that predicts it."""
+    chosen, known = [row for row in found if row.gold == gold], tuple(sets)
+    inside, widths, errors, missed = 0, [], [], dict[str, int]()
+    for row in chosen:
+        others = tuple(one for one in known if one.name != row.set)
+        model = SharedMistakes(pilot=row.pilot, relative=row.pilot_planned, sets=others)
+        error, low, high = model.expected(row.planned, row.tasks, level)
+        held = low <= row.measured <= high
+        inside += held
+        missed[row.set] = missed.get(row.set, 0) + (not held)
+        widths.append(high - low)
+        errors.append(row.measured - error)
+    bias, distance = float(np.mean(errors)), float(np.mean(np.abs(errors)))
+    return Coverage(inside, len(chosen), float(np.mean(widths)), bias, distance, {k: v for k, v in missed.items() if v})
+
+
+def main() -> None:
+    """Print the replays as CSV, or the population and its coverage."""
+    if sys.argv[1:2] == ["replay"]:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Row))
+        for name in sys.argv[2:] or LABELS:
+            for row in replay(name):
+                writer.writerow(f"{one:.4g}" if isinstance(one, float) else one for one in astuple(row))
+        return
+    found = rows()
+    sets = [fitted(name, found) for name in LABELS]
+    for one in sets:
+        print(one)
+    print("| gold | level | inside | width | measured less expected | distance | missed |")
+    print("|---|---|---|---|---|---|---|")
+    for gold in ("yes", "no"):
+        for level in (0.8, 0.9, LEVEL):
+            one = coverage(found, sets, gold, level)
+            missed = ", ".join(f"{name} {count}" for name, count in one.missed.items())
+            figures = f"{one.width:.3f} | {one.bias:.3f} | {one.distance:.3f} | {missed}"
+            print(f"| {gold} | {level} | {one.inside} of {one.every} | {figures} |")
+
+
+if __name__ == "__main__":
+    main()
