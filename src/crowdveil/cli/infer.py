@@ -341,7 +341,7 @@ def _read(
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
     from crowdveil.inference.inference import check_score
-    from crowdveil.inference.methods import build_estimator, unread_channel
+    from crowdveil.inference.methods import build_estimator, slow_fit, unread_channel
 
     score = given["score"]
     outputs = _outputs(given, default_folder(source), kind)
@@ -352,9 +352,11 @@ def _read(
     names = ("certificate", "prior", "history", "gold", "score", "costs")
     inputs = [*evidence_files(source), *(given[name] for name in names)]
     files = _checked(outputs, _fits(given), inputs)
-    announced = unread_channel(evidence, type(build_estimator(method, evidence)))
-    if announced is not None:
-        print_warning(announced)
+    estimator = type(build_estimator(method, evidence))
+    announced = unread_channel(evidence, estimator)
+    for warning in (announced, slow_fit(evidence, estimator.name)):
+        if warning is not None:
+            print_warning(warning)
     return evidence, outputs, files, announced
 
 

@@ -28,6 +28,14 @@ WITHOUT_NAMES_METHODS = ("pooled-gaussian", "pooled-dawid-skene")
 LABEL_METHOD = "hierarchical-dawid-skene"
 """Default for labels."""
 
+SLOW_WORK = {
+    "ebcc": (30_000_000, 2),
+    "ordinal-dawid-skene": (10_000_000, 2),
+    "gaussian": (10_000_000, 2),
+    "glad": (50_000, 0),
+}
+"""By method, reports times this power of the labels from which a fit takes more than about ten seconds on two cores."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
@@ -140,6 +148,18 @@ def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
         return f"channel of {through}{asked}"
     return f"none: {estimator.name} reads no channel; the reports went through {through}"
+
+
+def slow_fit(evidence: Evidence, method: str) -> str | None:
+    """Return a warning if a fit by this method takes more than about ten seconds; else None."""
+    reports, labels = len(evidence.reports), evidence.reports.labels
+    least, power = SLOW_WORK.get(method, (math.inf, 0))
+    if reports * labels**power < least:
+        return None
+    size = f"{reports:,} reports" + (f" of {labels} labels" if power else "")
+    return f"{method} takes more than ten seconds, or many minutes, for {size}: its time grows with their number" + (
+        " and with the square of the labels." if power else "."
+    )
 
 
 def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
