@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.inference.methods import SLOW_WORK, slow_fit
+from crowdveil.registry import ESTIMATOR_ENTRIES
 
 
 def evidence(reports: int, labels: int) -> Any:
