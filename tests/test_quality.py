@@ -124,3 +124,12 @@ def test_names_beyond_an_enumeration_are_kept() -> None:
 
     assert ["a", "b", "c"] == columns(crowdveil.aggregate(frame, tasks=["a", "b", "c"]))["task"]
     assert ["a", "b", "c"] == columns(crowdveil.aggregate(relation, tasks=["a", "b", "c"]))["task"]
+
+
+def test_an_empty_list_of_answers_says_why() -> None:
+    """Where every worker has answered every task, nothing is left to ask, and a warning says so."""
+    votes = {"task": [1, 1, 2, 2], "worker": [*"vwvw"], "label": ["no", "no", "yes", "no"]}
+    with pytest.warns(UserWarning, match="0 of 1,000: every worker who can be asked has answered every task"):
+        found = crowdveil.next_answers(votes, budget=1000)
+
+    assert [] == list(found["task"])

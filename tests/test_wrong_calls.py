@@ -134,7 +134,41 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a budget as text": (lambda: cv.next_answers(VOTES, budget="3"), "budget must be a whole number"),  # type: ignore[arg-type]
     "no budget": (lambda: cv.next_answers(VOTES, budget=0), "budget must be at least 1, got 0"),
     "no answers of a worker": (lambda: cv.next_answers(VOTES, budget=1, per_worker=0), "per_worker must be at least 1"),
-    "an unknown objective": (lambda: cv.next_answers(VOTES, budget=1, by="gain"), "by must be 'information' or 'cost'"),  # type: ignore[arg-type]
+    "an unknown objective": (
+        lambda: cv.next_answers(VOTES, budget=1, by="gain"),
+        "by must be 'information' or 'error'",
+    ),  # type: ignore[arg-type]
+    "no budget given as a number": (lambda: cv.next_answers(VOTES, budget="x"), "Such as budget=100."),  # type: ignore[arg-type]
+    "a bound above 1": (lambda: cv.review(VOTES, below=2), "below must be between 0 and 1, got 2. Such as below=0.6."),
+    "memory with a unit": (lambda: cv.aggregate(VOTES, memory="2GB"), "Such as memory=2_000_000_000 (bytes, 2 GB)"),  # type: ignore[call-overload]
+    "an ordered alphabet": (lambda: cv.agreement(VOTES, ordered=True), "('low', 'high'), ordered=True)"),  # type: ignore[call-arg]
+    "labels as an option": (lambda: cv.aggregate(VOTES, labels=["a"]), "Give alphabet=Categories"),  # type: ignore[call-overload]
+    "an option of the command line": (lambda: cv.aggregate(VOTES, task_column="t"), "Give task=."),  # type: ignore[call-overload]
+    "no gold to conclude from": (lambda: cv.conclude(VOTES, None), "gold must be a mapping from task to truth"),  # type: ignore[arg-type]
+    "frames as text": (
+        lambda: cv.aggregate(VOTES, with_workers="yes"),
+        "with_workers must be True or False",
+    ),  # type: ignore[call-overload]
+    "a mean of duplicates": (
+        lambda: cv.aggregate(VOTES, duplicates="mean"),
+        "if the mean of the answers is meant",
+    ),  # type: ignore[call-overload]
+    "a method by initials": (lambda: cv.aggregate(VOTES, "DS"), "Did you mean 'dawid-skene'?"),
+    "a mechanism by initials": (
+        lambda: cv.compare(["rr"], VOTES, gold={1: "no"}),
+        "Did you mean 'randomized-response'",
+    ),
+    "no epsilons": (lambda: cv.compare(["laplace"], VOTES, gold={1: "no"}, epsilons=[]), "epsilons is empty, got []"),
+    "no mechanisms": (lambda: cv.compare([], VOTES, gold={1: "no"}), "mechanisms is empty, got []"),
+    "a history as a number": (lambda: cv.aggregate(VOTES, history=3), "history: a frame must be a pandas"),
+    "a number as frame": (lambda: cv.aggregate(3), "Found: int."),
+    "arrays of other lengths": (lambda: Reports.from_arrays([1], [2, 3], ["a"]), "Found: 1, 2, 1."),
+    "too many gold tasks": (lambda: cv.draw_gold(VOTES, 99), "number must be at most 2"),
+    "no columns": (lambda: cv.aggregate(pd.DataFrame()), "Found: no columns."),
+    "a worker who is not there": (
+        lambda: DawidSkene().fit(Reports.from_frame(VOTES)).plot_confusion("vx"),
+        "there must be such a worker",
+    ),
     "one candidate as text": (lambda: cv.next_answers(VOTES, budget=1, candidates="zoe"), "candidates must be a list"),
     "a bound as text": (lambda: cv.review(VOTES, below="low"), "below must be a number, got 'low'"),  # type: ignore[arg-type]
     "a review of numbers": (lambda: cv.review(NUMBERS), "reviewed by their labels"),

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
-from crowdveil.arguments import nearest
+from crowdveil.arguments import nearest, require_truth_value
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -35,8 +35,16 @@ MethodChoice = str | Estimator[Any, Any] | None
 
 PERTURBED = "crowdveil.mechanism"
 """Key of `DataFrame.attrs` under which `perturb` keeps the name of the mechanism."""
-ALPHABET_NAMES = ("labels", "ordered", "scale")
-"""Options of the command line that are `alphabet` in Python."""
+OTHER_NAMES = {
+    "labels": "Give alphabet=Categories(('no', 'yes')).",
+    "ordered": "Give alphabet=Categories(('low', 'high'), ordered=True).",
+    "scale": "Give alphabet=Scale(0, 10, 1).",
+    "task_column": "Give task=.",
+    "worker_column": "Give worker=.",
+    "label_column": "Give label=.",
+    "value_column": "Give value=.",
+}
+"""Arguments of Python for options of the command line that have another name."""
 
 
 class ColumnKeywords(ReadKeywords, total=False):
@@ -118,15 +126,14 @@ def aggregate(
         truths: labels of the truths where the answers have others, such as scores; low answers mean the first. They
             are inferred as by `inference.panel.fit_panel`, without method, prior and history.
         with_workers: return two frames, tasks and workers.
-        options: as in `Reports.from_frame`: task, worker, label or value name the columns, by default the usual names.
+        options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 
     Raises:
         ReportsError: the answers, or as in `Estimator.fit`.
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: reports of `perturb` without channel (known for pandas only), no convergence, truths unlike the
-            votes, odd labels, gold not drawn at random, unused history.
+        UserWarning: `perturb` reports (pandas) without channel, no convergence, odd votes or labels, unused history.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
@@ -134,6 +141,7 @@ def aggregate(
     ['yes', 'no']
     """
     require_mapping(gold)
+    require_truth_value("with_workers", with_workers)
     scale = options.get("alphabet")
     if truths is not None and channel is None and isinstance(scale, Scale):
         options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
@@ -201,7 +209,7 @@ def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
     """
     unknown = sorted(options.keys() - known_options())
     if unknown:
-        meant = "Did you mean 'alphabet'?" if unknown[0] in ALPHABET_NAMES else nearest(unknown[0], KEYWORDS)
+        meant = OTHER_NAMES.get(unknown[0]) or nearest(unknown[0], KEYWORDS)
         hint = meant or f"Besides those of the function, options of reading are {', '.join(known_options())}."
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     return Reports.from_frame(answers, **options)

@@ -16,14 +16,21 @@ def require_number(name: str, value: Any) -> None:
         raise SettingsError(f"{name} must be a number", value=value, hint=hint)
 
 
-def require_whole_number(name: str, value: Any, *, least: int) -> None:
-    """Refuse what is no whole number, and smaller ones than `least`."""
+def require_whole_number(name: str, value: Any, *, least: int, example: str = "") -> None:
+    """Refuse what is no whole number, and smaller ones than `least`; `example` is one, by default the smallest."""
+    such = f"Such as {name}={example or max(least, 1)}."
     if isinstance(value, bool) or not isinstance(value, Integral):
         quoted = isinstance(value, str) and value.isdecimal()
-        hint = f"Write it without quotes: {name}={value}." if quoted else f"Such as {max(least, 1)}."
+        hint = f"Write it without quotes: {name}={value}." if quoted else such
         raise SettingsError(f"{name} must be a whole number", value=value, hint=hint)
     if value < least:
-        raise SettingsError(f"{name} must be at least {least}", value=int(value), hint=f"Such as {max(least, 1)}.")
+        raise SettingsError(f"{name} must be at least {least}", value=int(value), hint=such)
+
+
+def require_truth_value(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False, such as a text."""
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name} must be True or False", value=value, hint=f"Such as {name}=True.")
 
 
 def require_instance(name: str, value: Any, kinds: type | tuple[type, ...], *, what: str, hint: str) -> None:
@@ -41,10 +48,12 @@ def require_list(name: str, value: Any, *, example: str) -> None:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return the question whether a known name was meant, or an empty text if none is near."""
+    """Return the question whether a known name was meant, also by its initials, or an empty text if none is near."""
     by_key = {_key(one): one for one in known}
+    initials = {"".join(part[:1] for part in one.lower().split("-")): one for one in by_key.values()}
     near = get_close_matches(_key(str(name)), by_key, n=1)
-    return f"Did you mean {by_key[near[0]]!r}?" if near else ""
+    meant = by_key[near[0]] if near else initials.get(_key(str(name)))
+    return f"Did you mean {meant!r}?" if meant else ""
 
 
 def _key(name: str) -> str:

@@ -224,7 +224,9 @@ def _built(
         hint = "Give names, mechanisms, or functions of epsilon that return one."
         require_instance("a mechanism", one, Mechanism, what="a name, a mechanism or a function of epsilon", hint=hint)
     if not found:
-        raise SettingsError("a comparison needs a mechanism and an epsilon", value=tuple(choices))
+        name, given = ("epsilons", epsilons) if choices else ("mechanisms", choices)
+        hint = "Such as compare(['laplace'], ..., epsilons=[1.0, 2.0])."
+        raise SettingsError(f"a comparison needs a mechanism and an epsilon, {name} is empty", value=given, hint=hint)
     return found
 
 

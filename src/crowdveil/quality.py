@@ -1,12 +1,13 @@
 """Agreement, workers to review, next answers, gold and conclusions, as the kind of frame of the answers."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack, get_args
 
 import pyarrow as pa
 
 from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted
-from crowdveil.arguments import require_list, require_number, require_whole_number
+from crowdveil.arguments import require_list, require_number, require_truth_value, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.crowd_review.agreement import agreement_of, measures, worker_columns
@@ -54,6 +55,7 @@ def agreement(
     >>> cv.agreement(answers)["value"]
     [0.0, 0.5]
     """
+    require_truth_value("with_workers", with_workers)
     evidence = evidence_of(answers, None, channel, assignment, options)
     found = agreement_of(evidence)
     overall = _as_frame(answers, evidence.reports, measures(found))
@@ -92,6 +94,8 @@ def review(
     """
     if below is not None:
         require_number("below", below)
+        if not 0 < below < 1:
+            raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
     evidence = evidence_of(answers, method, channel, assignment, options)
     estimate = fitted(evidence, method, history=history).estimate
     return _as_frame(answers, evidence.reports, review_columns(review_of(estimate, evidence, bound=below)))
@@ -112,27 +116,30 @@ def next_answers(
 ) -> Any:
     """Return the next answers to ask for, at most one for each task, the most useful first.
 
-    Columns: task, worker, expected_gain (fall of the expected error), information (nats), reports (of the task so far),
-    reason (the two most probable labels).
+    Columns: task, worker, expected_gain (fall of the expected error; 0 if no single answer changes the truth),
+    information (nats), reports (of the task so far), reason (the two most probable labels).
 
     Args:
         answers, method, channel, assignment, history: as in `aggregate`.
         budget: number of answers.
         candidates: workers who can be asked; new ones count as an average worker. None for all of the answers.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
-        by: "information", or "cost" for the fall of the expected error alone.
+        by: "information", or "error" for the fall of the expected error alone.
         options: names of columns and options of reading, as in `aggregate`.
 
     Raises:
         ReportsError: the answers.
         SettingsError: a method without probabilities or abilities, several channels, or reports of all cells.
 
+    Warns:
+        UserWarning: no answer is left to ask for.
+
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["y", "y", "y", "y", "n"]}
     >>> cv.next_answers(answers, budget=1)["task"]
     [2]
     """
-    require_whole_number("budget", budget, least=1)
+    require_whole_number("budget", budget, least=1, example="100")
     if per_worker is not None:
         require_whole_number("per_worker", per_worker, least=1)
     if by not in get_args(Objective):
@@ -150,6 +157,9 @@ def next_answers(
     estimator, estimate = fit.estimator, fit.estimate
     names = estimate.worker_names.tolist() if candidates is None else list(candidates)
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
+    if not len(bought.chosen.task):
+        note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
+        warnings.warn(note, UserWarning, stacklevel=2)
     return _as_frame(answers, evidence.reports, bought.columns())
 
 
@@ -216,7 +226,7 @@ def conclude(
     >>> found["name"][:2], [round(share, 2) for share in found["estimate"][:2]]
     (['n', 'y'], [0.75, 0.25])
     """
-    require_mapping(gold)
+    require_mapping(gold, optional=False)
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     require_list("compare", compare, example="[('ann', 'bob')]")

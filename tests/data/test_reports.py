@@ -142,7 +142,7 @@ def test_only_the_first_offenders_are_shown() -> None:
     """A file with thousands of bad rows names five of them, and five distinct values with their counts."""
     with pytest.raises(ReportsError, match=r"row 1, 2, 3, 4, 5: .* Found: '\?' in 7 rows\. "):
         Reports.from_arrays(range(7), range(7), ["?"] * 7, alphabet=YES_NO)
-    with pytest.raises(ReportsError, match=r"Found: 'b' in 2 rows, 'a', 'c', 'd', 'e' and 1 other values\."):
+    with pytest.raises(ReportsError, match=r"Found: 'b' in 2 rows, 'a', 'c', 'd', 'e' and 1 other value\."):
         Reports.from_arrays(range(7), range(7), [*"bacdebf"], alphabet=YES_NO)
 
 

@@ -170,7 +170,7 @@ def _known(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _Kn
             f"conclusions need {MIN_GOLD} gold tasks with reports or more",
             source="gold",
             examples=f"{int(kept.sum())} of {len(gold):,}",
-            hint="Draw them with `crowdveil data draw-gold`; 50 are a good start.",
+            hint="Draw them with draw_gold(...), or `crowdveil data draw-gold`; 50 are a good start.",
         )
     return _Known(aligned.tasks[kept], aligned.truths[kept], np.flatnonzero(counts), estimate.posterior)
 
@@ -187,8 +187,9 @@ def _random_sample(estimate: Estimate, known: _Known, gold: Mapping[Any, Any], s
             "conclusions need gold that was drawn at random from the tasks with reports",
             source="gold",
             examples=visible[0] if visible else "no seed of a draw",
-            hint="Draw it with `crowdveil data draw-gold`, whose seed is checked. If you drew it yourself, say so with "
-            "--random (in Python: random=True); gold that looks different from the other tasks is refused anyway.",
+            hint="Draw it with draw_gold(...), or `crowdveil data draw-gold`, whose seed is checked. If you drew it "
+            "yourself, say so with --random (in Python: random=True); gold that looks different from the other tasks "
+            "is refused anyway.",
         )
     return "at random, as stated; only means were checked"
 

@@ -53,9 +53,9 @@ def draw_from(
     left = [task for task in order if task not in known]
     if number > len(left):
         raise SettingsError(
-            "no more tasks can be drawn than have reports and no known truth",
+            f"number must be at most {len(left):,}: so many tasks have reports and no known truth",
             value=number,
-            hint=f"There are {len(left):,}.",
+            hint=f"Draw {len(left):,} or fewer.",
         )
     return DrawnGold(tasks=tuple(left[:number]), seed=used, of=len(order))
 

@@ -140,9 +140,15 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
             "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
             "columns hold one kind of value each, text in UTF-8",
             source=SOURCE,
-            examples=str(error).partition("\n")[0][:200],
+            examples=_found(frame, error),
             hint="Give each column its own name, and turn mixed columns into text.",
         ) from error
+
+
+def _found(frame: Any, error: Exception) -> str:
+    """Return what was given in place of a frame, or the first line of the error on a column."""
+    text = str(error).partition("\n")[0][:200]
+    return type(frame).__name__ if text.startswith("Unsupported dataframe type") else text
 
 
 WITHOUT_NAMES = (
@@ -166,7 +172,7 @@ def _refuse_no_frame(frame: Any) -> None:
         raise ReportsError("a frame must have named columns", source=SOURCE, examples=type(frame).__name__, hint=hint)
 
 
-def as_table(frame: Any) -> pa.Table:
+def as_table(frame: Any, *, source: str = SOURCE) -> pa.Table:
     """Return all columns of a pandas, Polars or Arrow table, or of a dict of columns, as an Arrow table.
 
     Raises:
@@ -181,8 +187,8 @@ def as_table(frame: Any) -> pa.Table:
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise ReportsError(
             "a frame must be a pandas, Polars or Arrow table or a dict of columns of equal length",
-            source=SOURCE,
-            examples=str(error).partition("\n")[0][:200],
+            source=source,
+            examples=_found(frame, error),
             hint="Such as pandas.read_csv(...).",
         ) from error
 

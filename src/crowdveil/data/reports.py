@@ -39,7 +39,7 @@ from crowdveil.data.ingest.validation import (
 )
 from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
-from crowdveil.errors import ReportsError, results_of
+from crowdveil.errors import ReportsError, all_at_once, results_of
 from crowdveil.presentation.html import card, table
 from crowdveil.presentation.pictures import count_bars
 
@@ -393,7 +393,13 @@ class Reports:
         """Return the reports of three coded columns; errors as `from_csv`."""
         source = columns.source
         if not len(columns.task) == len(columns.worker) == len(columns.value):
-            raise ReportsError("task, worker and value must have equal lengths", source=source)
+            lengths = ", ".join(str(len(one)) for one in (columns.task, columns.worker, columns.value))
+            raise ReportsError(
+                "task, worker and value must have equal lengths",
+                source=source,
+                examples=lengths,
+                hint="Each row is one answer.",
+            )
         if not len(columns) and (options.tasks is None or options.workers is None):
             raise ReportsError(
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
@@ -402,11 +408,14 @@ class Reports:
         answers, answered = columns, None
         if len(columns.null_rows):
             answers, answered = columns.without_null()
-        (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
-            lambda: _tasks_of_one_question(columns, options),
-            lambda: encode_ids(columns.worker, options.workers, "worker", source),
-            lambda: _values_of(answers, answered, options),
-        )
+        try:
+            (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
+                lambda: _tasks_of_one_question(columns, options),
+                lambda: encode_ids(columns.worker, options.workers, "worker", source),
+                lambda: _values_of(answers, answered, options),
+            )
+        except ReportsError as error:
+            raise all_at_once([error, *_repeats(columns, options)]) from None
         if answered is not None:
             task_codes, worker_codes = task_codes[answered], worker_codes[answered]
         sizes = (len(tasks), len(workers), 1 if alphabet is None else alphabet.size)
@@ -418,6 +427,17 @@ class Reports:
         kept = resolve_duplicates(*coded, options.duplicates, source, answered)
         public = options.public_lists
         return cls(task_codes[kept], worker_codes[kept], values[kept], tasks, workers, alphabet, public)
+
+
+def _repeats(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]:
+    """Return the refusal of repeated cells of columns that have other defects; empty if it does not apply."""
+    named = np.flatnonzero((columns.task.codes >= 0) & (columns.worker.codes >= 0))
+    task, worker = (CodedColumn(one.names, one.codes[named]) for one in (columns.task, columns.worker))
+    try:
+        resolve_duplicates(task, worker, options.duplicates, columns.source, named)
+    except ReportsError as error:
+        return [error]
+    return []
 
 
 def _values_of(

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.arguments import nearest
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
@@ -425,7 +426,8 @@ class Estimate:
         if confusion is None or self.alphabet is None:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
-            raise SettingsError("there must be such a worker", value=worker, hint="Workers: workers_columns().")
+            hint = nearest(worker, names) or f"There are {', '.join(map(repr, names[:SHOWN_TASKS]))} and others."
+            raise SettingsError("there must be such a worker", value=worker, hint=hint)
         return confusion_plot(ax, self.alphabet.names, confusion[names.index(str(worker))].tolist())
 
 

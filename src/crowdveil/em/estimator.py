@@ -107,7 +107,7 @@ def _require_types(
             "engine must be one of crowdveil.engines", value=engine, hint="Such as Threads(4) or Dask()."
         )
     if memory is not None:
-        require_whole_number("memory", memory, least=0)
+        require_whole_number("memory", memory, least=0, example="2_000_000_000 (bytes, 2 GB)")
 
 
 class EstimatorType(ABCMeta):

@@ -45,13 +45,13 @@ class Gold:
         return aligned
 
 
-def require_mapping(gold: object) -> None:
-    """Check that known truths are None or a mapping.
+def require_mapping(gold: object, *, optional: bool = True) -> None:
+    """Check that known truths are a mapping, or if they are optional None.
 
     Raises:
         SettingsError: another type, such as a frame.
     """
-    if gold is not None and not isinstance(gold, Mapping):
+    if not isinstance(gold, Mapping) and not (optional and gold is None):
         hint = 'From a frame: dict(zip(frame["task"], frame["truth"])).'
         raise SettingsError("gold must be a mapping from task to truth", value=type(gold).__name__, hint=hint)
 

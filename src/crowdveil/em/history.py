@@ -126,7 +126,7 @@ class WorkerHistory:
             ReportsError: other columns, or numbers out of range.
             SettingsError: a negative or infinite bound.
         """
-        table = as_table(frame)
+        table = as_table(frame, source="history")
         present = set(table.column_names)
         given: dict[str, Any] = {"max_answers": max_answers, "labels": labels}
         if {"worker", "correct", "answers"} <= present:

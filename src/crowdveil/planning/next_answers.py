@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 
-Objective = Literal["information", "cost"]
+Objective = Literal["information", "error"]
 
 FIRST_REPORTS = 2
 """Reports that every task gets before gains decide."""
+ROUNDING = 1e-12
+"""Largest gain that counts as 0: sums of probabilities are rounded."""
 SHORTLIST = 2
 LEADING_WORKERS = 32
 TABLE_PAIRS = 1 << 24
@@ -101,7 +103,12 @@ def expected_gains(
     after = np.einsum("twzx,zd->twxd", joint, costs).min(axis=3).sum(axis=2)
     ratio = np.divide(joint, repeated, out=np.ones_like(joint), where=joint > 0)
     information = (joint * np.log(ratio)).sum(axis=(2, 3))
-    return np.maximum(now - after, 0.0), np.maximum(information, 0.0)
+    return _positive(now - after), _positive(information)
+
+
+def _positive(gains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return gains, 0 for those that are rounding errors."""
+    return np.where(gains > ROUNDING, gains, 0.0)
 
 
 def next_answers(
@@ -125,7 +132,7 @@ def next_answers(
         budget: number of answers.
         workers: codes of the workers who can be asked; None for all.
         per_worker: largest number of answers of a worker; None for no bound.
-        by: "information" chooses by I, "cost" by G, and by I where G is equal.
+        by: "information" chooses by I, "error" by G, and by I where G is equal.
 
     Raises:
         SettingsError: a budget or a bound below 1, or no worker.

@@ -54,7 +54,7 @@ def test_all_defects_of_a_table_are_named_at_once(write: Write) -> None:
         "Also, row 1: the file must be text in UTF-8. Found: byte 0xf6.",
         "--encoding cp1252",
         "Also, row 4: every row must have as many cells as the header, 3",
-        "Write numbers with a decimal point: some have a comma.",
+        "Answers: some numbers have a comma, state it, --decimal ,.",
     ):
         assert part in message
 
@@ -302,3 +302,10 @@ def test_json_in_another_encoding_has_its_option_in_the_refusal(write: Write) ->
         Reports.from_source(path)
 
     assert {"schön", "n"} == {label for _, _, label in cells(Reports.from_source(path, encoding="cp1252"))}
+
+
+def test_empty_labels_and_repeats_are_named_in_one_refusal(write: Write) -> None:
+    """A file with both needs one refusal, with both ways out."""
+    text = "task,worker,label\na,v,yes\na,w,\nb,v,no\nb,v,yes\n"
+    with pytest.raises(ReportsError, match=r"--missing skip.*Also, row 4: a worker answers a task once.*--duplicates"):
+        Reports.from_csv(write(text, "utf-8"))

@@ -68,7 +68,7 @@ def next_answers(
     out: Path | None,
     workers: Path | None,
     per_worker: int | None,
-    by: str,
+    by: Objective,
     gold: str | None,
     method: str | None,
     history: Path | None,
@@ -83,11 +83,10 @@ def next_answers(
     from crowdveil.crowd_review.next_answers import choose_next
     from crowdveil.inference.methods import Method
 
-    objective: Objective = "cost" if by == "error" else "information"
     with read_given(reports, out, "next answers", given, [workers, history]) as read:
-        asked: dict[str, Any] = {"budget": budget, "workers": workers, "per_worker": per_worker, "by": objective}
+        asked: dict[str, Any] = {"budget": budget, "workers": workers, "per_worker": per_worker, "by": by}
         chosen = choose_next(read.evidence, Method(name=method), history=history, **asked)
-    read.show(_data(chosen) | {"by": objective}, _rows, chosen.columns, as_json=as_json)
+    read.show(_data(chosen) | {"by": by}, _rows, chosen.columns, as_json=as_json)
 
 
 def _refuse_beside_gold(**given: object) -> None:

@@ -31,6 +31,7 @@ from crowdveil.data.ingest.csv_files import (
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
 from crowdveil.data.ingest.validation import (
+    COMMA_NUMBER,
     MISSING,
     CodedColumn,
     encode_ids,
@@ -50,6 +51,7 @@ OTHER_NAMES: Accepted = {
     "value": ("response", "annotation", "vote"),
 }
 """Names that are accepted where no column has one of `ANSWERS`."""
+VALUE_NAMES = {*ANSWERS["value"], *OTHER_NAMES["value"]}
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 QUESTION = "question"
 """Name, in any case, of the column that says which question an answer is to."""
@@ -285,9 +287,10 @@ def _hints_by_rows(start: str, delimiter: str, match: Match) -> str:
     first, *rows = [line.split(delimiter) for line in start.splitlines()[:LINES_ABOVE]] or [[]]
     if any(cell and cell == row[place] for row in rows if len(row) == len(first) for place, cell in enumerate(first)):
         return " The first row looks like an answer: add a row with the names of the columns above it."
-    mark = re.escape(delimiter)
-    decimal = delimiter != COMMA and re.search(rf'(?m)(^|{mark})"?[+-]?\d+,\d+"?({mark}|\r?$)', start)
-    return " Write numbers with a decimal point: some have a comma." if decimal else ""
+    values = {place for place, name in enumerate(first) if normal_name(name.strip('"')) in VALUE_NAMES}
+    cells = [cell.strip('"') for row in rows for place, cell in enumerate(row) if not values or place in values]
+    decimal = delimiter != COMMA and any(COMMA_NUMBER.fullmatch(cell) for cell in cells)
+    return " Answers: some numbers have a comma, state it, --decimal ,." if decimal else ""
 
 
 def read_parquet_columns(path: str | PathLike[str], names: ColumnNames = NO_NAMES) -> ReportColumns:
@@ -401,7 +404,7 @@ def normal_name(name: str) -> str:
 
 
 def _shown_names(found: Sequence[str]) -> str:
-    return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20])
+    return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]) if len(found) else "no columns"
 
 
 def encode_arrow_column(column: Any, source: str) -> CodedColumn:

@@ -207,7 +207,8 @@ def require_duplicates_policy(policy: str) -> None:
         SettingsError: an unknown policy.
     """
     if policy not in ("error", "first", "last", "all"):
-        raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
+        hint = "Such as 'first'; if the mean of the answers is meant, average them before reading."
+        raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy, hint=hint)
 
 
 def require_missing_policy(policy: str) -> None:
@@ -283,7 +284,8 @@ def reject_rows(
         + (f" in {counts[place]:,} rows" if counts[place] > 1 else "")
         for place in np.argsort(first)[:EXAMPLES_SHOWN]
     ]
-    more = f" and {len(found) - EXAMPLES_SHOWN:,} other values" if len(found) > EXAMPLES_SHOWN else ""
+    others = len(found) - EXAMPLES_SHOWN
+    more = f" and {others:,} other value{'s' * (others > 1)}" if others > 0 else ""
     raise ReportsError(
         rule,
         source=source,
