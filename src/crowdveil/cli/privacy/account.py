@@ -33,7 +33,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     help=HELP,
     example=EXAMPLE,
     main_options=("epsilon", "budget", "labels", "delta", "shuffled"),
-    short_help="Show exact and claimed epsilon, per worker and answer.",
+    short_help="Before collecting: exact and claimed epsilon.",
 )
 @mechanism_options
 @alphabet_options

@@ -18,7 +18,7 @@ from crowdveil.errors import SettingsError
     cls=Verb,
     example="crowdveil statement asked/campaign.json",
     main_options=("answers", "responsible", "out", "shuffled", "delta"),
-    short_help="Print the statement of privacy that can be filed.",
+    short_help="For a board: the statement that can be filed.",
 )
 @click.argument("source", type=PATH)
 @click.option(

@@ -30,7 +30,7 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
 @click.command(
     cls=Verb,
     example="crowdveil verify sent/certificate.json",
-    short_help="Check a certificate or a campaign.",
+    short_help="Of a file: check a certificate or a campaign.",
 )
 @click.argument("file", type=PATH)
 @json_option
