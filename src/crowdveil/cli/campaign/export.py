@@ -16,7 +16,7 @@ HELP = """Write the reports of a closed campaign as a collection for infer.
 
 CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv and crowd.json. Workers are
 named by their slots, w0017; only those that sent a report are listed. Below the campaign's least number of reports
-nothing is written. `crowdveil export` writes truths for a labelling tool."""
+nothing is written. Truths: `crowdveil export`."""
 
 
 @click.command(

@@ -33,7 +33,7 @@ def export_results(
     """Write the truths in FOLDER, as infer wrote them, as predictions with scores that TOOL (label-studio) imports.
 
     The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
-    The reports of a campaign are written by `crowdveil campaign export`.
+    Reports: `crowdveil campaign export`.
     """
     from crowdveil.data.importers.collecting import CHOICE_MARK
     from crowdveil.data.importers.export_file import ExportFile

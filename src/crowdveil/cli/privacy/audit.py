@@ -68,7 +68,7 @@ of a command. Several commands, by repeating --command, run in turn on the same 
     example=EXAMPLE,
     details=DETAILS,
     main_options=("epsilon", "labels", "neighbours", "command_lines", "inputs", "others"),
-    short_help="Of a program you distrust: try to refute its claim.",
+    short_help="Of a distrusted program: try to refute its claim.",
 )
 @click.argument("target", required=False)
 @click.option("--epsilon", type=float, metavar="E", help="Mechanisms: requested epsilon; else the claim.")
