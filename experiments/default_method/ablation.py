@@ -46,6 +46,7 @@ GRID = [
     for shrinkage, crowd, even, steps in product((2.0, 3.0, 5.0), (0.0, 0.75, 1.0), (0.0, 0.1), (6, 10, 20))
 ]
 CORRELATIONS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+VOTE_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 class Score(NamedTuple):
@@ -112,11 +113,12 @@ def print_leave_one_out() -> None:
     chosen = [int(np.delete(fits[:, :, 0], left, axis=1).mean(axis=1).argmax()) for left in range(len(SETS))]
     print("accuracy", np.mean([fits[best, left, 0] for left, best in enumerate(chosen)]).round(4))
     print("settings", *(GRID[best] for best in chosen), sep="\n  ")
-    fits = np.array([scores_of(HierarchicalDawidSkene(error_correlation=rho)) for rho in CORRELATIONS])
-    for place, name in ((1, "calibration error"), (2, "log-loss")):
-        best = [int(np.delete(fits[:, :, place], left, axis=1).mean(axis=1).argmin()) for left in range(len(SETS))]
-        means = np.mean([fits[number, left] for left, number in enumerate(best)], axis=0)
-        print(f"correlation by {name}", means.round(4), [CORRELATIONS[number] for number in best])
+    for setting, values in (("error_correlation", CORRELATIONS), ("vote_share", VOTE_SHARES)):
+        fits = np.array([scores_of(HierarchicalDawidSkene(**{setting: value})) for value in values])
+        for place, name in ((1, "calibration error"), (2, "log-loss")):
+            best = [int(np.delete(fits[:, :, place], left, axis=1).mean(axis=1).argmin()) for left in range(len(SETS))]
+            means = np.mean([fits[number, left] for left, number in enumerate(best)], axis=0)
+            print(f"{setting} by {name}", means.round(4), [values[number] for number in best])
 
 
 def print_with_gold(known: int) -> None:
