@@ -150,6 +150,12 @@ def test_a_table_with_confusable_names_is_not_certified(changes: dict[str, Any])
         ChannelTable(**(sound | changes)).certificate()
 
 
+def test_a_table_with_invisible_names_is_not_certified() -> None:
+    """A worker whose name has no visible character has no certificate."""
+    with pytest.raises(CertificateError, match="without visible characters"):
+        ChannelTable(channels=(cut(1), cut(3)), choice=((0,), (1,)), workers={"ann": 0, "\u3164": 1}).certificate()
+
+
 def sealed(**changes: Any) -> str:
     """Return a certificate with some fields changed, under a seal that fits."""
     data = mixed().certificate() | changes

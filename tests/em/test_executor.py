@@ -16,7 +16,7 @@ from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.estimators import WeightedVote
 from crowdveil.registry import Capabilities
 from tests.engines.crowds import GOLD, REPORTS, in_blocks
-from tests.engines.test_worker import LocalEngine, captured
+from tests.engines.test_worker import LocalClient, LocalEngine, captured
 
 METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
 
@@ -109,7 +109,7 @@ class VoteMargins(Estimator[Summary, NoStatistics]):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"memory": 10_000_000}, {"engine": LocalEngine(((1, 2), (1, -1)))}],
+    [{}, {"memory": 10_000_000}, {"engine": LocalEngine(LocalClient(((1, 2), (1, -1))))}],
     ids=["threads", "limited memory", "lost caches"],
 )
 def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any]) -> None:
