@@ -132,7 +132,8 @@ def sources(text: str) -> list[Path]:
     """Return the programs and tests that a text names."""
     found = []
     for match in SOURCE.finditer(text):
-        path = ROOT / (match["file"] or match["module"].replace(".", "/"))
+        module = re.sub(r"^crowdveil\b", "src/crowdveil", match["module"] or "").replace(".", "/")
+        path = ROOT / (match["file"] or module)
         found.append(path if match["file"] or path.is_dir() else path.with_suffix(".py"))
     return found
 

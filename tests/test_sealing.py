@@ -137,7 +137,7 @@ def test_a_public_key_off_the_curve_is_refused() -> None:
     campaign = build_campaign(content={"relay": relay}).campaign
     off = replace(relay, public_key="04" + "11" * 64)
 
-    with pytest.raises(CampaignError, match=r"no point of P-256"):
+    with pytest.raises(CampaignError, match="a point of P-256"):
         build_campaign(content={"relay": off})
     with pytest.raises(CampaignError, match="no point of the curve"):
         seal_body(replace(campaign, relay=off), bytes(4))

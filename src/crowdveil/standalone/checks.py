@@ -206,7 +206,7 @@ def symbols_defect(names: Sequence[str]) -> tuple[str, str]:
     """Return the defect of the names of answers or reports, and what was found; empty if there is none."""
     for name in names:
         if reason := name_defect(name):
-            return "text", f"{name[:100]!r}: {reason}"
+            return "text", f"label {name[:100]!r}: {reason}"
     if len(set(names)) < len(names):
         return "duplicate symbols", "a name is repeated"
     pair = first_confusable_pair(names)
