@@ -14,6 +14,7 @@ from crowdveil.channels.rounding import (
     float_rounded_up,
     format_bound,
     format_delta,
+    format_odds,
     format_promise,
     least_reading,
     sum_rounded_up,
@@ -145,3 +146,11 @@ def test_a_promise_has_three_decimals_and_is_never_too_small(value):
 
     assert 0 <= Fraction(text) - Fraction(repr(value)) < Fraction(1, 1000)
     assert 3 == len(text.partition(".")[2])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"), [(0.0, "1.0"), (1.0, "2.8"), (math.log(999.95), "1,000"), (20.0, "485,165,196"), (700.0, "∞")]
+)
+def test_odds_are_rounded_up(epsilon: float, text: str) -> None:
+    """A factor of odds is written with one decimal below a thousand, as a whole number above, and never too small."""
+    assert text == format_odds(epsilon)
