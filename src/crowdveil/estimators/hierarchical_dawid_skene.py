@@ -41,7 +41,7 @@ from crowdveil.estimators.confusion.model import (
     expected_answers,
     with_history,
 )
-from crowdveil.estimators.confusion.own_ability import learn_own_prior
+from crowdveil.estimators.confusion.own_ability import OwnPrior, learn_own_prior, wrong_answers
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.registry import Capabilities, capabilities_of
@@ -91,6 +91,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     state_fields: ClassVar[Mapping[str, StateField]] = {
         **ConfusionEstimator.state_fields,
         "reports": StateField("real", by_worker=False),
+        "own_prior": StateField("real", by_worker=False),
     }
     stops_early: ClassVar[bool] = True
     max_steps: int = 10
@@ -224,9 +225,18 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return sums.widened(sums.worker_table(result.workers, parameters))
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return confusion matrices, participations, class prior and the number of reports; empty at first."""
-        learned = ConfusionEstimator.to_state(self, parameters)
-        return {**learned, "reports": np.array([float(parameters.summary.per_worker.sum())])} if learned else {}
+        """Return what was learned, the number of reports, and strength and ability of the own prior; empty at first."""
+        learned, own = ConfusionEstimator.to_state(self, parameters), parameters.own_prior
+        if not learned:
+            return {}
+        prior = np.zeros(2) if own is None else np.array([own.strength, own.ability])
+        return {**learned, "reports": np.array([float(parameters.summary.per_worker.sum())]), "own_prior": prior}
+
+    def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
+        """Return the parameters of the state, with its own prior; new workers keep the initial ones."""
+        strength, ability = map(float, state.shared["own_prior"])
+        own = OwnPrior(strength, ability, wrong_answers(initial.pool))
+        return replace(ConfusionEstimator.from_state(self, initial, state), own_prior=own)
 
     def resumed(self, summary: Summary, state: FitState) -> Self:
         """Return the model with as many steps as the share of new reports asks for, at least one."""

@@ -74,6 +74,12 @@ def own_abilities(answers: NDArray[np.float64], crowd: float) -> NDArray[np.floa
     return np.asarray((right + OWN_ANSWERS * crowd) / (total + OWN_ANSWERS))
 
 
+def wrong_answers(pool: AnswerFrequencies) -> NDArray[np.float64]:
+    """Return p without z, the distribution of wrong answers, indexed [truth, label]."""
+    errors = pool.label_shares * (1 - np.eye(pool.labels))
+    return np.asarray(errors / np.maximum(errors.sum(axis=1, keepdims=True), TINY))
+
+
 def learn_own_prior(
     reports: NDArray[np.float64],
     answers: NDArray[np.float64],
@@ -88,8 +94,7 @@ def learn_own_prior(
         participation: P(answered), shape (workers,); 1 if it is public.
         pool: channel and answer frequencies.
     """
-    errors = pool.label_shares * (1 - np.eye(pool.labels))
-    errors /= np.maximum(errors.sum(axis=1, keepdims=True), TINY)
+    errors = wrong_answers(pool)
     right = np.einsum("wzz->", answers)
     crowd = float((right + 1) / (answers.sum() + pool.labels))
     some = slice(None, None, -(-len(reports) // MAX_WORKERS) or 1)
