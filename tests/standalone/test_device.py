@@ -35,7 +35,6 @@ from tests.campaign.stub_service import StubService, running_stub
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors
 
-PROGRAM = Path(one_file.__file__)
 CERTIFICATES = json.loads((VECTORS / "certificates.json").read_text("utf-8"))
 ANSWERS = {0: "quokka", 1: "", 2: "narwhal", 3: "zebrafish"}
 
@@ -547,7 +546,9 @@ def test_the_program_ends_in_a_sentence(tmp_path, words, message):
     filled = [built.link(0).text if word == "LINK" else word for word in words]
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "ledger.json").write_text('{"lines":[1]}')
-    command = [sys.executable, "-I", "-S", PROGRAM, "--home", tmp_path / "home", *filled]
+    program = tmp_path / "device.py"
+    program.write_bytes(program_bytes())
+    command = [sys.executable, "-I", "-S", program, "--home", tmp_path / "home", *filled]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
