@@ -1,1 +1,1 @@
-"""What lies in a folder on disk: crowd, certificate, reports, truths and their record."""
+"""Files of a folder: crowd, certificate, reports, truths and the record of outputs, each with one reader and writer."""

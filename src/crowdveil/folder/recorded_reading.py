@@ -1,4 +1,4 @@
-"""How `infer` read its reports, as the record of its output folder says, so that verbs on results read them again.
+"""Options of reading that the record of a folder of results keeps, so that verbs on results read the reports again.
 
 The record names local files, by paths relative to the folder, and data sets. Standard input cannot be read twice, and
 an address may hold a password: neither is recorded.
