@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import sqlalchemy
 
 Cells = Mapping[tuple[str, str], str]
 Write = Callable[[Path, Cells], None]
@@ -92,19 +91,6 @@ def _arrow(path: Path, cells: Cells) -> None:
         writer.write_table(table)
 
 
-def _saved_dataset(path: Path, cells: Cells) -> None:
-    """Write a dataset of Hugging Face's `datasets`, whose labels are numbers with names."""
-    path.mkdir()
-    label = {"_type": "ClassLabel", "names": LABELS}
-    fields = [("task", pa.string()), ("worker", pa.string()), ("label", pa.int64())]
-    about = {"huggingface": json.dumps({"info": {"features": {"label": label}}})}
-    schema = pa.schema(fields, metadata=about)
-    rows = [row | {"label": LABELS.index(row["label"])} for row in _rows(cells)]
-    with pa.OSFile(str(path / "data.arrow"), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
-        writer.write_table(pa.Table.from_pylist(rows, schema))
-    (path / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}), "utf-8")
-
-
 def _records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Write records as JSON, or as JSON lines by the end of the name."""
     lines = map(json.dumps, records)
@@ -120,15 +106,6 @@ def _duckdb(path: Path, cells: Cells) -> None:
         database.execute("CREATE TABLE answers (task TEXT, worker TEXT, label TEXT)")
         for row in _rows(cells):
             database.execute("INSERT INTO answers VALUES (?, ?, ?)", list(row.values()))
-
-
-def _sqlite(path: Path, cells: Cells) -> None:
-    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
-    with engine.begin() as database:
-        database.execute(sqlalchemy.text("CREATE TABLE answers (task TEXT, worker TEXT, label TEXT)"))
-        for row in _rows(cells):
-            database.execute(sqlalchemy.text("INSERT INTO answers VALUES (:task, :worker, :label)"), row)
-    engine.dispose()
 
 
 def _label_studio(content: Callable[[str], list[str]]) -> Write:
@@ -247,11 +224,9 @@ FORMS = {
     "folder of CSV": Form(_folder, ""),
     "Parquet": Form(_parquet, ".parquet"),
     "Arrow": Form(_arrow, ".arrow"),
-    "dataset of Hugging Face": Form(_saved_dataset, ""),
     "JSON": Form(_json, ".json", STATED),
     "JSON lines": Form(_json, ".jsonl", STATED),
     "DuckDB": Form(_duckdb, ".duckdb", source="?answers"),
-    "SQLite": Form(_sqlite, ".db", source="?answers"),
     "Label Studio": Form(_label_studio(lambda label: [label]), ".json", _ASKED),
     "Label Studio, several choices": Form(_label_studio(CHOICES.__getitem__), ".json", _ASKED, tasks=_SEVERAL),
     "Label Studio, CSV": Form(_label_studio_flat, ".csv", _ASKED),
@@ -271,9 +246,8 @@ FORMS = {
 
 def command(form: Form, options: str, given: str = "{input}") -> str:
     """Return the command line of `perturb` on a source in this form."""
-    database = "sqlite:///" if form.suffix == ".db" else ""
     lists = "--tasks choices.csv" if form.tasks is _SEVERAL else "--tasks tasks.csv"
-    return f"crowdveil perturb {database}{given}{form.source} {lists} --workers workers.csv {options} {form.options}"
+    return f"crowdveil perturb {given}{form.source} {lists} --workers workers.csv {options} {form.options}"
 
 
 LISTS = {
