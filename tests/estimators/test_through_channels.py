@@ -113,6 +113,7 @@ def test_the_objective_never_falls(
 @example(reports=row((0, 0, 0), (1, 0, 1), tasks=3, workers=2))  # an empty task and an idle worker
 @example(reports=row((0, 0, 1), tasks=1, workers=1))  # a worker who answered everything
 @example(reports=row((0, 0, 0), (0, 1, 0), (0, 2, 1), (0, 3, 1), tasks=1, workers=4, labels=3))  # one-coin's saddle
+@example(reports=row((0, 1, 0), (0, 2, 1), (1, 0, 0), (1, 3, 1), tasks=2, workers=4))  # ties tell nothing of abilities
 @given(reports=small_reports())
 def test_epsilon_infinity_is_the_plain_fit(method: Estimator[Any, Any], participation: Any, reports: Reports) -> None:
     """Through the identity channel six steps give what they give without one, to 1e-9.

@@ -42,6 +42,8 @@ MAX_CONCENTRATION = 3.0
 MEANS = np.linspace(0.02, 0.98, 49)
 CONCENTRATIONS = np.geomspace(1 / 16, 1.0, 9)
 """Candidate means of the Beta prior, and concentrations relative to the largest."""
+FLAT = 1e-11
+"""Relative change of the evidence below which it is rounding: reports that tie say nothing about abilities."""
 EXPECTED_CONCENTRATION = 8.0
 """Median of the log-normal hyperprior (deviation 1) of the concentration: abilities uniform on [1/2, 1]."""
 MIN_CURVATURE = 12.0
@@ -284,12 +286,14 @@ def _best_means(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the index in `MEANS` of each concentration's best mean, and the log-evidence; shapes (priors,)."""
     evidence_at = partial(_evidence, right, wrong, compiled=compiled)
-    # The evidence is concave in the mean, since trigamma decreases: bisection.
+    # The evidence is concave in the mean, since trigamma decreases: bisection. Without evidence the mean is 1/2.
     low, high = np.zeros(len(concentration), dtype=np.int64), np.full(len(concentration), len(MEANS) - 1)
     while (low < high).any():
         middle = (low + high) // 2
         after = np.minimum(middle + 1, high)
-        rises = evidence_at(MEANS[after], concentration) > evidence_at(MEANS[middle], concentration)
+        at = evidence_at(MEANS[middle], concentration)
+        change = evidence_at(MEANS[after], concentration) - at
+        rises = np.where(np.abs(change) > FLAT * (1 + np.abs(at)), change > 0, MEANS[after] <= 1 / 2)
         low, high = np.where(rises, after, low), np.where(rises, high, middle)
     constant = len(right) * gammaln(concentration) - log_gamma_sums(right + wrong, concentration, compiled=compiled)
     evidence = evidence_at(MEANS[low], concentration) + constant
