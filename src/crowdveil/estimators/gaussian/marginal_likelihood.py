@@ -114,7 +114,8 @@ def fit_anonymous_models(
     # Uninformative reports, as most NULL reports are, would only add rounding errors.
     counts = np.where(np.ptp(reports, axis=(1, 2)) > MIN_INFORMATIVE_RANGE, counts, 0.0)
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), reports, optimize=True)
-    fitted = np.array([estimate_frequencies(counts, table, np.full(len(table), PSEUDO_REPORTS)) for table in by_prior])
+    pseudo = np.full(len(sigmas), PSEUDO_REPORTS)
+    fitted = estimate_frequencies(np.broadcast_to(counts, (len(by_prior), len(counts))), by_prior, pseudo)
     shared = _shared_mixtures(sigmas, with_pairs=len(family) == 1)
     sigma_shares = np.concatenate((fitted[None], np.repeat(shared[:, None], len(family), axis=1)))
     mixtures = np.concatenate((fitted, shared))
