@@ -11,10 +11,10 @@ import csv
 from pathlib import Path
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.planning import Campaign
-from crowdveil.planning.worker_budget import BUDGETS, BudgetChoice, BudgetPlan, plan_budgets
+from crowdveil.planning import Campaign, Plan, PlanRow, plan_budgets
+from crowdveil.planning.expected_campaign import expected_campaign
+from crowdveil.planning.worker_budget import BUDGETS
 from crowdveil.privacy.mechanism_settings import Expectation
-from crowdveil.workflow.planning import expected_campaign
 
 RESULTS = Path(__file__).parent / "results" / "sizes.csv"
 COLUMNS = ("crowd", "budget", "participation", "assigned", "tasks_per_worker", "epsilon_per_answer", "mechanism")
@@ -35,16 +35,16 @@ def campaign(crowd: str) -> Campaign:
     return expected_campaign(alphabet, expected, "protected", tasks=tasks, workers=workers)
 
 
-def row(crowd: str, made: BudgetPlan, choice: BudgetChoice) -> list[object]:
+def row(crowd: str, made: Plan, choice: PlanRow) -> list[object]:
     """Return a row of the table."""
     found = choice.prediction
     return [
         crowd,
-        f"{choice.budget:g}",
+        f"{choice.position:g}",
         choice.campaign.participation,
         "yes" if choice.campaign.assigned_per_task is not None else "no",
-        choice.cells,
-        f"{choice.cell_epsilon:.4g}",
+        choice.cost.cells,
+        f"{choice.cost.cell_epsilon:.4g}",
         choice.name,
         *(
             f"{value:.4f}"
@@ -67,7 +67,7 @@ def main() -> None:
             continue
         made = plan_budgets(campaign(crowd), BUDGETS, participations=("protected", "public"))
         with RESULTS.open("a", newline="", encoding="utf-8") as stream:
-            rows = [row(crowd, made, choice) for choice in (*made.chosen, *made.without_assignment)]
+            rows = [row(crowd, made, choice) for choice in (*made.results, *made.without_assignment)]
             csv.writer(stream, lineterminator="\n").writerows(rows)
         print(crowd, "done", flush=True)
 

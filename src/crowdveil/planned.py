@@ -9,11 +9,11 @@ from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.planning import Pilot
+from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
 from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
-from crowdveil.workflow.planning import expected_campaign
 
 
 def plan(

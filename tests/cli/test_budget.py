@@ -122,14 +122,14 @@ def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: Run
     data = run_json(*words)
     table = " ".join(run(*words).stdout.split())
 
-    assert json.loads(Path("planned/plan.json").read_text("utf-8"))["budgets"] == data["budgets"]
+    assert json.loads(Path("planned/plan.json").read_text("utf-8"))["candidates"] == data["candidates"]
     assert {"plan.json", "plan.svg", "plan.png"} <= {path.name for path in Path("planned").iterdir()}
     assert "participation protected and public (default)" in table
-    assert [2, 2, 20, 20] == [row["budget"] for row in data["budgets"]]
-    assert all(row["epsilon_per_worker"] <= row["budget"] for row in data["budgets"])
+    assert [2, 2, 20, 20] == [row["budget"] for row in data["candidates"]]
+    assert all(row["epsilon_per_worker"] <= row["budget"] for row in data["candidates"])
     assert data["recommended"]["budget"] == 20
     assert "--assignment asked.csv" in " ".join(data["commands"])
-    for row in data["budgets"]:
+    for row in data["candidates"]:
         assert row["shown"].replace("less than", "<") in table
 
 

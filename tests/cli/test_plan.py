@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.planning import CandidateResult, plan
+from crowdveil.planning import PlanRow, plan
 from crowdveil.planning.candidates import OTHER_BLOCKS
+from crowdveil.planning.next_commands import NO_COMMAND, next_commands
 from crowdveil.privacy.mechanism_settings import Expectation
-from crowdveil.workflow.planning import NO_COMMAND, next_commands
 from tests.cli.conftest import Refusal, Run, RunJson
 from tests.planning.campaigns import of_labels
 
@@ -46,7 +46,7 @@ def carry_out(run: Run, commands: list[str]) -> None:
             Path("answers.csv").write_text("\n".join(kept) + "\n", "utf-8")
 
 
-def planned(name: str) -> CandidateResult:
+def planned(name: str) -> PlanRow:
     """Return a candidate at epsilon 1 for three unordered labels."""
     made = plan(of_labels(), target=0.1, epsilons=(1.0,))
     return next(one for one in made.results if one.name == name)
@@ -323,7 +323,9 @@ def test_a_plan_says_of_a_campaign_what_its_creation_says(privacy: str, run: Run
     assert [made[name] for name in same] == [planned["campaign"][name] for name in same]
     assert (made["most"], True) == (planned["campaign"]["tasks_per_worker"], planned["campaign"]["worth_asking"])
     if made["planned"]:
-        assert [pytest.approx(made["expected"]["protected"]["error"])] == [one["error"] for one in planned["budgets"]]
+        assert [pytest.approx(made["expected"]["protected"]["error"])] == [
+            one["error"] for one in planned["candidates"]
+        ]
     else:
         assert pytest.approx(0.45) == planned["target_error"]
 
@@ -338,9 +340,9 @@ def test_a_settings_file_gives_the_size_and_the_budget(run: Run, run_json: RunJs
     changed = run_json(*words, "--labels", "no,yes", "--tasks", 20, "--epsilon", 2, "--target-error", 0.2)
 
     assert (12, 24, 11, [5.0]) == (
-        data["tasks"], data["workers"], len(data["labels"]), [one["budget"] for one in data["budgets"]],
+        data["tasks"], data["workers"], len(data["labels"]), [one["budget"] for one in data["candidates"]],
     )  # fmt: skip
-    assert {"protected"} == {one["participation"] for one in data["budgets"]}
+    assert {"protected"} == {one["participation"] for one in data["candidates"]}
     assert (20, 24, ["no", "yes"], 4) == (
         changed["tasks"], changed["workers"], changed["labels"], changed["assigned_per_task"],
     )  # fmt: skip

@@ -181,7 +181,7 @@ def test_the_figure_shows_candidates_and_references(met: Plan) -> None:
     """The SVG has the names of candidates and reference lines, and is reproducible; the PNG is valid."""
     svg = draw(met, "svg")
 
-    for name in ("randomized-response", "designed", "best public constant", "unprotected", "target", "recommended"):
+    for name in ("randomized-response", "designed", "best constant", "unprotected", "target", "recommended"):
         assert name.encode() in svg
     assert svg == draw(met, "svg")
     assert draw(met, "png").startswith(b"\x89PNG")

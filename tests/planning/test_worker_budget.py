@@ -5,47 +5,47 @@ from dataclasses import replace
 import pytest
 
 from crowdveil.errors import SettingsError
-from crowdveil.planning import predict
-from crowdveil.planning.budget_summary import budget_verdict, draw_budgets, privacy_promise
+from crowdveil.planning import Plan, plan_budgets, predict, verdict
 from crowdveil.planning.candidates import candidates
-from crowdveil.planning.worker_budget import BudgetPlan, largest_load, loads, plan_budgets, with_load
+from crowdveil.planning.summary import draw, privacy_loss
+from crowdveil.planning.worker_budget import largest_load, loads, with_load
 from tests.planning.campaigns import of_labels, of_numbers
 
 BUDGETS, TARGET = (1.0, 4.0, 12.0), 0.35
 
 
 @pytest.fixture(scope="module")
-def made() -> BudgetPlan:
+def made() -> Plan:
     """Plan of 60 tasks and 40 workers for three budgets and both kinds of participation."""
     return plan_budgets(of_labels(), BUDGETS, target=TARGET, participations=("protected", "public"))
 
 
 @pytest.mark.slow
-def test_no_worker_exceeds_the_budget(made: BudgetPlan) -> None:
+def test_no_worker_exceeds_the_budget(made: Plan) -> None:
     """The exact loss of the worker with the most assigned tasks is at most the budget, whatever the participation."""
-    for one in (*made.chosen, *made.without_assignment):
-        assert one.cells == largest_load(one.campaign)
-        assert one.worker_epsilon <= one.budget
+    for one in (*made.results, *made.without_assignment):
+        assert one.cost.cells == largest_load(one.campaign)
+        assert one.cost.worker_epsilon <= one.position
         assert one.mechanism.guarantee.participation == one.campaign.participation
 
 
 @pytest.mark.slow
-def test_every_budget_and_participation_has_a_choice(made: BudgetPlan) -> None:
+def test_every_budget_and_participation_has_a_choice(made: Plan) -> None:
     """Choices ascend by budget, protected participation first, and their errors do not grow with the budget."""
-    pairs = [(one.budget, one.campaign.participation) for one in made.chosen]
+    pairs = [(one.budget, one.campaign.participation) for one in made.results]
 
     assert [(budget, hidden) for budget in BUDGETS for hidden in ("protected", "public")] == pairs
     for hidden in ("protected", "public"):
-        errors = [one.prediction.error for one in made.chosen if one.campaign.participation == hidden]
+        errors = [one.prediction.error for one in made.results if one.campaign.participation == hidden]
         assert sorted(errors, reverse=True) == errors
 
 
 @pytest.mark.slow
-def test_assignment_is_chosen_where_it_is_better(made: BudgetPlan) -> None:
+def test_assignment_is_chosen_where_it_is_better(made: Plan) -> None:
     """A choice is not worse than the same budget divided over all tasks, which is one of the loads compared."""
     for whole in made.without_assignment:
-        assert whole.cells == made.campaign.tasks
-        best = min(one.prediction.error for one in made.chosen if one.budget == whole.budget)
+        assert whole.cost.cells == made.campaign.tasks
+        best = min(one.prediction.error for one in made.results if one.budget == whole.budget)
         assert best <= whole.prediction.error
 
 
@@ -53,7 +53,7 @@ def test_assignment_is_chosen_where_it_is_better(made: BudgetPlan) -> None:
 def test_the_choice_is_near_the_best_of_a_full_search() -> None:
     """Simulating every load finds an error at most .03 below that of the choice."""
     campaign = of_labels()
-    chosen = plan_budgets(campaign, (12.0,)).chosen[0]
+    chosen = plan_budgets(campaign, (12.0,)).results[0]
     full = []
     for load in loads(campaign):
         assigned = with_load(campaign, load)
@@ -63,47 +63,47 @@ def test_the_choice_is_near_the_best_of_a_full_search() -> None:
     assert min(full) >= chosen.prediction.error - 0.03
 
 
-def test_the_least_budget_meets_the_target(made: BudgetPlan) -> None:
+def test_the_least_budget_meets_the_target(made: Plan) -> None:
     """It is the first choice whose error is at most the target; smaller budgets say how many workers they need."""
-    least = made.least_budget
+    least = made.recommended
 
     assert least is not None
     assert least.prediction.error <= TARGET
-    smaller = [one for one in made.chosen if one.budget < least.budget]
+    smaller = [one for one in made.results if one.position < least.position]
     assert all(one.prediction.error > TARGET for one in smaller)
-    assert {one.budget for one in smaller} <= set(made.workers_needed)
+    assert {one.position for one in smaller} <= set(made.workers_needed)
     for budget, more in made.workers_needed.items():
         if more is not None and more.mechanism is not None:
             assert more.campaign.workers > made.campaign.workers
             assert largest_load(more.campaign) * more.mechanism.guarantee.epsilon <= budget
 
 
-def test_sentences_name_the_worker_first(made: BudgetPlan) -> None:
+def test_sentences_name_the_worker_first(made: Plan) -> None:
     """The recommendation and the promise state epsilon per worker before epsilon per answer."""
-    least = made.least_budget
+    least = made.recommended
     assert least is not None
-    promise = privacy_promise(least)
+    promise = privacy_loss(least)
 
     assert promise.index("per worker") < promise.index("per answer")
-    assert promise in budget_verdict(made)[0]
-    assert "Without assignment" in budget_verdict(made)[1]
+    assert promise in verdict(made)[0]
+    assert "Without assignment" in verdict(made)[1]
 
 
 def test_numbers_are_planned_too() -> None:
     """On a scale the error falls below that of the constant at a large budget."""
     made = plan_budgets(of_numbers(), (30.0,))
 
-    assert made.chosen[0].prediction.error < made.constant_error
-    assert "least error" in budget_verdict(made)[0]
+    assert made.results[0].prediction.error < made.constant_error
+    assert "least error" in verdict(made)[0]
 
 
 @pytest.mark.slow
-def test_the_picture_is_drawn(made: BudgetPlan) -> None:
+def test_the_picture_is_drawn(made: Plan) -> None:
     """The same plan gives the same SVG; another plan gives another."""
     other = replace(made, target=None)
 
-    assert draw_budgets(made, "svg") == draw_budgets(made, "svg")
-    assert draw_budgets(made, "svg") != draw_budgets(other, "svg")
+    assert draw(made, "svg") == draw(made, "svg")
+    assert draw(made, "svg") != draw(other, "svg")
 
 
 @pytest.mark.parametrize("budgets", [(), (0.0,), (-1.0,), (float("inf"),)])

@@ -3,11 +3,12 @@
 from crowdveil.planning.bayes_error import BayesErrors, bayes_errors
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import CANDIDATE_NAMES, Candidate, Cost, candidates
-from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Alternative, CandidateResult, Plan, plan
+from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Alternative, Plan, PlanRow, plan
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction, predict, real_set_summary, with_pilot
 from crowdveil.planning.shared_mistakes import Pilot
 from crowdveil.planning.summary import verdict
+from crowdveil.planning.worker_budget import plan_budgets
 
 __all__ = [
     "CANDIDATE_NAMES",
@@ -18,12 +19,12 @@ __all__ = [
     "BayesErrors",
     "Campaign",
     "Candidate",
-    "CandidateResult",
     "Cost",
     "LabelCrowd",
     "NumberCrowd",
     "Pilot",
     "Plan",
+    "PlanRow",
     "Prediction",
     "bayes_errors",
     "beta_abilities",
@@ -31,6 +32,7 @@ __all__ = [
     "coarsen_prior",
     "coarsen_scale",
     "plan",
+    "plan_budgets",
     "predict",
     "real_set_summary",
     "verdict",

@@ -11,6 +11,7 @@ from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, Qu
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd
 from crowdveil.privacy.accounting import account
+from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 OTHER_BLOCKS = "quantized-response, other blocks"
 ORDINAL_SUFFIX = ", ordinal"
@@ -27,10 +28,12 @@ class Cost:
     """Cost of a mechanism for a worker.
 
     Attributes:
-        cell_epsilon, worker_epsilon: exact privacy loss in nats, of one cell and of all cells of a worker.
-        cells: number of these cells: all if participation is protected, else the expected answers.
+        cell_epsilon, worker_epsilon: exact privacy loss in nats, of one cell and of all cells of a worker, rounded up.
+        cells: number of these cells: all, or where participation is public and no budget is planned, the expected
+            answers.
         symbols: symbols of a report, including no report.
         bytes: message size with one fixed-width symbol per task: ceil(tasks * ceil(log2(symbols)) / 8).
+        delta: at which `worker_epsilon` holds; None for the sum of epsilons.
     """
 
     cell_epsilon: float
@@ -38,6 +41,7 @@ class Cost:
     cells: int
     symbols: int
     bytes: int
+    delta: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,16 +115,30 @@ def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:
     return frozenset(zip(*channel.rows, strict=True))
 
 
-def worker_cost(campaign: Campaign, mechanism: ChannelMechanism) -> Cost:
-    """Return the cost of a mechanism for each worker of a campaign."""
-    cell, worker = account(mechanism, tasks=campaign.charged_cells)
-    symbols = len(mechanism.channel().outputs) + (campaign.participation == "public")
+def worker_cost(
+    campaign: Campaign, mechanism: ChannelMechanism, *, cells: int | None = None, delta: float | None = None
+) -> Cost:
+    """Return the cost of a mechanism for each worker of a campaign.
+
+    Args:
+        campaign: of the workers.
+        mechanism: of their devices.
+        cells: that are charged; by default all if participation is protected, else the expected answers.
+        delta: at which the loss of all cells is stated; None for the sum of epsilons.
+    """
+    charged = campaign.charged_cells if cells is None else cells
+    channel = mechanism.channel()
+    cell, worker = account(mechanism, tasks=charged)
+    symbols = len(channel.outputs) + (campaign.participation == "public")
     return Cost(
         cell_epsilon=cell.exact,
-        worker_epsilon=worker.exact,
-        cells=campaign.charged_cells,
+        worker_epsilon=worker.exact
+        if delta is None
+        else composed_epsilon([(channel_profile(channel), charged)], delta),
+        cells=charged,
         symbols=symbols,
         bytes=-(-campaign.cells_per_worker * math.ceil(math.log2(symbols)) // 8),
+        delta=delta,
     )
 
 

@@ -53,14 +53,15 @@ Change = Literal["workers", "public", "assignment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateResult:
-    """Prediction and cost of a candidate.
+class PlanRow:
+    """Prediction and cost of a candidate, at an epsilon per cell or within a budget per worker.
 
     Attributes:
-        epsilon: in nats per cell.
+        epsilon: requested, in nats per cell.
         candidate: name, campaign and mechanism.
         prediction: expected error with intervals.
         cost: for a worker.
+        budget: epsilon of a worker over the whole campaign, at most; None in a plan by epsilons per cell.
         same_as: name of an earlier candidate with equivalent reports at this epsilon; None if there is none.
     """
 
@@ -68,7 +69,13 @@ class CandidateResult:
     candidate: Candidate
     prediction: Prediction
     cost: Cost
-    same_as: str | None
+    budget: float | None = None
+    same_as: str | None = None
+
+    @property
+    def position(self) -> float:
+        """Place on the axis of the plan: the budget, or the epsilon per cell."""
+        return self.epsilon if self.budget is None else self.budget
 
     @property
     def name(self) -> str:
@@ -107,38 +114,66 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(ArrowRows):
-    """Result of planning.
+    """Result of planning: expected errors by epsilon per cell, or by budget per worker.
 
     Attributes:
         campaign: as planned.
-        target: error wanted.
+        target: error wanted; None if a plan by budgets has none.
         constant_error: error of the best public constant.
         unprotected: error without protection, by the best estimator.
         unprotected_method: name of that estimator.
-        results: candidates by epsilon, then in the order of `CANDIDATE_NAMES`.
-        recommended: cheapest candidate at the smallest epsilon whose expected error meets the target; None if none.
-        conservative: the same for the upper end of the interval.
-        workers_needed: by missed epsilon, the candidate that needs the fewest workers; None if none is enough.
+        results: candidates by epsilon, then in the order of `CANDIDATE_NAMES`; or the best choice of each budget and
+            participation, by budget.
+        without_assignment: best choice of each budget if every worker reports on all tasks, participation protected.
+        recommended: cheapest candidate at the smallest epsilon, or the choice of the smallest budget, whose expected
+            error meets the target; None if none.
+        conservative: of a plan by epsilons, the same for the upper end of the interval.
+        workers_needed: by missed epsilon or budget, the candidate that needs the fewest workers; None if none is
+            enough. Those of budgets are not simulated.
         workers_needed_unprotected: the same without protection, if even that misses the target.
         alternatives: other changes that meet the target, each at its smallest epsilon.
     """
 
     campaign: Campaign
-    target: float
+    target: float | None
     constant_error: float
     unprotected: Prediction
     unprotected_method: str
-    results: tuple[CandidateResult, ...]
-    recommended: CandidateResult | None
-    conservative: CandidateResult | None
+    results: tuple[PlanRow, ...]
+    recommended: PlanRow | None
     workers_needed: dict[float, Alternative | None]
-    workers_needed_unprotected: Alternative | None
-    alternatives: tuple[Alternative, ...]
+    without_assignment: tuple[PlanRow, ...] = ()
+    conservative: PlanRow | None = None
+    workers_needed_unprotected: Alternative | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
-    def best(self) -> CandidateResult:
+    def by_budget(self) -> bool:
+        """Whether the axis is the budget per worker, not the epsilon per cell."""
+        return self.results[0].budget is not None
+
+    @property
+    def wanted(self) -> float:
+        """The target; minus infinity, which no error meets, without one."""
+        return -math.inf if self.target is None else self.target
+
+    @property
+    def best(self) -> PlanRow:
         """Candidate with the smallest expected error."""
         return min(self.results, key=lambda result: result.prediction.error)
+
+    @property
+    def limits(self) -> list[tuple[str, float]]:
+        """Name and error of the best constant, of unprotected answers, and of the target."""
+        target = [] if self.target is None else [("target", self.target)]
+        return [("best constant", self.constant_error), ("unprotected", self.unprotected.error), *target]
+
+    def lines(self) -> dict[str, list[PlanRow]]:
+        """Return the results by candidate or, of a plan by budgets, by assignment and participation."""
+        found: dict[str, list[PlanRow]] = {}
+        for one in self.results:
+            found.setdefault(f"assigned, {one.campaign.participation}" if self.by_budget else one.name, []).append(one)
+        return found | ({"all tasks": list(self.without_assignment)} if self.without_assignment else {})
 
     def to_arrow(self) -> pa.Table:
         """Return the candidates: mechanism, epsilon, error, low, high (interval for real crowds), and the exact
@@ -158,19 +193,19 @@ class Plan(ArrowRows):
         return pa.Table.from_pylist(rows)
 
     def _repr_html_(self) -> str:
-        """Return the recommendation for a notebook, and expected errors by epsilon; `verdict` says more."""
-        best = self.best if self.recommended is None else self.recommended
+        """Return the recommendation for a notebook, and expected errors on the axis; `verdict` says more."""
+        best, axis = self.recommended or self.best, "epsilon per worker" if self.by_budget else "epsilon per answer"
         found = f"{best.name} at epsilon {format_bound(best.epsilon)} per answer, expected error"
-        found = f"{found} {best.prediction.error:.3g}, target {self.target:g}."
+        found = f"{found} {best.prediction.error:.3g}"
         advice = f"No candidate meets the target; the best is {found}" if self.recommended is None else f"Use {found}"
+        advice = f"The best is {found}." if self.target is None else f"{advice}, target {self.target:g}."
         size = f"{self.campaign.workers:,} workers, {self.campaign.tasks:,} tasks, participation "
-        by_name: dict[str, list[tuple[float, float]]] = {}
-        for one in self.results:
-            by_name.setdefault(one.name, []).append((one.epsilon, one.prediction.error))
-        nearest = sorted(by_name.items(), key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
-        limits = [("best constant", self.constant_error), ("unprotected", self.unprotected.error)]
-        shown = lines("Expected error by epsilon per answer", "epsilon", nearest, [*limits, ("target", self.target)])
-        rows = [(one.name, format_bound(one.epsilon), f"{one.prediction.error:.3g}") for one in self.results]
+        by_name = [
+            (name, [(one.position, one.prediction.error) for one in rows]) for name, rows in self.lines().items()
+        ]
+        nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
+        shown = lines(f"Expected error by {axis}", "epsilon", nearest, self.limits)
+        rows = [(one.name, format_bound(one.position), f"{one.prediction.error:.3g}") for one in self.results]
         header = ("mechanism", "epsilon", "expected error")
         return card("Plan", [advice, size + self.campaign.participation], table(header, rows), shown)
 
@@ -240,9 +275,9 @@ def _predict_unprotected(
 
 def _predict_all(
     campaign: Campaign, by_epsilon: dict[float, list[Candidate]], target: float, counter: OnSimulation
-) -> list[CandidateResult]:
+) -> list[PlanRow]:
     """Return predictions of all candidates; one simulation each above an epsilon whose interval meets the target."""
-    results: list[CandidateResult] = []
+    results: list[PlanRow] = []
     for epsilon, group in by_epsilon.items():
         interval_met = any(result.prediction.high <= target for result in results)
         results += predict_group(campaign, epsilon, group, 0.0 if interval_met else target, counter)
@@ -251,7 +286,7 @@ def _predict_all(
 
 def predict_group(
     campaign: Campaign, epsilon: float, group: list[Candidate], target: float, counter: OnSimulation | None = None
-) -> list[CandidateResult]:
+) -> list[PlanRow]:
     """Return predictions of the candidates at one epsilon; equivalent ones are simulated once.
 
     Args:
@@ -261,11 +296,11 @@ def predict_group(
         target: error wanted; see `predict`.
         counter: called for each simulation.
     """
-    results: list[CandidateResult] = []
+    results: list[PlanRow] = []
     for one in group:
         twin = next((result for result in results if result.candidate.equivalence_key == one.equivalence_key), None)
         results.append(
-            CandidateResult(
+            PlanRow(
                 epsilon=epsilon,
                 candidate=one,
                 prediction=predict(one.campaign, one.mechanism, target=target, on_simulation=counter)
@@ -278,10 +313,10 @@ def predict_group(
     return results
 
 
-def _cheapest(results: list[CandidateResult]) -> CandidateResult | None:
+def _cheapest(results: list[PlanRow]) -> PlanRow | None:
     """Return the result with the smallest epsilon, then fewest bytes, and error; None if there is none."""
 
-    def order(one: CandidateResult) -> tuple[float, ...]:
+    def order(one: PlanRow) -> tuple[float, ...]:
         name = CANDIDATE_NAMES.index(one.name)
         return one.epsilon, one.cost.bytes, one.prediction.error, name
 
@@ -289,8 +324,8 @@ def _cheapest(results: list[CandidateResult]) -> CandidateResult | None:
 
 
 def _recommend(
-    campaign: Campaign, results: list[CandidateResult], target: float, counter: OnSimulation
-) -> tuple[list[CandidateResult], CandidateResult | None]:
+    campaign: Campaign, results: list[PlanRow], target: float, counter: OnSimulation
+) -> tuple[list[PlanRow], PlanRow | None]:
     """Return the cheapest result that meets the target, after it was confirmed by a larger simulation.
 
     A result that was not simulated in full is simulated again, and the choice is repeated until it stands.
@@ -315,7 +350,7 @@ def _recommend(
 
 def _workers_needed(
     campaign: Campaign,
-    results: list[CandidateResult],
+    results: list[PlanRow],
     missed: tuple[float, ...],
     target: float,
     counter: OnSimulation,
@@ -335,7 +370,7 @@ def _workers_needed(
     return needed
 
 
-def _found(result: CandidateResult) -> tuple[Campaign, str, ChannelMechanism, float]:
+def _found(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
     return result.campaign, result.name, result.mechanism, result.prediction.relative_excess
 
 

@@ -5,29 +5,20 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import TYPE_CHECKING, Literal
 
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import CANDIDATE_NAMES, ORDINAL_SUFFIX
-from crowdveil.planning.plan import (
-    MAX_WORKERS,
-    Alternative,
-    CandidateResult,
-    Plan,
-)
+from crowdveil.planning.candidates import Cost
+from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
-from crowdveil.plotting import file_bytes, styled_figure
+from crowdveil.plotting import INK, file_bytes, styled_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HEADROOM = 1.15
 """Height of the figure in units of its highest line."""
-_BASIC_COLORS = ("#1d4ed8", "#0f766e", "#d97706", "#c084fc")
-COLORS = dict(zip(CANDIDATE_NAMES, (*_BASIC_COLORS, *_BASIC_COLORS), strict=True))
-WIDTHS = dict(zip(CANDIDATE_NAMES, (1.4, 1.8, 1.4, 5.0, 1.4, 1.8, 1.4, 5.0), strict=True))
-"""Line widths; the designed channel often equals another candidate and is drawn wide below it."""
-STYLES = {name: "--" if name.endswith(ORDINAL_SUFFIX) else "-" for name in CANDIDATE_NAMES}
-"""Line styles: the same mechanism has one color, and a style per estimator."""
+LIMIT_STYLES = ("--", ":", "-.")
+"""Line styles of the best constant, of unprotected answers, and of the target."""
 DIGITS = 2
 """Significant digits of a predicted error."""
 
@@ -36,43 +27,37 @@ def draw(plan: Plan, file_format: Literal["svg", "png"]) -> bytes:
     """Return the figure as the bytes of an SVG or PNG file; the same plan gives the same bytes."""
     with styled_figure(8.2, 4.4) as figure:
         axes = figure.add_subplot()
-        for name in reversed(CANDIDATE_NAMES):
-            _draw_candidate(axes, plan, name)
-        _draw_references(axes, plan)
-        number = plan.campaign.crowd.error_name == "mae"
-        axes.set_ylabel("mean absolute error" if number else "share of wrong truths")
-        axes.set_xlabel(f"epsilon per cell, participation {plan.campaign.participation}")
-        size = f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks"
-        axes.set_title(f"{size}; bands: nine of ten runs, if the crowd is as assumed", fontsize=10)
-        epsilons = sorted({result.epsilon for result in plan.results})
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        # Bands of a single simulation may be wide; lines alone set the height.
-        highest = max(plan.constant_error, plan.target, *(result.prediction.error for result in plan.results))
-        axes.set_ylim(0, HEADROOM * highest)
-        axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        # Candidates are often equal: the first are drawn last, and narrower.
+        for place, (name, rows) in reversed([*enumerate(plan.lines().items())]):
+            across, found = [one.position for one in rows], [one.prediction for one in rows]
+            (drawn,) = axes.plot(across, [one.error for one in found], marker="o", ms=4, lw=1.4 + place, label=name)
+            lows, highs = [one.low for one in found], [one.high for one in found]
+            axes.fill_between(across, lows, highs, color=drawn.get_color(), alpha=0.09, lw=0)
+        for style, (name, height) in zip(LIMIT_STYLES, plan.limits, strict=False):
+            axes.axhline(height, color=INK, ls=style, lw=1.6, label=name)
+        if plan.recommended is not None:
+            at = plan.recommended.position, plan.recommended.prediction.error
+            axes.plot(*at, "o", ms=13, mfc="none", mec="#dc2626", mew=1.6, ls="none", label="recommended")
+        _label_axes(axes, plan)
         return file_bytes(figure, file_format)
 
 
-def _draw_candidate(axes: Axes, plan: Plan, name: str) -> None:
-    results = [result for result in plan.results if result.name == name]
-    if not results:
-        return
-    epsilons, found = [result.epsilon for result in results], [result.prediction for result in results]
-    (drawn,) = axes.plot(epsilons, [one.error for one in found], marker="o", ms=4, color=COLORS[name], label=name)
-    drawn.set(linewidth=WIDTHS[name], linestyle=STYLES[name])
-    axes.fill_between(
-        epsilons, [one.low for one in found], [one.high for one in found], color=COLORS[name], alpha=0.09, lw=0
-    )
-
-
-def _draw_references(axes: Axes, plan: Plan) -> None:
-    """Draw constant, unprotected error and target, and a ring around the recommendation."""
-    axes.axhline(plan.constant_error, color="#475569", ls="--", lw=1.2, label="best public constant")
-    axes.axhline(plan.unprotected.error, color="#16a34a", ls=":", lw=1.8, label="unprotected")
-    axes.axhline(plan.target, color="#dc2626", ls="-.", lw=1.2, label="target")
-    if plan.recommended is not None:
-        at = plan.recommended.epsilon, plan.recommended.prediction.error
-        axes.plot(*at, "o", ms=13, mfc="none", mec="#dc2626", mew=1.6, ls="none", label="recommended")
+def _label_axes(axes: Axes, plan: Plan) -> None:
+    """Name both axes and the size of the crowd; bands of a single simulation may be wide, so lines set the height."""
+    if plan.by_budget:
+        axes.set_xscale("log")
+        axes.set_xlabel(f"epsilon per worker{_slack(plan.best.cost)}, whole campaign")
+    else:
+        axes.set_xlabel(f"epsilon per cell, participation {plan.campaign.participation}")
+    marks = sorted({one.position for one in plan.results})
+    axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    axes.minorticks_off()
+    errors = (one.prediction.error for one in (*plan.results, *plan.without_assignment))
+    axes.set_ylim(0, HEADROOM * max(*errors, *(height for _, height in plan.limits)))
+    axes.set_ylabel("mean absolute error" if plan.campaign.crowd.error_name == "mae" else "share of wrong truths")
+    size = f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks"
+    axes.set_title(f"{size}; bands: nine of ten runs, if the crowd is as assumed", fontsize=10)
+    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -115,11 +100,13 @@ def error_with_interval(prediction: Prediction) -> str:
 
 def verdict(plan: Plan) -> list[str]:
     """Return the findings of a plan in sentences, the most important first."""
-    if plan.constant_error <= plan.target:
+    if plan.constant_error <= plan.wanted:
         return [
             f"No answers are needed: the best public constant has an error of {plan.constant_error:.3g}, "
-            f"no more than the target {plan.target:g}."
+            f"no more than the target {plan.wanted:g}."
         ]
+    if plan.by_budget:
+        return [*_budget(plan), *_more_workers(plan)]
     return [
         *_recommendation(plan),
         *_conservative_choice(plan),
@@ -129,16 +116,49 @@ def verdict(plan: Plan) -> list[str]:
     ]
 
 
-def privacy_loss(result: CandidateResult) -> str:
-    """Return epsilon per answer and per worker, with the worker's cells and participation."""
-    cells, campaign = f"{result.cost.cells:,}", result.campaign
+def _budget(plan: Plan) -> list[str]:
+    """Return the choice of the smallest budget that meets the target, or that with the least error without one."""
+    best = plan.best if plan.target is None else plan.recommended
+    if best is None:
+        budgets = ", ".join(f"{budget:g}" for budget in sorted({one.position for one in plan.results}))
+        return [f"No budget of this plan ({budgets} per worker) meets the target {plan.wanted:g}."]
+    choice = _sized(best, f"{best.campaign.workers:,} workers")
+    first = (
+        f"The least error of this plan: {choice}." if plan.target is None else f"Use {choice}, target {plan.target:g}."
+    )
+    whole = next(one for one in plan.without_assignment if one.budget == best.budget)
+    if whole.cost.cells == best.cost.cells:
+        return [first]
+    return [
+        first,
+        f"Without assignment the same budget, divided over all {whole.cost.cells:,} tasks, has an expected error of "
+        f"{expected_error(whole.prediction)}.",
+    ]
+
+
+def _sized(row: PlanRow, crowd: str) -> str:
+    return f"{row.name} at {privacy_loss(row)} with {crowd}: expected error {error_with_interval(row.prediction)}"
+
+
+def _slack(cost: Cost) -> str:
+    return "" if cost.delta is None else f" at delta {format_delta(cost.delta)}"
+
+
+def privacy_loss(row: PlanRow) -> str:
+    """Return epsilon per answer and per worker, the worker's first within a budget, with cells and participation."""
+    cost, campaign = row.cost, row.campaign
+    if row.budget is not None:
+        tasks = f"{cost.cells:,} assigned task{'s' * (cost.cells != 1)}"
+        return (
+            f"epsilon {format_bound(cost.worker_epsilon, 4)}{_slack(cost)} per worker ({tasks}, "
+            f"epsilon {format_bound(cost.cell_epsilon, 4)} per answer, participation {campaign.participation})"
+        )
     if campaign.participation == "public":
-        which = f"about {cells} answers"
+        which = f"about {cost.cells:,} answers"
     else:
-        which = f"{cells} assigned cells" if campaign.assigned_per_task is not None else f"{cells} cells"
+        which = f"{cost.cells:,} {'assigned ' * (campaign.assigned_per_task is not None)}cells"
     return (
-        f"epsilon {format_bound(result.cost.cell_epsilon)} per answer and "
-        f"{format_bound(result.cost.worker_epsilon)} per worker "
+        f"epsilon {format_bound(cost.cell_epsilon)} per answer and {format_bound(cost.worker_epsilon)} per worker "
         f"({which}, participation {campaign.participation})"
     )
 
@@ -147,13 +167,10 @@ def _recommendation(plan: Plan) -> list[str]:
     crowd, result = f"{plan.campaign.workers:,} workers", plan.recommended
     if result is not None:
         smaller = "; a smaller epsilon of this plan needs more workers" if plan.workers_needed else ""
-        return [
-            f"Use {result.name} at {privacy_loss(result)} with {crowd}: expected error "
-            f"{error_with_interval(result.prediction)}, target {plan.target:g}{smaller}."
-        ]
+        return [f"Use {_sized(result, crowd)}, target {plan.wanted:g}{smaller}."]
     best = plan.best
     impossible = (
-        f"The target cannot be met: with {crowd} no mechanism of this plan reaches {plan.target:g} at any of its "
+        f"The target cannot be met: with {crowd} no mechanism of this plan reaches {plan.wanted:g} at any of its "
         f"epsilons. The best is {best.name} at {privacy_loss(best)}: expected error "
         f"{error_with_interval(best.prediction)}."
     )
@@ -176,7 +193,7 @@ def _unprotected(plan: Plan) -> str:
         f"the unprotected answers of {plan.campaign.workers:,} workers have an error of "
         f"{expected_error(plan.unprotected)}"
     )
-    if plan.unprotected.error <= plan.target:
+    if plan.unprotected.error <= plan.wanted:
         return f"A larger epsilon may be enough: {error}."
     if plan.workers_needed_unprotected is None:
         return f"No epsilon is enough: {error}, and even {MAX_WORKERS:,} such workers would miss the target."
@@ -188,7 +205,7 @@ def _unprotected(plan: Plan) -> str:
 
 def _conservative_choice(plan: Plan) -> list[str]:
     """Return the candidate that meets the target in most runs, if the recommendation does not."""
-    if plan.recommended is None or plan.recommended.prediction.high <= plan.target:
+    if plan.recommended is None or plan.recommended.prediction.high <= plan.wanted:
         return []
     runs = f"{round(50 * (1 + INTERVAL_LEVEL))} of 100 runs"
     expectation = "If the crowd is as assumed, the expected error meets the target"
@@ -202,7 +219,7 @@ def _conservative_choice(plan: Plan) -> list[str]:
 
 def _pilot(plan: Plan) -> list[str]:
     """Return the advice to run a pilot, if real crowds may miss the target."""
-    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target:
+    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.wanted:
         return []
     mistakes, miss = plan.campaign.shared_mistakes, "Real crowds may miss the target"
     if mistakes is None:
@@ -211,10 +228,11 @@ def _pilot(plan: Plan) -> list[str]:
 
 
 def _more_workers(plan: Plan) -> list[str]:
-    """Return the number of workers needed at every missed epsilon."""
+    """Return the number of workers needed at every missed epsilon or budget."""
     sentences = []
-    for epsilon, found in plan.workers_needed.items():
-        at = f"More workers: at epsilon {format_bound(epsilon)} per answer"
+    for position, found in plan.workers_needed.items():
+        unit = "worker" if plan.by_budget else "answer"
+        at = f"More workers: at epsilon {format_bound(position)} per {unit}"
         if found is None:
             sentences.append(f"{at}, even {MAX_WORKERS:,} are not enough.")
         else:

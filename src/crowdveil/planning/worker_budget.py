@@ -7,19 +7,17 @@ whatever the worker does. Choices are ranked by their Bayes errors; the best are
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.mechanisms.budget import SHRINK
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import Candidate, candidates
-from crowdveil.planning.plan import Alternative, Progress, more_workers
-from crowdveil.planning.prediction import Prediction, predict, predict_from_bayes_errors
+from crowdveil.planning.candidates import Candidate, candidates, worker_cost
+from crowdveil.planning.plan import Alternative, Plan, PlanRow, Progress, more_workers
+from crowdveil.planning.prediction import predict, predict_from_bayes_errors
 from crowdveil.privacy.budget import cell_epsilon
-from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 BUDGETS = (1.0, 2.0, 5.0, 10.0)
 """Default budgets, in nats per worker and campaign."""
@@ -31,71 +29,6 @@ RANKING_EXCESS = 0.5
 """Position between the Bayes errors (known and unknown worker classes) by which choices are ranked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetChoice:
-    """Choice for a budget per worker.
-
-    Attributes:
-        budget: epsilon of a worker over the whole campaign, at most.
-        campaign: with the assigned workers per task and the participation.
-        name: of the candidate.
-        mechanism: of the devices.
-        cells: cells of a worker, at most; all are charged.
-        prediction: expected error.
-        delta: at which the budget holds; None for the sum of epsilons.
-    """
-
-    budget: float
-    campaign: Campaign
-    name: str
-    mechanism: ChannelMechanism
-    cells: int
-    prediction: Prediction
-    delta: float | None = None
-
-    @property
-    def cell_epsilon(self) -> float:
-        """Exact epsilon of a cell, in nats."""
-        return self.mechanism.guarantee.epsilon
-
-    @property
-    def worker_epsilon(self) -> float:
-        """Epsilon of all cells of a worker, in nats, rounded up, within the budget: exact at `delta`, or their sum."""
-        if self.delta is not None:
-            return composed_epsilon([(channel_profile(self.mechanism.channel()), self.cells)], self.delta)
-        return self.mechanism.guarantee.per_worker(self.cells).epsilon
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetPlan:
-    """Least errors by budget.
-
-    Attributes:
-        campaign: as planned, all tasks open to all workers.
-        chosen: best choice of each budget and participation, ascending by budget.
-        without_assignment: best choice of each budget if every worker reports on all tasks, participation protected.
-        constant_error: error of the best public constant.
-        unprotected: error without protection, if all tasks are open to all workers.
-        target: error wanted; None if none was given.
-        workers_needed: by budget that misses the target, its choice with more workers that meets it; None if
-            `MAX_WORKERS` are not enough. These are not simulated.
-    """
-
-    campaign: Campaign
-    chosen: tuple[BudgetChoice, ...]
-    without_assignment: tuple[BudgetChoice, ...]
-    constant_error: float
-    unprotected: Prediction
-    target: float | None
-    workers_needed: dict[float, Alternative | None]
-
-    @property
-    def least_budget(self) -> BudgetChoice | None:
-        """Choice with the smallest budget whose expected error meets the target; None if there is none."""
-        target = -math.inf if self.target is None else self.target
-        return next((one for one in self.chosen if one.prediction.error <= target), None)
-
-
 def plan_budgets(
     campaign: Campaign,
     budgets: Sequence[float] = BUDGETS,
@@ -104,7 +37,7 @@ def plan_budgets(
     participations: Sequence[Participation] = ("protected",),
     delta: float | None = None,
     progress: Progress | None = None,
-) -> BudgetPlan:
+) -> Plan:
     """Return the least expected error for each budget per worker.
 
     Args:
@@ -124,7 +57,7 @@ def plan_budgets(
     protected = replace(campaign, objective=replace(campaign.objective, participation="protected"))
     requests = [(variant, budget, False) for variant in variants.values() for budget in ascending]
     requests += [(protected, budget, True) for budget in ascending]
-    found = list[BudgetChoice]()
+    found = list[PlanRow]()
     for done, (variant, budget, whole) in enumerate(requests):
         if progress is not None:
             progress(done, len(requests))
@@ -133,13 +66,15 @@ def plan_budgets(
     count = len(ascending)
     by_participation = [_never_worse(found[at : at + count]) for at in range(0, len(found) - count, count)]
     chosen = tuple(choice for same_budget in zip(*by_participation, strict=True) for choice in same_budget)
-    return BudgetPlan(
+    return Plan(
         campaign=campaign,
-        chosen=chosen,
-        without_assignment=tuple(found[-count:]),
+        target=target,
         constant_error=campaign.crowd.constant_error,
         unprotected=predict(campaign, None),
-        target=target,
+        unprotected_method=campaign.estimator.name,
+        results=chosen,
+        without_assignment=tuple(found[-count:]),
+        recommended=next((one for one in chosen if target is not None and one.prediction.error <= target), None),
         workers_needed={} if target is None else _workers_needed(by_participation[0], target),
     )
 
@@ -157,10 +92,10 @@ def _check(campaign: Campaign, budgets: Sequence[float], target: float | None) -
         )
 
 
-def _workers_needed(chosen: Sequence[BudgetChoice], target: float) -> dict[float, Alternative | None]:
+def _workers_needed(chosen: Sequence[PlanRow], target: float) -> dict[float, Alternative | None]:
     """Return more workers for each budget that misses the target; each keeps its tasks and its epsilon."""
     return {
-        one.budget: more_workers(one.campaign, one.name, one.mechanism, one.prediction.relative_excess, target)
+        one.position: more_workers(one.campaign, one.name, one.mechanism, one.prediction.relative_excess, target)
         for one in chosen
         if one.prediction.error > target
     }
@@ -192,7 +127,7 @@ def largest_load(campaign: Campaign) -> int:
     return -(-campaign.tasks * campaign.assigned_per_task // campaign.workers)
 
 
-def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None = None) -> BudgetChoice:
+def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None = None) -> PlanRow:
     """Return the choice with the least expected error among the simulated ones.
 
     Args:
@@ -204,19 +139,16 @@ def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None
         SettingsError: the epsilon of a cell is not accepted.
     """
     ranked = sorted(_ranked(variants, budget, delta), key=lambda pair: pair[0])
-    found = [
-        BudgetChoice(
-            budget=budget,
-            campaign=one.campaign,
-            name=one.name,
-            mechanism=one.mechanism,
-            cells=largest_load(one.campaign),
-            prediction=predict(one.campaign, one.mechanism),
-            delta=delta,
-        )
-        for _, one in ranked[: SIMULATED_CHOICES if len(variants) > 1 else 1]
-    ]
-    return min(found, key=lambda choice: (choice.prediction.error, choice.cells))
+    simulated = ranked[: SIMULATED_CHOICES if len(variants) > 1 else 1]
+    found = [(predict(one.campaign, one.mechanism), largest_load(one.campaign), one) for _, one in simulated]
+    prediction, cells, best = min(found, key=lambda choice: (choice[0].error, choice[1]))
+    return PlanRow(
+        epsilon=best.mechanism.epsilon,
+        candidate=best,
+        prediction=prediction,
+        cost=worker_cost(best.campaign, best.mechanism, cells=cells, delta=delta),
+        budget=budget,
+    )
 
 
 def _ranked(variants: Sequence[Campaign], budget: float, delta: float | None) -> Iterator[tuple[float, Candidate]]:
@@ -235,9 +167,9 @@ def _ranked(variants: Sequence[Campaign], budget: float, delta: float | None) ->
                 yield bayes.error, one
 
 
-def _never_worse(chosen: Sequence[BudgetChoice]) -> tuple[BudgetChoice, ...]:
+def _never_worse(chosen: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     """Return the choices, each replaced by that of a smaller budget whose error is less: the rest is not spent."""
-    best = list[BudgetChoice]()
+    best = list[PlanRow]()
     for one in chosen:
         keep = best and best[-1].prediction.error < one.prediction.error
         best.append(replace(best[-1], budget=one.budget) if keep else one)

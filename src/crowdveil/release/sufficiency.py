@@ -17,11 +17,11 @@ from crowdveil.folder.evidence import Evidence
 from crowdveil.mechanisms import Designed, RandomizedResponse
 from crowdveil.planning import Campaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
+from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.privacy.mechanism_settings import Expectation
 from crowdveil.workflow.campaigns.expected_error import planned_mechanism
-from crowdveil.workflow.planning import expected_campaign
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors on workers and on epsilon that are tried."""

@@ -19,9 +19,7 @@ from crowdveil.cli.options import (
     participation_option,
     required_alphabet,
 )
-from crowdveil.cli.plan.budget import BudgetView
 from crowdveil.cli.plan.request import PlanRequest, carry_out
-from crowdveil.cli.plan.target import TargetView
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
 
@@ -155,7 +153,7 @@ def plan(
     _check_usage(target, delta, given, for_campaign=campaign is not None)
     alphabet, expected = given.get("alphabet") or required_alphabet(given), _expectation(given)
     from crowdveil.channels.alphabet import Scale
-    from crowdveil.workflow.planning import expected_campaign
+    from crowdveil.planning.expected_campaign import expected_campaign
 
     if isinstance(alphabet, Scale) and expected.ability is not None:
         raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
@@ -166,15 +164,12 @@ def plan(
         method = channel_method(alphabet)
     pilot = _pilot(given["pilot"], given["gold"], alphabet)
     planned = expected_campaign(alphabet, expected, given["participation"], method=method, pilot=pilot, **sizes)
-    if target is None and not given["budget"]:
-        from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
-
-        target = WORTH_ASKING * planned.crowd.constant_error
     request = PlanRequest(
         campaign=planned,
         expected=expected,
         alphabet=alphabet,
         target=target,
+        by_budget=bool(given["budget"]),
         values=tuple(
             value for text in given["budget"] or given["epsilon"] for value in numbers(text, "--budget or --epsilon")
         ),
@@ -183,7 +178,7 @@ def plan(
         delta=delta,
         settings=campaign,
     )
-    carry_out(request, BudgetView(request) if given["budget"] else TargetView(request), as_json=as_json)
+    carry_out(request, as_json=as_json)
 
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:

@@ -8,60 +8,103 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import printing
 
 if TYPE_CHECKING:
-    from crowdveil.planning import CandidateResult, Plan
+    from crowdveil.planning import Plan
 
-OPTIONAL_COLUMNS = {"per worker": 76, "bytes": 92}
-"""Columns of the table that are shown from a terminal width on."""
+ALIGN_LEFT = {"epsilon", "budget", "participation", "tasks", "per answer", "mechanism"}
+"""Columns that are aligned left, and may be folded."""
+LEAST_WIDTHS = {"per worker": 76, "bytes": 92}
+BUDGET_LEAST_WIDTHS = {"real crowds": 100}
+"""Widths of a terminal from which columns are shown, in plans by epsilons and by budgets."""
 
 
 def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of a plan, as pairs of name and text; `data` is its JSON data."""
     from crowdveil.planning.summary import error_with_interval
 
-    rows = [("assumed", assumption_text(data)), ("real crowds", data["real_sets"])]
+    rows = [("assumed", assumption_text(data))]
+    if not made.by_budget:
+        rows.append(("real crowds", data["real_sets"]))
     rows += [("plan", sentence) for sentence in data["verdict"]]
-    if made.recommended is not None:
-        rows += _command_lines(made.recommended, data)
+    found = data["recommended"]
+    if found is not None and not made.by_budget:
+        guarantee = (
+            f"epsilon {format_bound(found['epsilon_per_cell'])} per cell, participation {found['participation']}"
+        )
+        rows.append(("reports", f"{', '.join(found['reports'])}; {guarantee}"))
+    rows += [("next", line) for line in data["commands"]]
     if data["merged_labels"] is not None:
         rows.append(("scale", merged_scale(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
     rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
-    rows.append(("unprotected", f"{error_with_interval(made.unprotected)}, {made.unprotected_method}"))
+    unprotected = error_with_interval(made.unprotected)
+    if made.by_budget:
+        rows.append(("unprotected", f"{unprotected}, all tasks open to all workers"))
+        return [*rows, ("budget", "epsilon of a worker: of all assigned tasks together, answered or not")]
     reported = f"{made.results[0].cost.cells:,} cells, participation {data['participation']}"
-    rows.append(("per worker", f"{reported}; the table has the sum of their epsilon, and bytes at one symbol per task"))
-    return rows
+    return [
+        *rows,
+        ("unprotected", f"{unprotected}, {made.unprotected_method}"),
+        ("per worker", f"{reported}; the table has the sum of their epsilon, and bytes at one symbol per task"),
+    ]
 
 
 @printing()
-def print_candidates(made: Plan) -> None:
-    """Print a table of all candidates, equivalent ones once, and name these below it."""
+def print_choices(made: Plan) -> None:
+    """Print a table of the choices, equivalent ones once, and name these and the hidden columns below it."""
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(highlight=False)
+    rows = _budget_rows(made) if made.by_budget else _candidate_rows(made)
+    least = BUDGET_LEAST_WIDTHS if made.by_budget else LEAST_WIDTHS
+    hidden = [name for name, width in least.items() if console.width < width]
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    for name in rows[0]:
+        if name not in hidden:
+            table.add_column(name, overflow="fold", justify="left" if name in ALIGN_LEFT else "right")
+    for row in rows:
+        table.add_row(*(text for name, text in row.items() if name not in hidden))
+    console.print()
+    console.print(table)
+    narrow = [f"A wider terminal, and --json, also show: {' and '.join(hidden)}."] if hidden else []
+    console.print()
+    for sentence in _equivalent(made) + narrow:
+        console.print(sentence)
+
+
+def _candidate_rows(made: Plan) -> list[dict[str, str]]:
+    """Return candidates by column, equivalent ones once; an epsilon stands in its first row."""
     from crowdveil.planning.summary import expected_error, real_interval
 
-    console = Console(highlight=False)
-    optional = [name for name, width in OPTIONAL_COLUMNS.items() if console.width >= width]
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    for name in ("epsilon", "mechanism"):
-        table.add_column(name, overflow="fold")
-    for name in ("error", "real crowds", *optional):
-        table.add_column(name, justify="right")
-    shown = None
+    rows, shown = list[dict[str, str]](), None
     for one in made.results:
         if one.same_as is not None:
             continue
         epsilon, shown = format_bound(one.epsilon) if one.epsilon != shown else "", one.epsilon
-        loss = format_bound(one.cost.worker_epsilon, 4)
-        figures = expected_error(one.prediction, "<"), real_interval(one.prediction), loss, f"{one.cost.bytes:,}"
-        table.add_row(epsilon, one.name, *figures[: 2 + len(optional)])
-    console.print()
-    console.print(table)
-    hidden = " and ".join(name for name in OPTIONAL_COLUMNS if name not in optional)
-    narrow = [f"A wider terminal, and --json, also show: {hidden}."] if hidden else []
-    console.print()
-    for sentence in _equivalent(made) + narrow:
-        console.print(sentence)
+        figures = {"error": expected_error(one.prediction, "<"), "real crowds": real_interval(one.prediction)}
+        cost = {"per worker": format_bound(one.cost.worker_epsilon, 4), "bytes": f"{one.cost.bytes:,}"}
+        rows.append({"epsilon": epsilon, "mechanism": one.name} | figures | cost)
+    return rows
+
+
+def _budget_rows(made: Plan) -> list[dict[str, str]]:
+    """Return the best choice for each budget and participation, by column."""
+    from crowdveil.planning.summary import expected_error, real_interval
+
+    whole = {one.budget: expected_error(one.prediction, "<") for one in made.without_assignment}
+    return [
+        {
+            "budget": f"{one.budget:g}",
+            "participation": one.campaign.participation,
+            "tasks": f"{one.cost.cells:,}",
+            "per answer": format_bound(one.cost.cell_epsilon, 3),
+            "mechanism": one.name,
+            "error": expected_error(one.prediction, "<"),
+            "all tasks": whole[one.budget],
+            "real crowds": real_interval(one.prediction),
+        }
+        for one in made.results
+    ]
 
 
 def _equivalent(made: Plan) -> list[str]:
@@ -102,11 +145,3 @@ def merged_scale(data: dict[str, Any]) -> str:
         f"{data['merged_labels']:,} labels were merged to {len(labels)} to plan: {shown}; the plan holds for answers "
         "and a prior on that scale"
     )
-
-
-def _command_lines(recommended: CandidateResult, data: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines of the recommended mechanism: its reports, and the commands to run."""
-    found = data["recommended"]
-    guarantee = f"epsilon {format_bound(found['epsilon_per_cell'])} per cell, participation {data['participation']}"
-    rows = [("reports", f"{', '.join(found['reports'])}; {guarantee}")]
-    return [*rows, *(("next", line) for line in data["commands"])]

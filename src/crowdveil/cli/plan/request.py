@@ -1,24 +1,25 @@
-"""Request of a plan, and what both kinds of plans do with it: files, JSON document, lines and table."""
+"""Request of a plan, by epsilons per cell or budgets per worker, and its result: files, JSON document and text."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows, warning_rows
 
 if TYPE_CHECKING:
     from crowdveil.campaign.source.settings_file import CampaignSource
     from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
-    from crowdveil.planning import Campaign
+    from crowdveil.planning import Campaign, Plan
     from crowdveil.privacy.mechanism_settings import Expectation
 
 FILE, PICTURES = "plan.json", ("plan.svg", "plan.png")
 PRIOR = "prior.csv"
 """File of the prior of merged labels."""
+BOTH: tuple[Participation, ...] = ("protected", "public")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,8 @@ class PlanRequest:
         expected: public expectation of the answers.
         alphabet: as requested.
         target: error wanted; None if none was given.
-        values: epsilons per cell, or budgets per worker; empty for the default.
+        by_budget: whether `values` are budgets per worker, not epsilons per cell.
+        values: these epsilons; empty for the default.
         participation_given: whether participation was stated.
         out: folder of the files; None for none.
         delta: at which budgets hold; None for the sum of epsilons.
@@ -41,6 +43,7 @@ class PlanRequest:
     expected: Expectation
     alphabet: Alphabet
     target: float | None
+    by_budget: bool
     values: tuple[float, ...]
     participation_given: bool
     out: Path | None
@@ -63,46 +66,25 @@ class PlanRequest:
         return self.out / PRIOR if self.out is not None and self.writes_prior else self.expected.prior_file
 
 
-class PlanView(ABC):
-    """Kind of a plan: what is simulated, and how the result is shown."""
-
-    def __init__(self, request: PlanRequest) -> None:
-        self.request = request
-
-    @abstractmethod
-    def run(self, bar: Bar | None) -> None:
-        """Make the plan."""
-
-    @abstractmethod
-    def data(self) -> dict[str, Any]:
-        """Return the plan as JSON data, with the commands that carry it out."""
-
-    @abstractmethod
-    def picture(self, file_format: Any) -> bytes:
-        """Return the figure as the bytes of an SVG or PNG file."""
-
-    @abstractmethod
-    def lines(self, data: dict[str, Any]) -> list[tuple[str, str]]:
-        """Return the lines of the plan, as pairs of name and text."""
-
-    @abstractmethod
-    def print_table(self) -> None:
-        """Print the table of the compared choices."""
-
-
-def carry_out(request: PlanRequest, view: PlanView, *, as_json: bool) -> None:
+def carry_out(request: PlanRequest, *, as_json: bool) -> None:
     """Plan, write the files, and print the result."""
+    from crowdveil.cli.plan.display import plan_lines, print_choices
     from crowdveil.files.atomic_write import Outputs, write_outputs
+    from crowdveil.planning.next_commands import next_commands
+    from crowdveil.planning.plan_document import plan_data, prior_table
+    from crowdveil.planning.summary import draw
     from crowdveil.plotting import NO_PICTURES, has_matplotlib
-    from crowdveil.workflow.planning import prior_table
 
     drawn = PICTURES if has_matplotlib() else ()
     names = (FILE, *drawn, *((PRIOR,) if request.writes_prior else ()))
     outputs = None if request.out is None else Outputs(folder=request.out, names=names, kind="plan", remove_stale=True)
     replaced = [] if outputs is None else outputs.check(inputs=[request.expected.prior_file])
     with progress_bar("simulating") as bar:
-        view.run(bar)
-    data, stated = view.data(), list[tuple[str, str]]()
+        made = _planned(request, bar)
+    data = plan_data(made, request.expected, participation_given=request.participation_given)
+    stated = list[tuple[str, str]]()
+    found = made.recommended
+    data["commands"] = [] if found is None else next_commands(found, request.expected, request.prior)
     if request.settings is not None:
         data["campaign"], stated = _as_stated(request.settings)
     data["merged_labels"] = request.alphabet.size if request.merged else None
@@ -110,15 +92,34 @@ def carry_out(request: PlanRequest, view: PlanView, *, as_json: bool) -> None:
     data["replaced"] = list(map(str, replaced))
     data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
     if outputs is not None:
-        pictures = {name: view.picture(name.rsplit(".")[1]) for name in drawn}
+        pictures = {name: draw(made, "png" if name.endswith("png") else "svg") for name in drawn}
         prior = prior_table(request.campaign.crowd)
         write_outputs(outputs, {FILE: as_text(json_document(data)) + "\n", PRIOR: prior, **pictures})
-    warnings = [("warning", text) for text in data["warnings"]]
     written = [("written", path) for path in data["files"]]
-    rows = [*warnings, *stated, *view.lines(data), *written, *replaced_rows(data["replaced"])]
+    rows = [*warning_rows(data), *stated, *plan_lines(made, data), *written, *replaced_rows(data["replaced"])]
     print_result(data, rows, as_json=as_json)
     if not as_json:
-        view.print_table()
+        print_choices(made)
+
+
+def _planned(request: PlanRequest, bar: Bar | None) -> Plan:
+    """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
+    from crowdveil import planning
+
+    if not request.by_budget:
+        from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
+
+        usual = WORTH_ASKING * request.campaign.crowd.constant_error
+        target, epsilons = usual if request.target is None else request.target, request.values or planning.EPSILONS
+        return planning.plan(request.campaign, target=target, epsilons=epsilons, progress=bar)
+    return planning.plan_budgets(
+        request.campaign,
+        request.values,
+        target=request.target,
+        participations=(request.campaign.participation,) if request.participation_given else BOTH,
+        delta=request.delta,
+        progress=bar,
+    )
 
 
 def _as_stated(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -14,6 +14,7 @@ from crowdveil.channel_design import design_channel
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
 from crowdveil.planning import Campaign, candidates
+from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
 from crowdveil.planning.worker_budget import (
     LARGEST_CELL_EPSILON,
@@ -23,7 +24,6 @@ from crowdveil.planning.worker_budget import (
     with_load,
 )
 from crowdveil.workflow.campaigns.expected_error import expectation_within_cells, planned_campaign
-from crowdveil.workflow.planning import expected_objective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ def _within_budget(source: CampaignSource) -> ChosenMechanism:
     assert budget is not None
     choice = best_choice(list(_assignments(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
-        source = replace(source, per_worker=choice.cells)
+        source = replace(source, per_worker=choice.cost.cells)
     mechanism = _on_answers(choice.mechanism, source.alphabet)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
 

@@ -1,7 +1,7 @@
 """Expected error of a campaign, by the planner's simulations under public assumptions on the crowd."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -12,10 +12,10 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict
+from crowdveil.planning.expected_campaign import expected_campaign
+from crowdveil.planning.plan_document import prediction_data
 from crowdveil.planning.prediction import default_seeds
-from crowdveil.planning.summary import expected_error, real_interval
 from crowdveil.privacy.mechanism_settings import Expectation
-from crowdveil.workflow.planning import expected_campaign
 
 OnSimulation = Callable[[float, float | None], None]
 """Callback with the number of finished simulations and the expected total."""
@@ -58,8 +58,8 @@ class ExpectedError:
             "assumptions": self.assumptions,
             "constant_error": self.constant,
             "method": self.plan.estimator.name,
-            "protected": _prediction(self.protected),
-            "unprotected": _prediction(self.unprotected),
+            "protected": prediction_data(self.protected),
+            "unprotected": prediction_data(self.unprotected),
         }
 
 
@@ -167,7 +167,3 @@ def planned_mechanism(alphabet: Alphabet, mechanism: ChannelMechanism) -> Channe
         outputs=tuple(channel.outputs[symbols[0]] for symbols in alike.values()),
         rows=tuple(tuple(channel.rows[code][group[0]] * len(group) for group in alike.values()) for code in inputs),
     )
-
-
-def _prediction(prediction: Prediction) -> dict[str, Any]:
-    return asdict(prediction) | {"shown": expected_error(prediction), "shown_interval": real_interval(prediction)}

@@ -1,0 +1,83 @@
+"""Campaign to be planned from what its owner expects: crowd, design objective, and a scale that is affordable."""
+
+from dataclasses import replace
+
+from crowdveil.channel_design import normal_worker_model
+from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.channels.guarantee import Participation
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import DesignObjective
+from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
+from crowdveil.planning.prediction import with_pilot
+from crowdveil.planning.shared_mistakes import Pilot
+from crowdveil.privacy.mechanism_settings import USUAL_ABILITY, Expectation
+
+DEFAULT_SIGMAS = (0.1, 0.5)
+"""Default standard deviations of two halves of the workers, as shares of the range of a scale."""
+
+
+def expected_campaign(
+    alphabet: Alphabet,
+    expected: Expectation,
+    participation: Participation,
+    *,
+    tasks: int,
+    workers: int,
+    assigned_per_task: int | None = None,
+    method: str | None = None,
+    pilot: Pilot | None = None,
+) -> Campaign:
+    """Return the campaign to be planned; a long scale is replaced by a coarser one.
+
+    With a pilot, workers have its ability, and truths its labels unless a prior is expected.
+
+    Raises:
+        SettingsError: an ability on a scale or beside a pilot, or a value out of range.
+        ReportsError: the file of the prior is damaged.
+    """
+    if pilot is not None:
+        if expected.ability is not None:
+            raise SettingsError("the ability is that of the pilot", value=expected.ability, hint="Leave it out.")
+        expected = replace(expected, ability=pilot.ability)
+    objective, crowd = _expected_crowd(alphabet, expected, participation)
+    campaign = Campaign(
+        objective=objective,
+        crowd=crowd,
+        tasks=tasks,
+        workers=workers,
+        assigned_per_task=assigned_per_task,
+        prior_public=expected.prior is not None,
+        method=method,
+    )
+    return campaign if pilot is None else with_pilot(campaign, pilot)
+
+
+def expected_objective(alphabet: Alphabet, expected: Expectation, participation: Participation) -> DesignObjective:
+    """Return the design objective of a plan, on the scale of the answers however long; errors as `expected_campaign`.
+
+    On a scale, workers without stated sigmas have those of `DEFAULT_SIGMAS`.
+    """
+    if isinstance(alphabet, Scale):
+        expected = replace(expected, sigmas=_sigmas(alphabet, expected))
+    return expected.objective(alphabet, participation)
+
+
+def _sigmas(scale: Scale, expected: Expectation) -> tuple[float, ...]:
+    return expected.sigmas or tuple(share * scale.range for share in DEFAULT_SIGMAS)
+
+
+def _expected_crowd(
+    alphabet: Alphabet, expected: Expectation, participation: Participation
+) -> tuple[DesignObjective, LabelCrowd | NumberCrowd]:
+    objective = expected_objective(alphabet, expected, participation)
+    if not isinstance(alphabet, Scale):
+        abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
+        return objective, LabelCrowd(alphabet=alphabet, prior=objective.prior, abilities=abilities)
+    sigmas = _sigmas(alphabet, expected)
+    coarse = coarsen_scale(alphabet, min(sigmas))
+    if coarse != alphabet:
+        prior = coarsen_prior(objective.prior, alphabet, coarse)
+        worker_model = normal_worker_model(coarse, sigmas)
+        objective = replace(objective, alphabet=coarse, prior=prior, worker_model=worker_model)
+    return objective, NumberCrowd(alphabet=coarse, prior=objective.prior, sigmas=sigmas)

@@ -1,0 +1,78 @@
+"""Command lines that carry out a campaign with a candidate of a plan."""
+
+import shlex
+from pathlib import Path
+
+from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.mechanisms import Designed, QuantizedResponse
+from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.candidates import OTHER_BLOCKS
+from crowdveil.planning.plan import PlanRow
+from crowdveil.planning.population import NumberCrowd
+from crowdveil.privacy.mechanism_settings import Expectation
+
+NO_COMMAND = "perturb has no option for blocks of unordered labels: use QuantizedResponse(blocks=...) in Python"
+TASK_OPTION = ("--tasks", "tasks.csv")
+
+
+def next_commands(result: PlanRow, expected: Expectation, prior: Path | None) -> list[str]:
+    """Return the command lines that carry out a campaign with a candidate.
+
+    Args:
+        result: the candidate.
+        expected: public expectation; without sigmas, those of the campaign are used.
+        prior: file with the prior of the planned labels; None if inference learns it.
+    """
+    mechanism = _mechanism_options(result, expected, prior)
+    if mechanism is None:
+        return [NO_COMMAND]
+    infer = ["--method", result.campaign.estimator.name, *([] if prior is None else ["--prior", str(prior)])]
+    lines = _lines(result.campaign, mechanism, infer)
+    return [shlex.join(["crowdveil", *line]) for line in lines]
+
+
+def _lines(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
+    lists = [*TASK_OPTION, "--workers", "workers.csv"]
+    assign, assignment = list[list[str]](), list[str]()
+    if campaign.assigned_per_task is not None:
+        assign = [["data", "assign", *lists, "--per-task", str(campaign.assigned_per_task), "--out", "asked.csv"]]
+        assignment = ["--assignment", "asked.csv"]
+    perturb = ["perturb", "answers.csv", *lists, *assignment, *mechanism, "--out", "sent"]
+    return [*assign, perturb, ["infer", "sent/reports.csv", *infer, "--out", "found"]]
+
+
+def _mechanism_options(result: PlanRow, expected: Expectation, prior: Path | None) -> list[str] | None:
+    """Return the options of a candidate's mechanism; None if there are none."""
+    mechanism, chosen = result.mechanism, list[str]()
+    if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
+        chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
+    elif isinstance(mechanism, QuantizedResponse | Designed):
+        if result.name.startswith(OTHER_BLOCKS):
+            return None
+        chosen = _expectation_options(result.campaign, expected, prior)
+    return ["--mechanism", mechanism.name, *chosen, *_guarantee_options(result)]
+
+
+def _expectation_options(campaign: Campaign, expected: Expectation, prior: Path | None) -> list[str]:
+    options = ["--participation-rate", f"{campaign.answer_rate:.12g}"]
+    if prior is not None:
+        options += ["--prior", str(prior)]
+    if isinstance(campaign.crowd, NumberCrowd):
+        return [*options, "--sigmas", ",".join(f"{sigma:.12g}" for sigma in campaign.crowd.sigmas)]
+    mistakes = campaign.shared_mistakes
+    ability = expected.ability if mistakes is None else mistakes.pilot.ability
+    return options if ability is None else [*options, "--ability", f"{ability:.12g}"]
+
+
+def _guarantee_options(result: PlanRow) -> list[str]:
+    """Return the options of epsilon, alphabet, and public participation."""
+    public = ["--participation", "public"] if result.campaign.participation == "public" else []
+    return ["--epsilon", f"{result.epsilon:.12g}", *_alphabet_options(result.campaign.crowd.alphabet), *public]
+
+
+def _alphabet_options(alphabet: Alphabet) -> list[str]:
+    if isinstance(alphabet, Scale):
+        step = "" if alphabet.step == 1 else f":{alphabet.step:.12g}"
+        return ["--scale", f"{alphabet.low:.12g}:{alphabet.high:.12g}{step}"]
+    return ["--labels", csv_row(alphabet.names), *(["--ordered"] if alphabet.ordered else [])]
