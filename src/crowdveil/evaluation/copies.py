@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.stats import binom
+from scipy.special import betainc
 
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.estimators.voting.mmsr import Mmsr
+from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.voting.worker_pairs import WorkerPairs, pairs_of_block
 
 ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
@@ -119,6 +117,9 @@ def _pairs(reports: Reports) -> WorkerPairs:
 
 def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
     """Return the code of the first worker of the group that pairs link, for each worker."""
+    from scipy.sparse import coo_array  # these imports are slow
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_array((np.ones(len(pairs.first)), (pairs.first, pairs.second)), shape=(workers, workers))
     label = connected_components(links, directed=False)[1]
     first = np.full(label.max() + 1, workers, dtype=np.int64)
@@ -129,7 +130,7 @@ def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
 def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
     labels, workers = single.labels, len(single.workers)
-    ability = Mmsr().fit(single).workers.quality
+    ability = ESTIMATORS["m-msr"]().fit(single).workers.quality
     skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
     pairs = _pairs(single)
     first, second = np.divmod(pairs.pair, workers)
@@ -144,7 +145,7 @@ def _unlikely(alike: Alike, group: NDArray[np.int64], largest: NDArray[np.float6
     """Return which pairs agree more than independent workers of the largest ability of their group's first."""
     ability = largest[group[alike.first]]
     expected = ability**2 + (1 - ability) ** 2
-    return np.asarray(binom.sf(alike.same - 1, alike.common, expected) < RARE)
+    return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)
 
 
 def _judged(reports: Reports, single: Reports) -> NDArray[np.bool_]:

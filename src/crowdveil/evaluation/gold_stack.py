@@ -21,19 +21,18 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
-from crowdveil.estimators.ebcc import Ebcc
+from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
-from crowdveil.estimators.majority_vote import MajorityVote
-from crowdveil.estimators.one_coin import OneCoin
-from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
 from crowdveil.evaluation.gold_draw import unlike_random
 from crowdveil.evaluation.stacking import Regression, by_label, fit_regression
 
 MIN_GOLD, FOLDS = 20, 5
 """Smallest number of gold tasks with reports that are stacked, and number of folds."""
 FLOOR, WEIGHT_DEVIATION, BIAS_DEVIATION = 1e-3, 0.3, 0.5
-EBCC_NUMBERS, EBCC_CELLS = 1_000_000, 1_000_000
-"""Largest numbers of reports times labels, and of cells of all confusion matrices, for which EBCC is fitted."""
+STACKED_METHODS = ("hierarchical-dawid-skene", "ordinal-dawid-skene")
+"""Methods that are combined with others."""
+EBCC, EBCC_NUMBERS, EBCC_CELLS = "ebcc", 1_000_000, 1_000_000
+"""Slow member; reports times labels, and cells of all confusion matrices, up to which it is fitted."""
 ENOUGH = 0.01
 """Expected loss of the weights, in nats of a task, that further gold tasks are counted for."""
 
@@ -67,7 +66,7 @@ def stacked(
         inputs: arguments of `Estimator.fit` other than the reports.
         estimate: fit of the estimator to all gold.
     """
-    if not inputs["gold"] or not isinstance(estimator, (HierarchicalDawidSkene, OrdinalDawidSkene)):
+    if not inputs["gold"] or estimator.name not in STACKED_METHODS:
         return None
     gold = align_gold(reports, inputs["gold"], estimate.alphabet, numeric=False)
     reported = np.asarray(estimate.reports_per_task)[gold.tasks] > 0
@@ -86,8 +85,8 @@ def stacked(
     posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
     codes = gold.of(0, len(posterior))
     line = _line(members.names, fits, len(at)) + _gain(rows, truths, fold, plain.posterior[at])
-    if Ebcc.name not in members.names:
-        line += f"; {Ebcc.name} is left out of so many reports, workers or labels"
+    if EBCC not in members.names:
+        line += f"; {EBCC} is left out of so many reports, workers or labels"
     return Stacked(
         replace(estimate, posterior=one_hot_gold(posterior, codes)),
         line,
@@ -111,9 +110,9 @@ def _members(
         crossed.append(estimator.fit(reports, **inputs | {"gold": rest}))
     guided = np.stack([one.posterior[at] for one in crossed])[fold, np.arange(len(at))]
     labels = guided.shape[1]
-    methods: list[Estimator[Any, Any]] = [OneCoin(), MajorityVote()]
+    methods: list[Estimator[Any, Any]] = [ESTIMATORS[name]() for name in ("one-coin", "majority-vote")]
     if len(reports) * labels <= EBCC_NUMBERS and len(reports.workers) * labels**2 <= EBCC_CELLS:
-        methods.insert(0, Ebcc())
+        methods.insert(0, ESTIMATORS[EBCC]())
     if not isinstance(estimator, HierarchicalDawidSkene):
         methods.insert(0, HierarchicalDawidSkene(vote_share=0.0))
     others = []

@@ -17,8 +17,7 @@ from crowdveil.em.executor import Engine
 from crowdveil.em.history import MAX_ANSWERS, WorkerHistory
 from crowdveil.em.saved_fit import SavedFit
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.estimators.factorization_mean import FactorizationMean
+from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.panel import Panel
@@ -192,7 +191,7 @@ def infer_panel(
         notes.append(f"No gold task has the truth {', '.join(map(repr, absent))}: is it spelled as in the gold?")
     return Inference(
         estimate=fit.estimate,
-        noise_model=noise_model(evidence, DawidSkene()),
+        noise_model=noise_model(evidence, ESTIMATORS["dawid-skene"]()),
         crowd=evidence.crowd,
         notes=(*notes, *evidence.notes),
         confidence_note=fit.confidence,
@@ -297,6 +296,7 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
         ReportsError: no crowd, or sums that are damaged or not the crowd's.
         SettingsError: another method, or settings that it does not have.
     """
+    from crowdveil.estimators.factorization_mean import FactorizationMean
     from crowdveil.folder.sums import read_sums
 
     if method.name not in (None, FactorizationMean.name) or (method.max_steps, method.tolerance) != (None, None):
