@@ -184,13 +184,18 @@ def progress_bar(text: str, unit: Literal["steps", "bytes"] = "steps") -> Iterat
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-    amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    amount = DownloadColumn() if unit == "bytes" else TextColumn("{task.fields[steps]}")
     columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(text, total=None, visible=False)
-        yield lambda done, total: progress.update(bar, completed=done, total=total, visible=True)
+        bar = progress.add_task(text, total=None, visible=False, steps="")
+
+        def show(done: int, total: int | None) -> None:
+            steps = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+            progress.update(bar, completed=done, total=total, visible=True, steps=steps)
+
+        yield show
 
 
 def json_document(data: Mapping[str, Any]) -> dict[str, Any]:

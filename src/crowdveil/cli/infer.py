@@ -219,35 +219,40 @@ def infer(
         if questions:
             _infer_questions(questions, method, as_json, given)
             return
-        evidence, outputs, files, announced = _read(source, method, given)
+        evidence, outputs, files, announced, steps = _read(source, method, given)
         with progress_bar("inferring") as bar:
             inference = (
-                infer_truths(evidence, method, **_fit_options(given, bar))
+                infer_truths(evidence, method, **_fit_options(given, bar, steps))
                 if panel is None
                 else infer_panel(evidence, **panel)
             )
         _finish(inference, outputs, files, announced, as_json, given)
 
 
-def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
+def _fit_options(given: Given, bar: Bar | None, steps: int | None) -> dict[str, Any]:
     return {
         "gold": given["gold"],
         "prior": given["prior"],
         "history": given["history"],
         "fits": _fits(given),
         "resources": resources_of(given),
-        "progress": None if bar is None else _counted(bar),
+        "progress": None if bar is None else _counted(bar, steps),
     }
 
 
-def _counted(bar: Bar) -> Callable[[int, float], None]:
-    """Return a progress function that counts the steps of all fits of an inference on one bar."""
+def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
+    """Return a progress function that counts the steps of all fits of an inference on one bar.
+
+    Args:
+        bar: is shown.
+        steps: number of steps of each fit; None if it is unknown.
+    """
     before = last = 0
 
     def show(number: int, _: float) -> None:
         nonlocal before, last
         before, last = before + (last if number <= last else 0), number
-        bar(before + number, None)
+        bar(before + number, None if steps is None else before + steps)
 
     return show
 
@@ -270,13 +275,13 @@ def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: 
     read = {name: _read(source, method, each[name], kinds[name]) for name, source in sources.items()}
     obsolete = [str(path) for outputs in earlier_estimates(folder, folders.values()) for path in outputs.check()]
     inferred = {}
-    for name, (evidence, *_) in read.items():
+    for name, (evidence, *_, steps) in read.items():
         with progress_bar("inferring") as bar:
-            inferred[name] = infer_truths(evidence, method, **_fit_options(given, bar))
+            inferred[name] = infer_truths(evidence, method, **_fit_options(given, bar, steps))
     pages = outdated_notes(folder, "", folders.values())
     remove_earlier_estimates(folder, folders.values())
     found = []
-    for name, (_, outputs, files, _) in read.items():
+    for name, (_, outputs, files, *_) in read.items():
         inference = _write(inferred[name], outputs, each[name])
         found.append({"question": name, "folder": str(folders[name])} | _summary(inference, given) | files)
     data: dict[str, Any] = {
@@ -336,8 +341,8 @@ def _outputs(given: Given, folder: Path, kind: str = "estimate") -> Outputs:
 
 def _read(
     source: AnswerSource, method: Method, given: Given, kind: str = "estimate"
-) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None]:
-    """Return the evidence, the outputs with their paths, and the printed warning, or refuse before the fit."""
+) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None, int | None]:
+    """Return the evidence, the outputs with their paths, the printed warning and the number of steps, or refuse."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
     from crowdveil.inference.inference import check_score
@@ -352,12 +357,13 @@ def _read(
     names = ("certificate", "prior", "history", "gold", "score", "costs")
     inputs = [*evidence_files(source), *(given[name] for name in names)]
     files = _checked(outputs, _fits(given), inputs)
-    estimator = type(build_estimator(method, evidence))
+    built = build_estimator(method, evidence)
+    estimator = type(built)
     announced = unread_channel(evidence, estimator)
     for warning in (announced, slow_fit(evidence, estimator.name)):
         if warning is not None:
             print_warning(warning)
-    return evidence, outputs, files, announced
+    return evidence, outputs, files, announced, None if given["start_from"] else built.known_steps
 
 
 def _finish(

@@ -186,7 +186,7 @@ class Estimator(Model[P, S], metaclass=EstimatorType):
         """
         _require_types(channel, assignment, warm_start, progress, engine, memory)
         if isinstance(progress, bool):
-            with ProgressDisplay(self.name) as display:
+            with ProgressDisplay(self.name, self.known_steps if warm_start is None else None) as display:
                 shown = display if progress else None
                 given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
                 given |= {"prior": prior, "history": history}

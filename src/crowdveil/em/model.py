@@ -189,6 +189,11 @@ class Model(ABC, Generic[P, S]):
     max_steps: int
     tolerance: float
 
+    @property
+    def known_steps(self) -> int | None:
+        """Number of steps of a new fit; None where it depends on the reports."""
+        return self.max_steps if self.stops_early or not self.capabilities.iterative else None
+
     @abstractmethod
     def initialize(self, summary: Summary) -> P:
         """Return initial parameters from counts only."""

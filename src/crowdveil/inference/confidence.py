@@ -28,6 +28,10 @@ DEPENDENT_CORRELATION = 0.35
 chosen by log-loss with each set left out it is 0.35 to 0.45."""
 
 
+SHOWN_COPIES = 0.0005
+"""Least share of copies that is named: a smaller one would be printed as 0.0 %."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
     """Estimator and its estimate.
@@ -107,10 +111,11 @@ def confidence_note(estimator: Estimator[Any, Any], dependence: Dependence | Non
     )
     if dependence is None:
         return note
+    error = _percent(dependence.standard_error)
+    copies = f": as if {_percent(dependence.copied)} (standard error {error}) were copies"
     return (
         f"{note}. {_percent(dependence.observed)} of pairs of answers agree, the model predicts "
-        f"{_percent(dependence.predicted)}: as if {_percent(max(dependence.copied, 0.0))} (standard error "
-        f"{_percent(dependence.standard_error)}) were copies"
+        f"{_percent(dependence.predicted)}{copies if dependence.copied >= SHOWN_COPIES else ''}"
         f"{', which lowers the confidence' if dependence.least_copied > 0 else ''}; most shared mistakes do not show"
     )
 

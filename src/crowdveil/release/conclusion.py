@@ -55,8 +55,8 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
         return Conclusion("unknown", (NO_PROBABILITIES,))
     constant = base.expected_error
     ratio = 0.0 if own <= SMALL_ERROR else own / constant
-    against = f"{percent_up(constant)} with {base.constant} for every task"
-    compared = f"{percent_up(own)} are expected to be wrong, against {against}"
+    against = f"{error_percent(constant)} with {base.constant} for every task"
+    compared = f"{error_percent(own)} are expected to be wrong, against {against}"
     verdict, first = _advice(ratio, source, compared, evidence)
     return Conclusion(verdict, (first, *_open(known), _doubtful(estimate.confidence[known]), SHARES, CHECK))
 
@@ -124,6 +124,6 @@ def _doubtful(confidence: NDArray[np.float64]) -> str:
     return f"{have} a confidence below 90 %: ask for more answers on the doubtful tasks first."
 
 
-def percent_up(share: float) -> str:
-    """Return an error as a percentage with one decimal, rounded up; a small one is not written as 0 %."""
-    return "< 0.1 %" if share < 0.001 else f"{np.ceil(share * 1000 - 1e-9) / 10:.1f} %"
+def error_percent(share: float) -> str:
+    """Return an error as a percentage, with the digits of `Baseline`; a small one is not written as 0 %."""
+    return "< 0.1 %" if share < 0.001 else f"{100 * round(float(share), 3):.1f} %"

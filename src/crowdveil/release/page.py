@@ -27,7 +27,7 @@ from crowdveil.folder.truths import PAGE
 from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
-from crowdveil.release.conclusion import Conclusion, conclude, percent_up
+from crowdveil.release.conclusion import Conclusion, conclude, error_percent
 from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
 from crowdveil.release.privacy_statement import campaign_facts
 from crowdveil.release.result_files import Results, decided, doubtful, expected_error, truth_texts
@@ -201,10 +201,10 @@ def _posterior_picture(statement: PrivacyStatement) -> Html | None:
 
 
 def percent(share: float | None) -> str:
-    """Return a probability as a percentage with one decimal, rounded down; a certain one is not written as 100 %."""
+    """Return a probability as a percentage with one decimal; a certain one is not written as 100 %."""
     if share is None or not np.isfinite(share):
         return "unknown"
-    return "> 99.9 %" if share > 0.9995 else f"{np.floor(share * 1000) / 10:.1f} %"
+    return "> 99.9 %" if share > 0.9995 else f"{100 * round(float(share), 3):.1f} %"
 
 
 def as_code(sentence: str) -> Markup:
@@ -234,9 +234,9 @@ def _summary(estimate: Estimate) -> str:
             f"{base.constant}; {base.moved:,} of {len(estimate.tasks):,} truths differ from it."
         )
     return (
-        f"Expected share of wrong truths: {percent_up(own_error)}. The best constant, {base.constant} for "
-        f"every task, would be wrong on {percent_up(base.expected_error)}. Both follow from the model, not from known "
-        "truths."
+        f"Expected share of wrong truths: {error_percent(own_error)}. The best constant, {base.constant} for "
+        f"every task, would be wrong on {error_percent(base.expected_error)}. Both follow from the model, not from "
+        "known truths."
     )
 
 
@@ -251,8 +251,8 @@ def _pictures(estimate: Estimate) -> Iterator[tuple[str, Html]]:
     yield "Truths", label_counts("truths", estimate.alphabet.names, estimate.decisions[decided(estimate)])
     if estimate.confidence is not None and own is not None:
         rows = [
-            ("inferred truths", own, percent_up(own)),
-            ("best constant", base.expected_error, percent_up(base.expected_error)),
+            ("inferred truths", own, error_percent(own)),
+            ("best constant", base.expected_error, error_percent(base.expected_error)),
         ]
         yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
         yield "Tasks by confidence", confidence_classes("confidence", estimate.confidence)

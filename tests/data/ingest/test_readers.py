@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,13 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest import csv_files, readers
 from crowdveil.data.ingest.gold_files import load_gold
-from crowdveil.data.ingest.readers import ColumnNames, encode_arrow_column, load_prior, read_columns
+from crowdveil.data.ingest.readers import (
+    ColumnNames,
+    encode_arrow_column,
+    load_prior,
+    read_columns,
+    read_parquet_columns,
+)
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -510,3 +517,19 @@ def test_progress_ends_at_the_size_of_the_file(write) -> None:
         read_columns(write(data), progress=lambda *call: calls.append(call))  # noqa: B023
 
         assert (len(data), len(data)) == calls[-1]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
+def test_progress_of_parquet_moves_with_its_rows(tmp_path: Path, kind) -> None:
+    """Text is counted by batches, other columns by groups of rows, up to the size of the file."""
+    path, calls = tmp_path / "answers.parquet", list[tuple[int, int]]()
+    column = pa.array(range(150_000)).cast(kind)
+    pq.write_table(pa.table({"task": column, "worker": column, "label": column}), path, row_group_size=50_000)
+    size = path.stat().st_size
+
+    columns = read_parquet_columns(path, progress=lambda *call: calls.append(call))
+
+    assert 150_000 == len(columns)
+    assert 3 == len(set(calls))
+    assert sorted(calls) == calls
+    assert (size, size) == calls[-1]

@@ -4,7 +4,7 @@ Columns are identified by name. Other columns, which no guarantee covers (times,
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -293,8 +293,10 @@ def _hints_by_rows(start: str, delimiter: str, match: Match) -> str:
     return " Answers: some numbers have a comma, state it, --decimal ,." if decimal else ""
 
 
-def read_parquet_columns(path: str | PathLike[str], names: ColumnNames = NO_NAMES) -> ReportColumns:
-    """Return the columns of a Parquet file of answers or reports; errors as `read_columns`."""
+def read_parquet_columns(
+    path: str | PathLike[str], names: ColumnNames = NO_NAMES, progress: Progress | None = None
+) -> ReportColumns:
+    """Return the columns of a Parquet file of answers or reports; arguments and errors as `read_columns`."""
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
@@ -304,15 +306,26 @@ def read_parquet_columns(path: str | PathLike[str], names: ColumnNames = NO_NAME
             if all(pa.types.is_string(schema.field(name).type) for name in wanted):
                 # Streaming: a group of rows is encoded while the next is read.
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted)
-                coded = encode_batches(batches, wanted, GROUP_BYTES)
+                coded = encode_batches(_counted(batches, file, Path(path), progress), wanted, GROUP_BYTES)
                 return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
-        return encode_columns(
-            roles, pq.read_table(Path(path), columns=wanted, partitioning=None), source, value_name=names.value_name
-        )
+            groups = [[number] for number in range(file.num_row_groups)] or [[]]
+            tables = (file.read_row_groups(group, columns=wanted) for group in groups)
+            table = pa.concat_tables(_counted(tables, file, Path(path), progress))
+        return encode_columns(roles, table, source, value_name=names.value_name)
     except MemoryError:
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise not_parquet(source, error) from error
+
+
+def _counted(parts: Iterable[Any], file: Any, path: Path, progress: Progress | None) -> Iterator[Any]:
+    """Yield all parts of a Parquet file; the bytes read are the share of its rows times its size."""
+    size, read = path.stat().st_size, 0
+    for part in parts:
+        yield part
+        read += len(part)
+        if progress is not None:
+            progress(size * read // max(1, file.metadata.num_rows), size)
 
 
 def not_parquet(source: str, error: Exception) -> ReportsError:

@@ -319,8 +319,7 @@ class AnswerSource:
                 columns = read_columns(file.path, names, self.layout.delimiter, progress, self.layout.encoding)
                 return replace(columns, source=self.name)
             if file.form == "parquet":
-                with _whole_file(file, progress):
-                    return replace(read_parquet_columns(file.path, names), source=self.name)
+                return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names, blank_rows = [], set(), 0
         for file, part in zip(self.files, _parts(self.files, progress), strict=True):
             with _whole_file(file, part):
