@@ -191,8 +191,8 @@ def progress_bar(text: str, unit: Literal["steps", "bytes"] = "steps") -> Iterat
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(text, total=None, visible=False, steps="")
 
-        def show(done: int, total: int | None) -> None:
-            steps = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+        def show(done: float, total: float | None) -> None:
+            steps = f"{done:,.0f}" if total is None else f"{done:,.0f} of {total:,.0f}"
             progress.update(bar, completed=done, total=total, visible=True, steps=steps)
 
         yield show
