@@ -137,6 +137,7 @@ def campaign(channels: list[Channel], assignment: list[list[int]], **changed: ob
     public = channels[0].participation == "public"
     width = 1 if max(len(channel.outputs) for channel in channels) <= 256 - public else 2
     cells = max(map(len, lists))
+    body_bytes = cells * width + ("levels" in changed)
     fields: Vector = {
         "format": "crowdveil-campaign/1",
         "title": "Night shifts 2027",
@@ -155,7 +156,7 @@ def campaign(channels: list[Channel], assignment: list[list[int]], **changed: ob
         "groups": None,
         "assignment_parts": [hashlib.sha256(canonical(part).encode()).hexdigest() for part in parts],
         "cells": cells,
-        "body_bytes": cells * width,
+        "body_bytes": body_bytes,
         "symbol_bytes": width,
         "salt": "000102030405060708090a0b0c0d0e0f",
     }
@@ -179,6 +180,8 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
         ],
     }
     groups = {"choice": [[0, 1], [1, 0]], "task_group": [0, 1, 1], "slot_group": [0, 1, 1]}
+    tables: Vector = {"levels": 3, "prior": "cd" * 32}
+    dealt = {"choice": [[0], [1]], "task_group": [0, 0], "slot_group": [0, 1, 0]}
     return {
         "one cell": (campaign([small], [[0], [0]]), 1),
         "texts and a picture, without a service": (
@@ -194,7 +197,22 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
             117,
         ),
         "a relay": (campaign([small], [[0, 1]] * 130, relay=RELAY), 117),
+        "levels, the second": (campaign([small, other], [[0, 1, 2], [0, 2], [1, 2]], levels=2), 1),
+        "levels of other symbols and a prior, the first": (
+            campaign([blocks(0.5, (5,)), blocks(1.0, (3, 7)), scaled(Scale(0, 10), 2.0)], [[1, 0]] * 3, **tables),
+            2,
+        ),
+        "cuts dealt to slots": (campaign([blocks(1.0, (3,)), blocks(1.0, (4, 7))], [[0, 1]] * 3, groups=dealt), 1),
     }
+
+
+LEVELS = {"levels, the second": 1, "levels of other symbols and a prior, the first": 0}
+"""Level of the report of a campaign."""
+
+
+def blocks(epsilon: float, cuts: tuple[int, ...]) -> Channel:
+    """Return quantized response on grades, whose table is not square."""
+    return QuantizedResponse(alphabet=Scale(0, 10), epsilon=epsilon, participation="protected", cuts=cuts).channel()
 
 
 def same_prefix() -> list[Vector]:
@@ -225,10 +243,11 @@ def body_vector(name: str, made: tuple[Vector, list[Vector]], slot: int) -> Vect
     public = fields["certificates"][0]["participation"] == "public"
     answers = [None if cell % 4 == 1 else (3 * cell + slot) % labels for cell in range(len(tasks))]
     stream = hashlib.shake_256(name.encode()).digest(WORD_BYTES * len(tasks))
-    body = b""
+    level = LEVELS.get(name)
+    body = b"" if level is None else bytes([level])
     for cell, (task, answer) in enumerate(zip(tasks, answers, strict=True)):
         groups = fields["groups"]
-        index = groups["choice"][groups["slot_group"][slot]][groups["task_group"][task]] if groups else 0
+        index = groups["choice"][groups["slot_group"][slot]][groups["task_group"][task]] if groups else level or 0
         word = int.from_bytes(stream[cell * WORD_BYTES : (cell + 1) * WORD_BYTES], "little")
         row = fields["certificates"][index]["rows"][labels if answer is None and not public else answer or 0]
         symbol = 256**width - 1 if answer is None and public else bisect_right(list(accumulate(row))[:-1], word)
@@ -252,6 +271,7 @@ def body_vector(name: str, made: tuple[Vector, list[Vector]], slot: int) -> Vect
         "slot": slot,
         "tasks": tasks,
         "answers": answers,
+        **({} if level is None else {"level": level}),
         "random": stream.hex(),
         "body": body.hex(),
         "token": token,
@@ -302,7 +322,86 @@ def refused_campaigns() -> list[Vector]:
                 "a key whose x is not reduced": campaign([small], both, relay={**RELAY, "public_key": UNREDUCED}),
             }.items()
         ]
+        + [
+            {"name": f"levels: {name}", "campaign": canonical({**levelled()[0], **changed}), "defects": sorted(defects)}
+            for name, (changed, defects) in changed_levels().items()
+        ]
     )
+
+
+def levelled() -> tuple[Vector, list[Vector]]:
+    """Return a sound campaign with three levels, of ascending numbers of symbols."""
+    three = [blocks(0.5, (5,)), blocks(1.0, (3, 7)), blocks(2.0, (2, 4, 6))]
+    return campaign(three, [[0, 1], [0, 1]], levels=3)
+
+
+def changed_levels() -> dict[str, tuple[Vector, set[str]]]:
+    """Return changes of a sound campaign with levels by name, and the defects that a reader may name."""
+    base, _ = levelled()
+    low, middle, high = base["certificates"]
+    many = [scaled(Scale(0, 10), 0.5 * number).certificate() for number in range(1, 6)]
+    public = [
+        RandomizedResponse(alphabet=Scale(0, 10), epsilon=epsilon, participation="public").channel().certificate()
+        for epsilon in (0.5, 1.0, 2.0)
+    ]
+    worse = {name: middle[name] for name in ("outputs", "rows")}
+    dealt = {"choice": [[0, 1], [2, 2]], "task_group": [0, 1], "slot_group": [0, 1]}
+    return {
+        "not ascending": ({"certificates": [low, high, middle]}, {"levels"}),
+        "descending": ({"certificates": [high, middle, low]}, {"levels"}),
+        "one twice": ({"certificates": [low, middle, middle]}, {"levels"}),
+        "two tables of one ratio": ({"certificates": [low, blocks(0.5, (3,)).certificate(), high]}, {"levels"}),
+        "one more than channels": ({"certificates": [low, middle]}, {"levels", "groups"}),
+        "a channel that is no level": ({"levels": 2}, {"levels", "groups"}),
+        "a single one": ({"levels": 1, "certificates": [low]}, {"levels"}),
+        "five": ({"levels": 5, "certificates": many}, {"levels"}),
+        "true": ({"levels": True}, {"levels"}),
+        "a text": ({"levels": "3"}, {"levels"}),
+        "a list": ({"levels": [0.5, 1, 2]}, {"levels"}),
+        "null": ({"levels": None}, {"levels"}),
+        "a fraction": ({"levels": 2.5}, {"levels"}),
+        "no byte for the level": ({"body_bytes": base["body_bytes"] - 1}, {"number"}),
+        "channels by groups, too": ({"groups": dealt}, {"levels", "groups"}),
+        "public participation": ({"certificates": public}, {"levels"}),
+        "a relay": ({"relay": RELAY}, {"levels", "relay"}),
+        "a table that is worse than claimed": (
+            {"certificates": [resealed(low, worse), middle, high]},
+            {"ratio"},
+        ),
+        "a table of another seal": ({"certificates": [{**low, "ratio": middle["ratio"]}, middle, high]}, {"hash"}),
+        "a row of one table is short": (
+            {"certificates": [low, resealed(middle, {"rows": [middle["rows"][0][:-1], *middle["rows"][1:]]}), high]},
+            {"shape"},
+        ),
+        "a level without randomization": (
+            {"certificates": [low, middle, {"unprotected": low["alphabet"]}]},
+            {"format"},
+        ),
+        "a prior that is no SHA-256": ({"prior": "CD" * 32}, {"prior"}),
+        "a prior that is null": ({"prior": None}, {"prior"}),
+    }
+
+
+def chosen_levels() -> list[Vector]:
+    """Return levels as JSON texts, and whether a campaign with as many levels, or without any (null), has them."""
+    kinds = {
+        "the first": ("0", 3, True),
+        "the last": ("2", 3, True),
+        "too high": ("3", 3, False),
+        "negative": ("-1", 3, False),
+        "missing": ("null", 3, False),
+        "true": ("true", 3, False),
+        "a float": ("1.0", 3, False),
+        "a fraction": ("0.5", 3, False),
+        "a text": ('"1"', 3, False),
+        "a list": ("[1]", 3, False),
+        "a level of a longer list": ("2", 2, False),
+        "a level where there are none": ("0", None, False),
+    }
+    return [
+        {"name": name, "level": text, "levels": levels, "accepted": accepted}
+        for name, (text, levels, accepted) in kinds.items()
+    ]
 
 
 def changed_channels(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
@@ -362,9 +461,9 @@ def changed_channels(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
     }
 
 
-def scaled(scale: Scale) -> Channel:
+def scaled(scale: Scale, epsilon: float = 0.7) -> Channel:
     """Return a channel over a scale."""
-    return RandomizedResponse(alphabet=scale, epsilon=0.7, participation="protected").channel()
+    return RandomizedResponse(alphabet=scale, epsilon=epsilon, participation="protected").channel()
 
 
 def symbols(sealed: Vector, name: str) -> Vector:
@@ -458,6 +557,7 @@ def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
         "other labels than the certificate": ({"labels": ["no", "maybe"]}, {"labels"}),
         "a label twice": ({"labels": ["no", "no"]}, {"labels", "duplicate symbols"}),
         "no certificate": ({"certificates": []}, {"format"}),
+        "an answer that is sent as it is": ({"certificates": [{"unprotected": sealed["alphabet"]}]}, {"format"}),
         "a certificate over other labels": ({"certificates": [foreign.certificate()]}, {"labels"}),
         "two certificates without groups": (two, {"groups"}),
         "two kinds of participation": ({**two, "groups": groups}, {"participation"}),
@@ -561,6 +661,12 @@ if __name__ == "__main__":
         [body_vector(name, made, slot) for name, (made, slot) in campaigns().items()],
     )
     write("same_prefix.json", "Campaigns whose names have the same first 8 characters.", same_prefix())
+    write(
+        "levels.json",
+        "level: text of JSON. levels: number of levels of a campaign, null without levels. accepted: whether a worker "
+        "can have chosen this level.",
+        chosen_levels(),
+    )
     write("refused_campaigns.json", "campaign: text. defects: names a reader may give.", refused_campaigns())
     write(
         "refused_parts.json",

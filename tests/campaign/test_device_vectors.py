@@ -6,7 +6,7 @@ import pytest
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, digest_of
 from crowdveil.campaign.receipt import check_receipt, is_authentic, make_receipt
-from crowdveil.campaign.report_body import NOT_ANSWERED, decode, encode
+from crowdveil.campaign.report_body import NOT_ANSWERED, decode, encode, level_of
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.errors import CampaignError, CertificateError
 from tests.device_vectors import Replayed, read_vectors
@@ -22,17 +22,19 @@ def test_bodies(vector):
     """The answers and random bytes of each vector give its body through the library's channels."""
     campaign, slot = Campaign.from_bytes(vector["campaign"].encode()), vector["slot"]
     part = AssignmentPart.from_bytes(vector["parts"][slot // 100].encode(), campaign, slot // 100)
+    level = vector.get("level")
     source, codes = Replayed(bytearray.fromhex(vector["random"])), []
     for task, answer in zip(part.tasks(slot), vector["answers"], strict=True):
-        channel = campaign.channel_of(slot, task)
+        channel = campaign.channel_of(slot, task, level)
         null = campaign.alphabet.size if channel.participation == "protected" else 0
         drawn = int(channel.sample(np.array([null if answer is None else answer]), source)[0])
         codes.append(NOT_ANSWERED if answer is None and channel.participation == "public" else drawn)
 
     assert vector["campaign_name"] == campaign.name
     assert vector["tasks"] == list(part.tasks(slot))
-    assert vector["body"] == encode(codes, campaign).hex()
+    assert vector["body"] == encode(codes, campaign, level).hex()
     assert tuple(codes) == decode(bytes.fromhex(vector["body"]), campaign, slot, vector["tasks"])
+    assert level == level_of(bytes.fromhex(vector["body"]), campaign)
 
 
 @pytest.mark.parametrize("vector", read_vectors("refused_campaigns.json"), ids=vector_id)

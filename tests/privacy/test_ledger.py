@@ -9,7 +9,8 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.ledger import ledger_losses
-from crowdveil.standalone.device import Refused, canonical, epsilon, read_ledger
+from crowdveil.standalone.checks import Refused, canonical, epsilon
+from crowdveil.standalone.device import read_ledger
 
 YES_NO = Categories(("no", "yes"))
 

@@ -15,7 +15,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.mechanisms import Laplace, RandomizedResponse
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
-from crowdveil.standalone import device
+from crowdveil.standalone import checks
 
 CHANNELS = [
     RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel(),
@@ -68,7 +68,7 @@ def test_device_and_statement_say_the_same(epsilon: float) -> None:
     stated = percent_rounded_up(
         Guarantee(epsilon=epsilon, unit="cell", participation="protected").largest_guess_probability
     )
-    own = device.sure(Decimal(epsilon))
+    own = checks.sure(Decimal(epsilon))
 
     assert abs(percent(stated) - percent(own)) <= Decimal("0.1")
     assert "100" not in stated + own

@@ -43,9 +43,18 @@ export async function failures(device, vectors) {
     const tasks = await device.readTasks(utf8(vector.parts[Math.floor(vector.slot / 100)]), campaign, vector.slot);
     const answers = {};
     vector.answers.forEach((answer, cell) => answer !== null && (answers[tasks[cell]] = answer));
-    const body = device.drawBody(campaign, vector.slot, tasks, answers, device.fromHex(vector.random));
+    const body = device.drawBody(campaign, vector.slot, tasks, answers, vector.level, device.fromHex(vector.random));
     expect(vector.name, same(vector.tasks, tasks) && vector.body === device.toHex(body));
     await refused(`${vector.name}: another link`, ["hash"], () => device.readCampaign(utf8(`${vector.campaign} `), vector.campaign_name));
+  }
+  const [offered] = vectors.campaigns.vectors.filter(({ level }) => level === 1);
+  const campaign = await device.readCampaign(utf8(offered.campaign), offered.campaign_name);
+  await refused("no level", ["level"], () => device.drawBody(campaign, 0, [0], {}, undefined));
+  for (const { name, level, levels, accepted } of vectors.levels.vectors) {
+    const asked = { groups: null, channels: [0, 1, 2], levels: levels ?? undefined };
+    const choose = () => device.channelOf(asked, 0, 0, device.parseCanonical(level));
+    if (accepted) expect(`level ${name}`, choose() === Number(level));
+    else await refused(`level ${name}`, ["level", "not canonical"], choose);
   }
   for (const { name, campaign, defects } of vectors.refused_campaigns.vectors) {
     await refused(name, defects, async () => device.readCampaign(utf8(campaign), await nameOf(campaign)));

@@ -15,8 +15,8 @@ from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Picture, Task, name_of
 from crowdveil.campaign.report_body import NOT_ANSWERED, decode
 from crowdveil.channels.alphabet import Scale
-from crowdveil.standalone.checks import digest
-from crowdveil.standalone.device import epsilon, read_ledger, shown
+from crowdveil.standalone.checks import digest, epsilon, shown
+from crowdveil.standalone.device import read_ledger
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.service.accessibility import WAIT, await_screen, check_screen
 from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium

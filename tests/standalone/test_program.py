@@ -82,5 +82,5 @@ def test_what_a_worker_must_trust_is_short():
     python = [package / "standalone" / name for name in ("checks.py", "device.py")]
     script = [package / "service" / "static" / name for name in ("device.mjs", "hpke.mjs")]
 
-    assert sum(map(code_lines, python + script)) <= 1500
+    assert sum(map(code_lines, python + script)) <= 1600
     assert sum(map(code_lines, script)) <= 750

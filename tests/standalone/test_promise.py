@@ -4,7 +4,7 @@ import pytest
 
 from crowdveil.campaign.device import Device as LibraryDevice
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import Refused
+from crowdveil.standalone.checks import Refused, epsilon, shown
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import build_campaign
 from tests.campaign.stub_service import running_stub
@@ -132,4 +132,4 @@ def test_a_service_that_deletes_and_answers_503_gets_one_draw(service, tmp_path,
                 device.send()
 
     assert (3, 1) == (len(service.bodies), len(set(service.bodies)))
-    assert "4.000" == one_file.shown(one_file.epsilon(one_file.read_ledger(tmp_path)))
+    assert "4.000" == shown(epsilon(one_file.read_ledger(tmp_path)))

@@ -31,6 +31,8 @@ class Content:
     purge_after_days: int | None = None
     groups: Groups | None = None
     relay: Relay | None = None
+    levels: int | None = None
+    prior: str | None = None
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -62,11 +64,11 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
         "groups": _group_fields(content.groups),
         "assignment_parts": [sha256(part.to_bytes()).hexdigest() for part in parts],
         "cells": cells,
-        "body_bytes": cells * width,
+        "body_bytes": cells * width + (content.levels is not None),
         "symbol_bytes": width,
     }
-    if content.relay is not None:
-        document["relay"] = asdict(content.relay)
+    chosen = {"levels": content.levels, "prior": content.prior, "relay": content.relay and asdict(content.relay)}
+    document |= {name: value for name, value in chosen.items() if value is not None}
     return Campaign.from_bytes(canonical_bytes(document)), parts
 
 

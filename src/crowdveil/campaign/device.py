@@ -69,6 +69,7 @@ def answer_campaign(
     files: Path | None = None,
     out: Path = Path(),
     budget: Decimal | None = None,
+    level: int | None = None,
     sealing: Sealing | None = None,
 ) -> tuple[Device, Path | None]:
     """Answer a campaign, sample once and send, from wherever the record stands; return the device, and a report file.
@@ -81,10 +82,11 @@ def answer_campaign(
         out: folder of the report file of such a campaign.
         budget: epsilon over all campaigns on this computer. Above it nothing is sent if `answers` is a file;
             otherwise the worker is warned and decides.
+        level: level of a campaign with levels, from 1, chosen once; None asks in the terminal, and with `answers` is 1.
         sealing: encryption of a body to the curator's key; without it a campaign with a relay is refused.
 
     Raises:
         DeviceError: with a sentence for the worker.
     """
     with refusals(), Device(link, home, files, sealing=sealing) as device:
-        return device, one_file.run(device, answers, out, budget)
+        return device, one_file.run(device, answers, out, budget, level)

@@ -18,7 +18,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import SUITE, Claims, check_campaign, sealed_bytes
+from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, sealed_bytes
 
 State = Literal["early", "open", "closed"]
 
@@ -119,6 +119,8 @@ class Campaign:
         source: canonical bytes of the document.
         relay: the relay; None if reports go to the curator's service.
         sent_bytes: length of what every device sends: `body_bytes`, or that of the sealed report.
+        levels: number of levels that a worker chooses from, one channel for each; None without levels.
+        prior: SHA-256 of the file of the public prior that the channels were chosen for, hexadecimal; None without one.
     """
 
     title: str
@@ -144,6 +146,8 @@ class Campaign:
     source: bytes
     relay: Relay | None
     sent_bytes: int
+    levels: int | None
+    prior: str | None
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -163,6 +167,7 @@ class Campaign:
             "groups": _groups(fields["groups"]),
             "relay": Relay(**fields["relay"]) if "relay" in fields else None,
             "sent_bytes": sealed_bytes(fields) if "relay" in fields else fields["body_bytes"],
+            **{name: fields.get(name) for name in ("levels", "prior")},
         }
         tuples = {name: tuple(fields[name]) for name in ("labels", "certificates", "assignment_parts")}
         return cls(**{**fields, **tuples, **converted}, channels=channels, source=data)
@@ -209,16 +214,24 @@ class Campaign:
         """Guarantee of a single answer under the weakest channel."""
         return Guarantee(epsilon=self.epsilon, participation=self.participation)
 
-    def channel_of(self, slot: int, task: int) -> Channel:
-        """Return the channel of a worker's answer to a task, by slot and task index."""
+    def channel_of(self, slot: int, task: int, level: int | None = None) -> Channel:
+        """Return the channel of a worker's answer to a task, by slot, task index, and the level that was chosen.
+
+        Raises:
+            CampaignError: level.
+        """
+        with refusals():
+            check_level(level, self.levels)
+        if level is not None:
+            return self.channels[level]
         if self.groups is None:
             return self.channels[0]
         row = self.groups.choice[self.groups.slot_group[slot]]
         return self.channels[row[self.groups.task_group[task]]]
 
-    def slot_epsilon(self, slot: int, tasks: Sequence[int]) -> float:
+    def slot_epsilon(self, slot: int, tasks: Sequence[int], level: int | None = None) -> float:
         """Return the privacy loss of all answers of one worker with these tasks, in nats, rounded up."""
-        return sum_rounded_up((self.channel_of(slot, task).epsilon, 1) for task in tasks)
+        return sum_rounded_up((self.channel_of(slot, task, level).epsilon, 1) for task in tasks)
 
     @property
     def purge_day(self) -> date | None:

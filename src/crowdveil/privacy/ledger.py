@@ -19,8 +19,8 @@ from crowdveil.privacy.loss_distribution import (
     least_bound,
     require_delta,
 )
-from crowdveil.standalone.checks import epsilon_of
-from crowdveil.standalone.device import Line, epsilon
+from crowdveil.standalone.checks import epsilon, epsilon_of
+from crowdveil.standalone.device import Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

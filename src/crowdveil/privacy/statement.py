@@ -17,6 +17,8 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
 from crowdveil.errors import SettingsError
+from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
+from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
@@ -67,6 +69,7 @@ class PrivacyStatement:
         certificate_sha256: digest of the checked certificate, in hexadecimal.
         channel: checked channel, if there is a single one.
         relay: sentences on the relay of the campaign; empty without one.
+        levels: sentences on the levels that workers choose from; empty without levels.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
         alike: whether every worker who reports is known to report on every task; assumed for a certificate.
@@ -86,6 +89,7 @@ class PrivacyStatement:
     certificate_sha256: str | None = None
     channel: Channel | None = None
     relay: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
     batch: int | None = None
     alike: bool = True
     people: int = 0
@@ -139,9 +143,10 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         per_answer=campaign.guarantee,
         per_worker=campaign_guarantee(campaign),
         cells=campaign.cells,
-        not_covered=not_covered(FROM_DEVICES, protected=protected, assigned=True),
+        not_covered=not_covered(campaign_exposes(campaign), protected=protected, assigned=True),
         campaign=campaign.name,
         relay=relay_sentences(campaign),
+        levels=level_sentences(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
         batch=_sure_reports(campaign, lists) if protected else 0,
@@ -207,6 +212,11 @@ def campaign_guarantee(campaign: Campaign) -> Guarantee:
     return replace(campaign.guarantee, epsilon=campaign.worker_epsilon, unit="worker")
 
 
+def campaign_exposes(campaign: Campaign | None) -> tuple[str, ...]:
+    """Return what the devices of a campaign, None if it is unknown, leave uncovered, as sentences."""
+    return FROM_DEVICES if campaign is None or campaign.levels is None else (*FROM_DEVICES, LEVEL_NOT_COVERED)
+
+
 def no_guarantee_reason(channel: Channel | ChannelTable) -> str:
     """Return why a channel has no guarantee; empty with one."""
     if not math.isfinite(channel.guarantee.epsilon):
@@ -248,6 +258,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
         f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
         *statement.relay,
+        *statement.levels,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
         *(() if statement.shuffled is None else statement.shuffled.sentences),

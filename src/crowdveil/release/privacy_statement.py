@@ -39,11 +39,12 @@ from crowdveil.folder.recorded_reading import recorded_reading
 from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
+from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
-    FROM_DEVICES,
     MARKED,
     PrivacyStatement,
+    campaign_exposes,
     campaign_guarantee,
     no_guarantee_reason,
     not_covered,
@@ -286,18 +287,27 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         per_worker=per_worker,
         cells=cells,
         not_covered=not_covered(
-            (HOLDER,) if made_from_answers else FROM_DEVICES,
+            (HOLDER,) if made_from_answers else campaign_exposes(campaign),
             protected=channel.protects_participation,
             assigned=evidence.assignment is not None,
         ),
         campaign=None if campaign is None else campaign.name,
         relay=() if campaign is None else relay_sentences(campaign),
+        levels=() if campaign is None else level_sentences(campaign, _chosen_levels(evidence, channel)),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
         batch=batch,
         alike=batch == len(evidence.reports.workers),
         people=len(evidence.reports.workers),
     )
+
+
+def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:
+    """Return the number of workers of each channel of a table by worker."""
+    if not isinstance(channel, ChannelTable):
+        return []
+    of_worker = channel.groups((), evidence.reports.workers)[1]
+    return np.bincount(of_worker, minlength=len(channel.choice)).tolist()
 
 
 def _least_batch(evidence: Evidence, channel: Channel | ChannelTable) -> int:

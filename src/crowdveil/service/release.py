@@ -9,12 +9,11 @@ from threading import Event, Thread
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.report_body import decode
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
-from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
+from crowdveil.workflow.campaigns.export import read_body, write_campaign_reports
 
 CHECK_SECONDS = 3600.0
 """Time between two looks at the day (UTC)."""
@@ -40,7 +39,7 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
     accepted = []
     for slot, body in store.released_reports(digest):
         tasks = store.tasks(digest, slot)
-        accepted.append(AcceptedReport(slot, tasks, decode(body, campaign, slot, tasks)))
+        accepted.append(read_body(campaign, slot, tasks, body))
     return write_campaign_reports(directory, campaign, accepted, replace=replace)
 
 

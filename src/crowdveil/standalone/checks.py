@@ -15,8 +15,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from math import inf, isfinite, nextafter
 from operator import eq
 from typing import Any, NamedTuple
@@ -351,8 +352,10 @@ CAMPAIGN_DEFECTS = {
     r".*\.picture.*": "picture",
     "tasks.*": "task",
     "assignment_parts.*": "part",
-    **{f"{name}.*": name for name in ("url", "labels", "groups", "relay", "salt")},
+    **{f"{name}.*": name for name in ("url", "labels", "groups", "relay", "salt", "levels", "prior")},
 }
+OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX}
+"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior."""
 
 
 # ---- Certificates
@@ -493,6 +496,30 @@ def four_digits(epsilon: float) -> str:
     return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(epsilon))):.4g}"
 
 
+def epsilon(lines: Iterable[Mapping[str, Any]]) -> Decimal:
+    """Return the sum of cells * ln(numerator / denominator), rounded up in its 50th digit."""
+    up, total = Context(prec=60, rounding=ROUND_CEILING), Decimal(0)
+    for line in lines:
+        if line["numerator"] < line["denominator"]:
+            raise Refused("ledger", "a line of the ledger has a ratio below 1.")
+        logarithm = up.ln(up.divide(Decimal(line["numerator"]), Decimal(line["denominator"])))
+        total = up.add(total, up.multiply(line["cells"], up.multiply(logarithm, up.add(1, Decimal("1e-50")))))
+    return total
+
+
+def shown(loss: Decimal) -> str:
+    """Return an epsilon with 3 decimals, rounded up."""
+    return str(loss.quantize(Decimal("0.001"), rounding=ROUND_CEILING))
+
+
+def sure(loss: Decimal) -> str:
+    """Return the largest posterior probability of one of two equally likely answers, in percent, rounded up."""
+    up, below = Context(prec=60, rounding=ROUND_CEILING), 1 - Decimal("1e-50")
+    share = up.divide(100, 1 + Context(prec=60, rounding=ROUND_FLOOR).multiply(up.exp(-loss), below))
+    percent = share.quantize(Decimal("0.1"), rounding=ROUND_CEILING)
+    return f"{percent} %" if percent < 100 else "more than 99.9 %"
+
+
 def check_certificates(parts: Sequence[Any], claims: Claims) -> list[CheckedChannel]:
     """Check certificates over the same answers: one claim for each that holds, every false claim of one that does not.
 
@@ -539,7 +566,7 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
 
     Raises:
         Refused: as `parse_canonical` and `check_certificate`; format, text, url, day, number, labels, task, picture,
-            groups, part, salt, participation, no privacy, relay.
+            groups, part, salt, participation, no privacy, relay, levels, prior.
     """
     fields = _parse_campaign(data, claims)
     tasks, slots = fields["tasks"], fields["slots"]
@@ -550,14 +577,19 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     least = fields["min_reports"]
     enough = "Nothing is released below a number of reports that can be reached."
     claims.add(enough, "" if least <= slots else "number", f"{least:,}")
+    bare = any(set(part) == {"unprotected"} for part in fields["certificates"])
+    claims.need("No answer is sent as it is.", "format" if bare else "")
     channels = check_certificates(fields["certificates"], claims)
     claims.add("Every answer has one channel.", "" if _are_grouped(fields) else "groups")
     _check_symbols(fields, channels, claims)
     width = symbol_bytes([(len(one.outputs), one.protected) for one in channels])
-    same = (fields["symbol_bytes"], fields["body_bytes"]) == (width, fields["cells"] * width)
+    length = fields["cells"] * width + ("levels" in fields)
+    same = (fields["symbol_bytes"], fields["body_bytes"]) == (width, length)
     claims.add("Every report has the same length.", "" if same else "number", f"{fields['body_bytes']:,} bytes")
     asked = "" if fields["cells"] <= len(tasks) else "number"
     claims.add("No worker is asked more tasks than there are.", asked, f"{fields['cells']:,}")
+    if "levels" in fields:
+        _check_levels(fields, channels, claims)
     if "relay" in fields:
         _check_relay(fields, channels, claims)
     named, count = len(fields["assignment_parts"]), -(-slots // SLOTS_PER_PART)
@@ -578,7 +610,8 @@ def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
         )
         raise
     claims.add("The file has the one canonical form, so that its SHA-256 names exactly this text.", "")
-    form = {**CAMPAIGN, "relay": RELAY} if isinstance(fields, dict) and "relay" in fields else CAMPAIGN
+    asked = fields if isinstance(fields, dict) else {}
+    form = CAMPAIGN | {name: form for name, form in OPTIONAL.items() if name in asked}
     claim = "The campaign has exactly the documented fields."
     require_form(claims, claim, fields, form, CAMPAIGN_DEFECTS)
     if not fields["tasks"]:
@@ -649,11 +682,41 @@ def _are_grouped(fields: Mapping[str, Any]) -> bool:
     """Return whether the groups give each task of each slot one of the certificates."""
     groups, count = fields["groups"], len(fields["certificates"])
     if groups is None or count == 1:
-        return groups is None and count == 1
+        return groups is None and count == fields.get("levels", 1)
     choice, tasks, slots = groups["choice"], groups["task_group"], groups["slot_group"]
     if not is_choice(choice, count) or (len(tasks), len(slots)) != (len(fields["tasks"]), fields["slots"]):
         return False
     return set(tasks) <= set(range(len(choice[0]))) and set(slots) <= set(range(len(choice)))
+
+
+def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
+    """Check the levels of privacy that a worker chooses from: one channel for each, from the most private one."""
+    ratios = [channel.ratio or 0 for channel in channels]
+    faults = {
+        "there is not one channel for each, and no other choice of channels": len(channels) != fields["levels"]
+        or fields["groups"] is not None,
+        "the epsilons of their tables do not ascend": any(low >= high for low, high in pairwise(ratios)),
+        "participation is public": not all(channel.protected for channel in channels),
+        "the guarantee of a relay counts equal channels": "relay" in fields,
+    }
+    fault = next((text for text, wrong in faults.items() if wrong), "")
+    claim = "Each level has one channel, with more epsilon than the level before, and hides participation."
+    claims.add(claim, "levels" if fault else "", fault)
+
+
+def check_level(level: Any, levels: int | None) -> None:
+    """Check the level that a worker chose, an index of the certificates; None in a campaign without levels.
+
+    Args:
+        level: the choice.
+        levels: number of levels of the campaign; None without levels.
+
+    Raises:
+        Refused: level.
+    """
+    if not fits(level, None if levels is None else range(levels)):
+        offered = "this campaign has no levels" if levels is None else f"a level is a whole number below {levels}"
+        raise Refused("level", f"{offered}. Found: {str(level)[:50]!r}.")
 
 
 def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:

@@ -27,9 +27,10 @@ import time
 import unicodedata
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
+from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
@@ -44,9 +45,13 @@ from crowdveil.standalone.checks import (
     Refused,
     canonical,
     check_campaign,
+    check_level,
     check_part,
+    epsilon,
     fits,
     parse_canonical,
+    shown,
+    sure,
 )
 
 if sys.platform == "win32":
@@ -74,6 +79,8 @@ SENTENCES = {
     "or sent.",
     "answered-before": "This computer has drawn a report of this campaign before, with another link. A second one "
     "would reveal as much again, so nothing was drawn now. Another person here gives a folder of their own: --home.",
+    "chosen": "The level is chosen already, before the questions were shown. It cannot be changed.",
+    "no-levels": "This campaign offers no levels to choose from.",
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
 }
 REPLIES = {"closed", "early", "length", "link-revoked", "link-used", "media-type", "purged", "report-id"}
@@ -197,29 +204,6 @@ def add_to_ledger(home: Path, lines: list[Line]) -> None:
             write(home / "ledger.json", canonical({"format": "crowdveil-ledger/1", "lines": old + lines}))
 
 
-def epsilon(lines: Iterable[Line]) -> Decimal:
-    """Return the sum of cells * ln(numerator / denominator), rounded up in its 50th digit."""
-    up, total = Context(prec=60, rounding=ROUND_CEILING), Decimal(0)
-    for line in lines:
-        require(line["numerator"] >= line["denominator"], "ledger")
-        logarithm = up.ln(up.divide(Decimal(line["numerator"]), Decimal(line["denominator"])))
-        total = up.add(total, up.multiply(line["cells"], up.multiply(logarithm, up.add(1, Decimal("1e-50")))))
-    return total
-
-
-def shown(loss: Decimal) -> str:
-    """Return an epsilon with 3 decimals, rounded up."""
-    return str(loss.quantize(Decimal("0.001"), rounding=ROUND_CEILING))
-
-
-def sure(loss: Decimal) -> str:
-    """Return the largest posterior probability of one of two equally likely answers, in percent, rounded up."""
-    up, below = Context(prec=60, rounding=ROUND_CEILING), 1 - Decimal("1e-50")
-    share = up.divide(100, 1 + Context(prec=60, rounding=ROUND_FLOOR).multiply(up.exp(-loss), below))
-    percent = share.quantize(Decimal("0.1"), rounding=ROUND_CEILING)
-    return f"{percent} %" if percent < 100 else "more than 99.9 %"
-
-
 def print_ledger(lines: list[Line]) -> None:
     """Print the lines of the ledger and their sums, by host and over all."""
     for line in lines:
@@ -292,6 +276,7 @@ class Device:
             return
         data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
         self.fields, channels = check_campaign(data, Claims())
+        self.levels: int | None = self.fields.get("levels")
         require(self.slot < self.fields["slots"], "slot")
         require(self.seal or "relay" not in self.fields, "relay")
         require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
@@ -300,8 +285,27 @@ class Device:
         self.tasks = check_part(part, self.fields, number)[self.slot % SLOTS_PER_PART]
         row = groups["choice"][groups["slot_group"][self.slot]] if groups else [0]
         self.channels = [channels[row[groups["task_group"][task]] if groups else 0] for task in self.tasks]
+        self.offered = channels if self.levels else []
         if self.record["state"] == "new":
             self._keep(state="verified", link=self.link, report=os.urandom(16).hex(), answers=[None] * len(self.tasks))
+        if self.level is not None:
+            self._take(self.level)
+
+    @property
+    def level(self) -> int | None:
+        """Level that was chosen, from 0 for the least epsilon; None before, and in a campaign without levels."""
+        level: int | None = self.record.get("level")
+        return level
+
+    def choose(self, level: int) -> None:
+        """Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it."""
+        require(self.record["state"] == "verified" and self.level is None, "level", SENTENCES["chosen"])
+        self._take(level)
+        self._keep(**{**self.record, "level": level})
+
+    def _take(self, level: int) -> None:
+        check_level(level, self.levels)
+        self.channels = [self.offered[level]] * len(self.tasks)
 
     def _document(self, file: str, remote: str, digest: str) -> bytes:
         """Return a file of the campaign: the stored one, or fetched and then stored; its SHA-256 is always checked."""
@@ -343,6 +347,7 @@ class Device:
 
     def ledger_lines(self) -> list[Line]:
         """Return the lines that this report adds to the ledger: one for each ratio among the cells."""
+        check_level(self.level, self.levels)
         ratios = [channel.ratio.as_integer_ratio() for channel in self.channels if channel.ratio]
         host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
         shared = {"campaign": self.name, "report": self.record["report"], "host": host, "day": today()}
@@ -358,6 +363,7 @@ class Device:
     def answer(self, cell: int, label: str) -> None:
         """Keep an answer on this computer; an empty label is no answer."""
         require(self.record["state"] in ("verified", "answering"), "sampled")
+        check_level(self.level, self.levels)
         labels = self.channels[0].labels
         require(not label or label in labels, "label", f"{label!r} is none of the possible answers.")
         answers = list(self.record["answers"])
@@ -367,13 +373,16 @@ class Device:
     def sample(self) -> None:
         """Draw the report, once, and store it in place of the answers, after its lines in the ledger."""
         require(self.record["state"] in ("verified", "answering"), "sampled")
+        check_level(self.level, self.levels)
         self.require_open()
-        body = draw(self.channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
+        level, chosen = (b"", {}) if self.level is None else (bytes([self.level]), {"level": self.level})
+        body = level + draw(self.channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
         body = body.ljust(self.fields["body_bytes"], b"\0")
         if self.seal and "relay" in self.fields:
             body = self.seal(body)
         add_to_ledger(self.home, self.ledger_lines())
-        self._keep(state="sampled", link=self.link, report=self.record["report"], body=body.hex(), tries=0)
+        drawn = {"state": "sampled", "report": self.record["report"], "body": body.hex(), "tries": 0}
+        self._keep(link=self.link, **drawn, **chosen)
 
     def send(self, tries: int = 8, pause: Callable[[float], None] = time.sleep) -> None:
         """Send the stored report until the service confirms it: again after 1, 2, 4 ... 60 seconds, with jitter."""
@@ -473,17 +482,22 @@ def promise(device: Device) -> str:
     lines, ledger = device.ledger_lines(), device.ledger()
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.channels[0].protected else "not hidden"
-    fields, way = device.fields, ""
+    fields, way, level, prior = device.fields, "", "", ""
     words = foreign("\n".join(fields[name] for name in ("title", "question", "consent")))
     if "relay" in fields:
         way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
         way += f"{foreign(fields['relay']['operator'])}\n"
+    if device.level is not None:
+        level = f" Your level {device.level + 1} of {device.levels} goes with it, and is not hidden."
+    if "prior" in fields:
+        prior = "The chances were chosen for a public expectation of the answers, stated before anybody answered: "
+        prior += f"the file whose SHA-256 is {fields['prior']}.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "
         "announcement: a link alone proves nothing, because its maker could give each worker another campaign.\n"
         f"In the words of the curator:\n{words}\n"
-        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n{way}"
+        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.{level}\n{way}{prior}"
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"
         f"Someone who held two of your answers to be equally likely can then be up to {sure(single)} sure of either, "
@@ -493,12 +507,43 @@ def promise(device: Device) -> str:
     )
 
 
-def run(device: Device, answers: Path | None, out: Path, budget: Decimal | None) -> Path | None:
+def offers(device: Device) -> str:
+    """Return what each level of a campaign promises for all answers of this worker."""
+    found = [
+        "Choose how well your answers are protected, before you see any question. It cannot be changed afterwards.\n"
+        "Your level is sent as it is: it is not hidden, and says that you chose it.\nSomeone who held two sets of all "
+        "your answers to be equally likely can be sure of either afterwards, at most, with level"
+    ]
+    for number, channel in enumerate(device.offered, start=1):
+        top, bottom = (channel.ratio or Fraction(0)).as_integer_ratio()
+        loss = epsilon([{"cells": len(device.tasks), "numerator": top, "denominator": bottom}])
+        found.append(f"{number}: {sure(loss)} (epsilon {shown(loss)})")
+    return "\n".join(found)
+
+
+def choose_level(device: Device, level: int | None, *, asks: bool) -> None:
+    """Choose a level, from 1, once: as given, else in the terminal, else the first, which protects best."""
+    if device.levels is not None and device.level is None:
+        show(f"{foreign(device.fields['title'])}\n{offers(device)}")
+        reply = "1" if level is None else str(level)
+        if level is None and asks:
+            reply = input("Your level [1]: ").strip() or reply
+        while reply not in map(str, range(1, device.levels + 1)):
+            require(level is None and asks, "level", f"A level is a number from 1 to {device.levels}.")
+            reply = input(f"A level is a number from 1 to {device.levels}. Your level [1]: ").strip() or "1"
+        device.choose(int(reply) - 1)
+    require(level is None or device.level == level - 1, "level", SENTENCES["chosen" if device.levels else "no-levels"])
+
+
+def run(
+    device: Device, answers: Path | None, out: Path, budget: Decimal | None, level: int | None = None
+) -> Path | None:
     """Answer, sample and send, from wherever the record stands; return the report file if there is no service."""
     path = None
     device.open()
     if device.record["state"] in ("verified", "answering"):
         device.require_open()
+        choose_level(device, level, asks=answers is None)
         show(promise(device))
         over = budget is not None and not Decimal(shown(epsilon(device.ledger()))) <= budget
         warning = f"This exceeds your budget of {budget}. " if over else ""
@@ -529,6 +574,7 @@ def main() -> int:
     parser.add_argument("--answers", type=Path, metavar="FILE", help="CSV file with the columns task and label")
     parser.add_argument("--files", type=Path, metavar="FOLDER", help="folder of campaign.json, without a service")
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="folder of the report file")
+    parser.add_argument("--level", type=int, metavar="N", help="level of the campaign [1, which protects best]")
     parser.add_argument("--budget", type=float, metavar="E", help="warn if all campaigns together exceed E")
     parser.add_argument("--home", type=Path, default=HOME, help="folder of the records and of the ledger")
     parser.add_argument("--ledger", action="store_true", help="show what was promised so far")
@@ -540,7 +586,7 @@ def main() -> int:
         with Device(given.link or "", given.home, given.files) as device:
             budget = None if given.budget is None else Decimal(repr(given.budget))
             require(budget is None or given.budget > 0, "budget", "A budget is a positive number.")
-            run(device, given.answers, given.out, budget)
+            run(device, given.answers, given.out, budget, given.level)
         return 0
     except (Refused, OSError, UnicodeDecodeError) as error:
         show(str(error), error=True)

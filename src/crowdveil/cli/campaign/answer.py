@@ -46,7 +46,7 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
 @click.command(
     cls=Verb,
     example="crowdveil campaign answer 'https://x.example.org/a/#1....' --answers my.csv",
-    main_options=("answers", "files", "out", "budget", "spent", "delta", "home"),
+    main_options=("answers", "files", "out", "level", "budget", "spent", "delta", "home"),
     short_help="Answer a campaign from this computer, randomized here.",
 )
 @click.argument("link", required=False)
@@ -58,6 +58,7 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
     help="Folder of campaign.json and parts, without a service.",
 )
 @click.option("--out", type=PATH, default=".", metavar="FOLDER", help="Folder of the report file, without a service.")
+@click.option("--level", type=int, metavar="N", help="Level of a campaign with levels. [default: 1, the most private]")
 @click.option("--budget", type=Epsilon(), metavar="E", help="Warn if all campaigns on this computer together exceed E.")
 @click.option("--spent", is_flag=True, help="Only show what this computer promised so far; needs no LINK.")
 @click.option("--delta", type=float, metavar="D", help="With --spent: also (epsilon, delta), such as at 1e-6.")
@@ -68,6 +69,7 @@ def answer(
     answers: Path | None,
     files: Path | None,
     out: Path,
+    level: int | None,
     budget: Decimal | None,
     spent: bool,
     delta: float | None,
@@ -82,7 +84,8 @@ def answer(
     folder adds up epsilon, the privacy loss, over all campaigns of this computer.
     """
     from crowdveil.campaign.device import answer_campaign
-    from crowdveil.standalone.device import HOME, epsilon, read_ledger, shown
+    from crowdveil.standalone.checks import epsilon, shown
+    from crowdveil.standalone.device import HOME, read_ledger
 
     home = home or HOME
     if spent:
@@ -96,7 +99,7 @@ def answer(
         raise click.UsageError("Without a terminal, --answers FILE is needed.")
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
         device, report = answer_campaign(
-            link, answers=answers, home=home, files=files, out=out, budget=budget, sealing=_seal
+            link, answers=answers, home=home, files=files, out=out, budget=budget, level=level, sealing=_seal
         )
     data = {
         "campaign": device.name,
@@ -116,7 +119,8 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None, as_json: b
         raise click.UsageError("--spent is about all campaigns: leave out LINK.")
     from crowdveil.campaign.device import refusals
     from crowdveil.privacy.ledger import ledger_losses
-    from crowdveil.standalone.device import epsilon, read_ledger, shown
+    from crowdveil.standalone.checks import epsilon, shown
+    from crowdveil.standalone.device import read_ledger
 
     with refusals():
         lines = read_ledger(home)

@@ -189,9 +189,11 @@ const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
 export const readCertificate = async (text) => checkCertificate(parseCanonical(text, inGivenOrder));
 
 // Campaign ------------------------------------------------------------------------------------------------------------
-const CAMPAIGN_FIELDS =
+const OPTIONAL = ["levels", "prior", "relay"];
+const CAMPAIGN_FIELDS = (
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
-  "purge_after_days question salt slots symbol_bytes tasks title url";
+  "purge_after_days question salt slots symbol_bytes tasks title url"
+).split(" ");
 const HOST = "[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*";
 const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))(:[1-9][0-9]{0,4})?`;
 const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
@@ -212,7 +214,10 @@ function checkFields(data) {
     isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
   check(tasks.every(({ picture }) => picture === null || isPicture(picture)), "picture", "other fields");
   check(isInteger(slots, 1, 1_000_000) && isInteger(data.min_reports, 1, slots), "number", "slots or min_reports");
-  check(isInteger(cells, 1, tasks.length) && data.body_bytes === cells * data.symbol_bytes, "number", "cells");
+  check(data.levels === undefined || isInteger(data.levels, 2, 4), "levels", "not 2 to 4");
+  check(data.prior === undefined || isHash(data.prior), "prior", "not a SHA-256");
+  const bytes = cells * data.symbol_bytes + Number(data.levels !== undefined);
+  check(isInteger(cells, 1, tasks.length) && data.body_bytes === bytes, "number", "cells");
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
@@ -236,8 +241,10 @@ async function checkRelay({ relay, slots, url, tasks, cells, certificates: [only
   }
 }
 
-function checkGroups({ groups, certificates, tasks, slots }) {
-  check((groups === null) === (certificates.length === 1), "groups", "null with one certificate, else needed");
+function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay }) {
+  const isOffered = groups === null && certificates.length === levels && !relay;
+  check(levels === 1 || isOffered, "levels", "one channel for each");
+  check((groups === null) === (certificates.length === levels), "groups", "null with one certificate, else needed");
   if (groups === null) return;
   check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
   const { choice, task_group: taskGroup, slot_group: slotGroup } = groups;
@@ -253,8 +260,9 @@ export async function readCampaign(bytes, name) {
   check(bytes.length <= MAX_BYTES, "oversize", "the campaign is too large");
   check(toBase64url(await sha256(bytes)) === name, "hash", "these bytes are another campaign");
   const data = parseCanonical(fromUtf8(bytes));
-  const fields = data?.relay === undefined ? CAMPAIGN_FIELDS : CAMPAIGN_FIELDS.replace("salt", "relay salt");
-  check(hasFields(data, fields) && data.format === "crowdveil-campaign/1", "format", "other fields");
+  const chosen = OPTIONAL.filter((name) => data?.[name] !== undefined);
+  const isFull = hasFields(data, CAMPAIGN_FIELDS.concat(chosen).sort().join(" "));
+  check(isFull && data.format === "crowdveil-campaign/1", "format", "other fields");
   checkFields(data);
   if (data.relay !== undefined) await checkRelay(data);
   checkGroups(data);
@@ -270,13 +278,18 @@ export async function readCampaign(bytes, name) {
   check(shown.every((text) => Array.from(text).length <= 200 && !isNoAnswer(text)), "labels", "long, or no answer");
   check(channels.every((channel) => channel.isProtected === isProtected), "participation", "two kinds");
   check(!channels.some(({ mechanism }) => NO_PRIVACY.test(mechanism)), "no privacy", "a channel is a simulation");
+  const isRising = ({ ratio: [a, b] }, { ratio: [c, d] }) => BigInt(a) * BigInt(d) < BigInt(c) * BigInt(b);
+  const areLevels = isProtected && channels.slice(1).every((one, index) => isRising(channels[index], one));
+  check(data.levels === undefined || areLevels, "levels", "not ascending, or participation is public");
   const isNarrow = channels.every(({ outputs }) => outputs.length <= (isProtected ? 256 : 255));
   check(data.symbol_bytes === (isNarrow ? 1 : 2), "number", "symbol_bytes");
   return { ...data, name, channels, isProtected, participation };
 }
 
-/** Return the channel of a worker's answer to a task. */
-export function channelOf({ groups, channels }, slot, task) {
+/** Return the channel of a worker's answer to a task, by the level that was chosen, if the campaign has levels. */
+export function channelOf({ groups, channels, levels }, slot, task, level) {
+  check(levels === undefined ? level === undefined : isInteger(level, 0, levels - 1), "level", "not one of the campaign");
+  if (levels !== undefined) return channels[level];
   return groups === null ? channels[0] : channels[groups.choice[groups.slot_group[slot]][groups.task_group[task]]];
 }
 
@@ -321,17 +334,18 @@ export function sample(cumulativeRows, random) {
   });
 }
 
-/** Return the body of a report: a symbol for each task, answered or not, in a fixed number of bytes. */
-export function drawBody(campaign, slot, tasks, answers, random = randomBytes(WORD_BYTES * tasks.length)) {
-  const { isProtected, labels, symbol_bytes: width } = campaign;
+/** Return the body of a report: the level, if any, and a symbol for each task, answered or not, in fixed length. */
+export function drawBody(campaign, slot, tasks, answers, level, random = randomBytes(WORD_BYTES * tasks.length)) {
+  const { isProtected, labels, levels, symbol_bytes: width } = campaign;
   const isLeftOut = (task) => !isProtected && answers[task] === undefined;
   const input = (task) => answers[task] ?? (isProtected ? labels.length : 0);
-  const symbols = sample(tasks.map((task) => channelOf(campaign, slot, task).cumulative[input(task)]), random);
-  const body = new Uint8Array(campaign.body_bytes);
+  const symbols = sample(tasks.map((task) => channelOf(campaign, slot, task, level).cumulative[input(task)]), random);
+  const [body, first] = [new Uint8Array(campaign.body_bytes), Number(levels !== undefined)];
+  if (first) body[0] = level;
   tasks.forEach((task, cell) => {
     const symbol = isLeftOut(task) ? 256 ** width - 1 : symbols[cell];
-    if (width === 2) body[2 * cell] = symbol >> 8;
-    body[width * cell + width - 1] = symbol & 255;
+    if (width === 2) body[first + 2 * cell] = symbol >> 8;
+    body[first + width * cell + width - 1] = symbol & 255;
   });
   return body;
 }
@@ -353,8 +367,8 @@ export function sumOfLines(lines) {
 }
 
 /** Return one ledger line for each ratio among the cells of a report. */
-export function ledgerLines(campaign, slot, tasks, report) {
-  const ratios = tasks.map((task) => channelOf(campaign, slot, task).ratio.join("/"));
+export function ledgerLines(campaign, slot, tasks, report, level) {
+  const ratios = tasks.map((task) => channelOf(campaign, slot, task, level).ratio.join("/"));
   const { name, participation, title } = campaign;
   const shared = { campaign: name, participation, report, title, day: dayOf(Date.now()) };
   const host = campaign.url?.split("/")[2] ?? "curators without a service";
@@ -402,19 +416,13 @@ async function request(path, { token, ...options } = {}) {
 }
 
 /** Return the object of a reply. */
-function parseReply(bytes) {
-  try {
-    return { ...JSON.parse(fromUtf8(bytes)) };
-  } catch {
-    return refuse("reply", "it is no JSON");
-  }
-}
+const parseReply = async (bytes) => {
+  return { ...(await new Response(bytes).json().catch(() => refuse("reply", "it is no JSON"))) };
+};
 
+const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
 /** Return the texts of the page in both languages. */
-export async function readMessages() {
-  const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
-  return { en: await read("en"), de: await read("de") };
-}
+export const readMessages = async () => ({ en: await read("en"), de: await read("de") });
 
 /** Repeat an action until the service is reached: after 1, 2, 4 ... 60 seconds, or when the connection is back. */
 async function persistently(action, onConnection) {
@@ -526,12 +534,14 @@ export class Device {
       check(this.campaign.opens <= today, "early");
       return check(today <= this.campaign.closes, "closed");
     }
-    const { state, campaign } = parseReply(await persistently(() => request(`${name}/link`, { token }), this.onConnection));
+    const reply = await persistently(() => request(`${name}/link`, { token }), this.onConnection);
+    const { state, campaign } = await parseReply(reply);
     check(state === "unused", state === "used" ? "link-used" : "link-revoked");
     return check(campaign === "open", campaign);
   }
 
   async start() {
+    this.newLines(); // refuses to go on before a level is chosen
     await this.checkLink();
     await navigator.storage?.persist?.();
     await this.save((record, lines) => checkFirst(lines, record.name) && { ...record, state: "answering" });
@@ -547,15 +557,22 @@ export class Device {
     await this.save((record) => ({ ...record, answers: { ...record.answers, [task]: code } }));
   }
 
-  /** Return the ledger lines that this report would add. */
-  newLines(report = "") {
-    return ledgerLines(this.campaign, this.record.slot, this.tasks, report);
+  /** Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it. */
+  async choose(level) {
+    this.newLines("", level);
+    const isFree = ({ level: old, state }) => old === undefined && state === "fetched";
+    await this.save((record) => check(isFree(record), "level", "chosen before") && { ...record, level });
+  }
+
+  /** Return the ledger lines that this report would add, with the chosen level or another one. */
+  newLines(report = "", level = this.record.level) {
+    return ledgerLines(this.campaign, this.record.slot, this.tasks, report, level);
   }
 
   /** Draw the report, once: an existing report is kept. The transaction that stores it deletes the answers. */
   async draw() {
     await this.checkLink();
-    const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.answers);
+    const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.answers, this.record.level);
     const body = this.campaign.relay ? await this.seal(this.campaign, symbols) : symbols;
     const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
     await this.save(({ answers, ...record }, lines, ledger) => {

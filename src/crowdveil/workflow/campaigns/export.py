@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.report_body import decode, level_of
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -28,14 +29,25 @@ EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE, REPORTS_FILE)
 
 
 class AcceptedReport(NamedTuple):
-    """One worker's report: slot, task indices, and the code of the report symbol of each task.
+    """One worker's report: slot, task indices, the code of the report symbol of each task, and the chosen level.
 
-    A code that is no output of the cell's channel, such as `report_body.NOT_ANSWERED`, is no answer.
+    A code that is no output of the cell's channel, such as `report_body.NOT_ANSWERED`, is no answer. The level is None
+    in a campaign without levels.
     """
 
     slot: int
     tasks: Sequence[int]
     codes: Sequence[int]
+    level: int | None = None
+
+
+def read_body(campaign: Campaign, slot: int, tasks: Sequence[int], body: bytes) -> AcceptedReport:
+    """Return the report in a body.
+
+    Raises:
+        CampaignError: length, symbol, level.
+    """
+    return AcceptedReport(slot, tasks, decode(body, campaign, slot, tasks), level_of(body, campaign))
 
 
 def worker_name(slot: int) -> str:
@@ -70,7 +82,7 @@ def write_campaign_reports(
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
-    channel = exported_channel(campaign, slots)
+    channel = exported_channel(campaign, ordered)
     reports, assignment = _coded_reports(campaign, channel, ordered)
     # Through a relay every worker has every task.
     text = assignment.to_csv() if campaign.relay is None else None
@@ -89,15 +101,21 @@ def write_campaign_reports(
     return reports
 
 
-def exported_channel(campaign: Campaign, slots: Sequence[int]) -> Channel | ChannelTable:
-    """Return the channel of a campaign; with several, the table over its task ids and the names of these slots."""
+def exported_channel(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> Channel | ChannelTable:
+    """Return the channel of a campaign; with several, the table over its task ids and the names of these workers.
+
+    In a campaign with levels the group of a worker is the level that the worker chose.
+    """
     groups = campaign.groups
+    if campaign.levels is not None:
+        chosen = {worker_name(report.slot): report.level for report in accepted}
+        return ChannelTable.by_worker(campaign.channels, chosen)  # type: ignore[arg-type]
     if groups is None:
         return campaign.channels[0]
     return ChannelTable(
         channels=campaign.channels,
         choice=groups.choice,
-        workers={worker_name(slot): groups.slot_group[slot] for slot in slots},
+        workers={worker_name(report.slot): groups.slot_group[report.slot] for report in accepted},
         tasks={task.id: group for task, group in zip(campaign.tasks, groups.task_group, strict=True)},
     )
 
@@ -129,7 +147,7 @@ def _coded_reports(
 def _symbols(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:
     """Yield the name of the report symbol of each cell; NULL for a cell without an answer."""
     for task, code in zip(report.tasks, report.codes, strict=True):
-        outputs = campaign.channel_of(report.slot, task).outputs
+        outputs = campaign.channel_of(report.slot, task, report.level).outputs
         yield outputs[code] if 0 <= code < len(outputs) else NULL
 
 

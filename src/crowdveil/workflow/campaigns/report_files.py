@@ -14,7 +14,6 @@ from os import PathLike
 from pathlib import Path
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode
 from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
@@ -24,7 +23,7 @@ from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
 from crowdveil.standalone.checks import SLOTS_PER_PART
 from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
-from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
+from crowdveil.workflow.campaigns.export import AcceptedReport, read_body, write_campaign_reports
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
@@ -137,7 +136,7 @@ class _Issued:
         """Return a report after the checks of the service: token and body.
 
         Raises:
-            CampaignError: token, link-revoked, length, symbol.
+            CampaignError: token, link-revoked, length, symbol, level.
         """
         entry = self._entries.get(token_hash(self.campaign.digest, report.token))
         if entry is None:
@@ -146,7 +145,7 @@ class _Issued:
             raise CampaignError("link-revoked", "the link of this report was replaced.")
         slot = report.token.slot
         tasks = self._part(slot // SLOTS_PER_PART).tasks(slot)
-        return AcceptedReport(slot, tasks, decode(report.body, self.campaign, slot, tasks))
+        return read_body(self.campaign, slot, tasks, report.body)
 
 
 def _read(path: Path, issued: _Issued) -> ReportFile | str:

@@ -1,0 +1,169 @@
+"""Levels of privacy on the one-file device: chosen once, before any question, and sent as they are."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from crowdveil.campaign.report_body import level_of
+from crowdveil.standalone import device as one_file
+from crowdveil.standalone.checks import Refused, check_level, epsilon, parse_canonical, shown
+from crowdveil.standalone.device import Device, read_ledger
+from tests.campaign.builders import BuiltCampaign, build_campaign, response
+from tests.device_vectors import read_vectors
+
+EPSILONS = (0.5, 1.0, 2.0)
+TASKS = 4
+ANSWERS = "task,label\nt0,quokka\nt2,narwhal\n"
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> BuiltCampaign:
+    """Return a campaign with three levels, without a service, in the folder `files`."""
+    made = build_campaign(channels=[response(epsilon=one) for one in EPSILONS], url=None, content={"levels": 3})
+    made.write(tmp_path / "files")
+    return made
+
+
+def device_of(built: BuiltCampaign, folder: Path) -> Device:
+    """Return the device of the first worker."""
+    return Device(built.link(0).text, folder / "home", folder / "files")
+
+
+def run(built: BuiltCampaign, folder: Path, level: int | None, *, given: bool = True) -> Path:
+    """Answer with a file, or in the terminal, and return the report."""
+    answers = folder / "my.csv"
+    answers.write_text(ANSWERS)
+    with device_of(built, folder) as device:
+        path = one_file.run(device, answers if given else None, folder / "out", None, level)
+    assert path is not None
+    return path
+
+
+def body_of(path: Path) -> bytes:
+    """Return the body in a report file."""
+    return bytes.fromhex(json.loads(path.read_text())["symbols"])
+
+
+@pytest.mark.parametrize("vector", read_vectors("levels.json"), ids=lambda vector: vector["name"])
+def test_levels_of_the_vectors(vector):
+    """A level is a whole number below the number of levels; anything else, and a float, is refused."""
+    try:
+        check_level(parse_canonical(vector["level"].encode()), vector["levels"])
+        accepted = True
+    except Refused:
+        accepted = False
+
+    assert vector["accepted"] == accepted
+
+
+@pytest.mark.parametrize(("level", "index"), [(None, 0), (1, 0), (2, 1), (3, 2)])
+def test_a_report_and_the_ledger_carry_the_chosen_level(built, tmp_path, level, index):
+    """The first byte is the level, 0 without a choice; the ledger has exactly the ratio of its table, for all tasks."""
+    body = body_of(run(built, tmp_path, level))
+    (line,) = read_ledger(tmp_path / "home")
+    ratio = Fraction(*built.campaign.certificates[index]["ratio"])
+
+    assert (index, 1 + TASKS) == (body[0], len(body))
+    assert index == level_of(body, built.campaign)
+    assert (TASKS, ratio) == (line["cells"], Fraction(line["numerator"], line["denominator"]))
+    assert float(shown(epsilon([line]))) >= built.campaign.slot_epsilon(0, range(TASKS), index) - 1e-9
+
+
+def test_nothing_is_answered_or_drawn_before_a_level_is_chosen(built, tmp_path):
+    """Without a level a device keeps no answer, promises nothing and draws nothing."""
+    with device_of(built, tmp_path) as device:
+        device.open()
+        for step in (lambda: device.answer(0, "quokka"), device.ledger_lines, device.sample):
+            with pytest.raises(Refused, match="whole number below 3"):
+                step()
+
+        assert [] == read_ledger(tmp_path / "home")
+        assert "verified" == device.record["state"]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_level_is_chosen_once(built, tmp_path, answered):
+    """A chosen level stays, also after a new start and after an answer."""
+    with device_of(built, tmp_path) as device:
+        device.open()
+        device.choose(1)
+        if answered:
+            device.answer(0, "quokka")
+    with device_of(built, tmp_path) as device:
+        device.open()
+        with pytest.raises(Refused, match="chosen already"):
+            device.choose(2)
+        assert 1 == device.level
+    with pytest.raises(Refused, match="chosen already"):
+        run(built, tmp_path, 3)
+
+    assert 1 == body_of(run(built, tmp_path, 2))[0]
+
+
+@pytest.mark.parametrize("level", [3, -1, True, 1.0, "1", None])
+def test_other_levels_are_refused(built, tmp_path, level):
+    """A device takes no level outside the campaign, and none of another type."""
+    with device_of(built, tmp_path) as device:
+        device.open()
+        with pytest.raises(Refused, match="whole number below 3"):
+            device.choose(level)
+
+        assert device.level is None
+
+
+@pytest.mark.parametrize("level", [3, True, "1"])
+def test_a_record_with_another_level_is_refused(built, tmp_path, level):
+    """A record that was changed on the disk draws nothing."""
+    with device_of(built, tmp_path) as device:
+        device.open()
+        device._keep(**device.record, level=level)
+    with device_of(built, tmp_path) as device, pytest.raises(Refused, match="whole number below 3"):
+        device.open()
+
+
+@pytest.mark.parametrize("level", [0, 4])
+def test_the_command_names_the_levels(built, tmp_path, level):
+    """Levels count from 1 on the command line."""
+    with pytest.raises(Refused, match="from 1 to 3"):
+        run(built, tmp_path, level)
+
+
+def test_a_campaign_without_levels_has_none_to_choose(tmp_path):
+    """A level for a campaign without levels is refused, on the command line and in a record."""
+    built = build_campaign(url=None)
+    built.write(tmp_path / "files")
+    with pytest.raises(Refused, match="offers no levels"):
+        run(built, tmp_path, 1)
+    with device_of(built, tmp_path) as device:
+        device.open()
+        with pytest.raises(Refused, match="no levels"):
+            device.choose(0)
+
+
+@pytest.mark.parametrize(("typed", "index"), [(["", *[""] * 4, "yes"], 0), (["9", "x", "3", *[""] * 4, "yes"], 2)])
+def test_the_level_is_asked_before_any_question(built, tmp_path, monkeypatch, capsys, typed, index):
+    """The terminal offers each level with how sure anyone can be, preselects the first, and then shows the question."""
+    replies = iter(typed)
+
+    def reply(prompt: str) -> str:
+        print(prompt)
+        return next(replies)
+
+    monkeypatch.setattr("builtins.input", reply)
+    body = body_of(run(built, tmp_path, None, given=False))
+    printed = capsys.readouterr().out
+    before, after = printed.split("Your level [1]:", 1)
+
+    assert index == body[0]
+    assert "Which animal is it?" not in before
+    assert "Which animal is it?" in after
+    assert "Picture 0" not in before
+    assert "it is not hidden" in before
+    assert [f"{k}: {sure}" in before for k, sure in enumerate(("88.1 %", "98.3 %", "more than 99.9 %"), start=1)] == [
+        True,
+        True,
+        True,
+    ]
+    assert f"Your level {index + 1} of 3 goes with it, and is not hidden." in after
