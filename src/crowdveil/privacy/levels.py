@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, percent_rounded_up, sum_rounded_up
+from crowdveil.privacy.posterior import sure_words
 
 NOT_COVERED = "The level of privacy that a worker chose: it is sent as it is."
 
@@ -34,8 +35,8 @@ def level_sentences(campaign: Campaign, chosen: Sequence[int] | None = None) -> 
     if not guarantees:
         return ()
     each = "; ".join(
-        f"level {number}: epsilon {format_bound(one.epsilon, 4)}, at most "
-        f"{percent_rounded_up(one.largest_guess_probability)} sure"
+        f"level {number}: epsilon {format_bound(one.epsilon, 4)}, "
+        f"{sure_words(percent_rounded_up(one.largest_guess_probability))} between two sets of answers"
         for number, one in enumerate(guarantees, start=1)
     )
     first = (

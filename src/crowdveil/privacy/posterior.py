@@ -24,15 +24,15 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     after = percent_rounded_up(answer.largest_guess_probability)
     if worker is None:
         return (
-            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be {_sure(after)} "
+            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be {sure_words(after)} "
             f"of either after the report, whatever else is known{_slack(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == CERTAIN else ""
     return (
-        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be {_sure(most)} "
+        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be {sure_words(most)} "
         f"of either after all reports, whatever else is known{_slack(worker)}{certain}. {SURER}",
-        f"Between two possible answers to one task: {_sure(after)}{_slack(answer)}.",
+        f"Between two possible answers to one task: {sure_words(after)}{_slack(answer)}.",
     )
 
 
@@ -52,7 +52,8 @@ def posterior_rows(
     return [(name, value, percent_rounded_up(value)) for name, value in rows]
 
 
-def _sure(percent: str) -> str:
+def sure_words(percent: str) -> str:
+    """Return how sure anyone can be, by a largest posterior in percent."""
     return "practically certain" if percent == CERTAIN else f"at most {percent} sure"
 
 

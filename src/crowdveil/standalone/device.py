@@ -512,7 +512,7 @@ def offers(device: Device) -> str:
     found = [
         "Choose how well your answers are protected, before you see any question. It cannot be changed afterwards.\n"
         "Your level is sent as it is: it is not hidden, and says that you chose it.\nSomeone who held two sets of all "
-        "your answers to be equally likely can be sure of either afterwards, at most, with level"
+        "your answers to be equally likely can then be up to this sure of either, with level"
     ]
     for number, channel in enumerate(device.offered, start=1):
         top, bottom = (channel.ratio or Fraction(0)).as_integer_ratio()

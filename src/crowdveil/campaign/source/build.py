@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
+from itertools import pairwise, zip_longest
 
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, Relay
+from crowdveil.campaign.document import Campaign, Groups, Relay
 from crowdveil.campaign.source.draw import draw_assignment
 from crowdveil.campaign.source.privacy_request import PrivacyRequest
 from crowdveil.campaign.source.settings_file import CampaignSource
@@ -26,14 +28,16 @@ def build_campaign(
     *,
     relay: Relay | None = None,
     build: Build | None = None,
+    others: Sequence[Build] = (),
 ) -> tuple[Campaign, tuple[AssignmentPart, ...], ChannelMechanism]:
-    """Return the campaign, its assignment parts and the mechanism of its channel.
+    """Return the campaign, its assignment parts and the mechanism of its first channel.
 
     Args:
         source: checked settings.
         randomness: of the assignment; `secure()` by default.
         relay: the requested relay, with the curator's public key.
         build: mechanism of an epsilon of a single answer; as `mechanism_within`.
+        others: the same for the other channels, of levels or of groups of cuts.
 
     Raises:
         SettingsError: the exclusions leave a worker too few tasks, some tasks would have no worker, or the mechanism
@@ -53,7 +57,13 @@ def build_campaign(
     assignment = draw_assignment(len(tasks), source.slots, per_worker, source.excluded, randomness or secure())
     _require_workers(assignment, [task.id for task in tasks])
     cells = max(map(len, assignment))
-    mechanism = mechanism_within(source.privacy, source.alphabet, source.participation, cells=cells, build=build)
+    own, requests = source.privacy, source.privacy.requests
+    mechanisms = [
+        mechanism_within(request, source.alphabet, source.participation, cells=cells, build=one)
+        for request, one in zip_longest(requests, (build, *others))
+    ]
+    if own.levels:
+        _require_ascending(mechanisms)
     content = Content(
         title=source.title,
         question=source.question,
@@ -62,13 +72,33 @@ def build_campaign(
         opens=source.opens,
         closes=source.closes,
         min_reports=source.min_reports,
-        channels=(mechanism.channel(),),
+        channels=tuple(mechanism.channel() for mechanism in mechanisms),
         tasks=tasks,
         url=source.url,
         purge_after_days=source.purge_after_days,
         relay=relay,
+        groups=_dealt(len(requests), len(tasks), source.slots) if own.dealt_cuts else None,
+        levels=len(own.levels) or None,
+        prior=None if own.prior is None else sha256(own.prior.read_bytes()).hexdigest(),
     )
-    return *assemble(content, assignment), mechanism
+    return *assemble(content, assignment), mechanisms[0]
+
+
+def _require_ascending(mechanisms: Sequence[ChannelMechanism]) -> None:
+    """Refuse levels of which one has no more epsilon than the one before."""
+    epsilons = [mechanism.channel().epsilon for mechanism in mechanisms]
+    if any(low >= high for low, high in pairwise(epsilons)):
+        raise SettingsError(
+            "each level must have more epsilon for an answer than the one before",
+            value=[float(f"{epsilon:.4g}") for epsilon in epsilons],
+            hint="A plan does not spend the whole of a large level: lower the levels, or name a mechanism.",
+        )
+
+
+def _dealt(channels: int, tasks: int, slots: int) -> Groups:
+    """Return the groups of channels that are dealt to the slots in turn, the same for all tasks."""
+    choice = tuple((index,) for index in range(channels))
+    return Groups(choice, (0,) * tasks, tuple(slot % channels for slot in range(slots)))
 
 
 def _require_workers(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) -> None:

@@ -146,6 +146,7 @@ def read_source(path: Path) -> CampaignSource:
     )
     root.close()
     _check_relay(source)
+    _check_channels(source)
     return source
 
 
@@ -284,6 +285,21 @@ def _relay(root: Section, slots: int) -> RelayRequest | None:
     )
     section.close()
     return request
+
+
+def _check_channels(source: CampaignSource) -> None:
+    """Refuse levels, or groups of cuts, of a campaign that cannot have them."""
+    privacy, relay = source.privacy, source.relay is not None
+    if relay and len(privacy.requests) > 1:
+        raise SettingsError(
+            "with a relay every worker has the same channel",
+            value=privacy.levels or privacy.dealt_cuts,
+            hint="Give budget_per_worker, and one group of cuts: the guarantee of a relay counts equal channels.",
+        )
+    if privacy.levels and source.participation != "protected":
+        raise SettingsError('with levels participation must be "protected"', value=source.participation)
+    if len(privacy.dealt_cuts) > source.slots:
+        raise SettingsError("each group of cuts needs a worker", value=source.slots)
 
 
 def _check_relay(source: CampaignSource) -> None:

@@ -50,6 +50,7 @@ def new(settings: Path, out: Path, anyway: bool, as_json: bool) -> None:
 
 
 def _data(created: CreatedCampaign) -> dict[str, Any]:
+    from crowdveil.privacy.levels import level_guarantees
     from crowdveil.service.one_file_page import promise_sentences
 
     campaign = created.campaign
@@ -65,6 +66,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
         "participation": campaign.participation,
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
+        "epsilon_per_level": [one.epsilon for one in level_guarantees(campaign)],
         "opens": campaign.opens.isoformat(),
         "closes": campaign.closes.isoformat(),
         "min_reports": campaign.min_reports,
@@ -79,6 +81,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
 def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import compared
     from crowdveil.planning.summary import error_with_interval
+    from crowdveil.privacy.levels import level_sentences
     from crowdveil.privacy.relayed import relay_sentences
     from crowdveil.service.one_file_page import promise_sentences
 
@@ -96,21 +99,31 @@ def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
         ("in all", f"epsilon {format_promise(campaign.worker_epsilon)} for {cells} ({scope})"),
         *((f"odds ({language})", text) for language, text in promise_sentences(campaign, most).items()),
         *(("relay", sentence) for sentence in relay_sentences(campaign)),
+        *(("levels", sentence) for sentence in level_sentences(campaign)),
         ("mechanism", f"{created.mechanism.name}{', recommended by the plan' if created.planned else ''}"),
         *_blocks(created),
         ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the best public one"),
         ("unprotected", error_with_interval(error.unprotected)),
-        ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}"),
+        ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}{_crowd_of_channels(created)}"),
         ("results", PURPOSES),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
     ]
 
 
+def _crowd_of_channels(created: CreatedCampaign) -> str:
+    """Return which of several channels the expected error counts for every worker; empty with one channel."""
+    campaign = created.campaign
+    if campaign.levels:
+        return "; every worker at level 1"
+    return f"; the worst of {len(campaign.channels)} groups of cuts" if campaign.groups else ""
+
+
 def _blocks(created: CreatedCampaign) -> list[tuple[str, str]]:
     """Return the report symbols, if they are not the answers."""
     from crowdveil.channels.alphabet import NULL
 
-    outputs = [name for name in created.campaign.channels[0].outputs if name != NULL]
-    return [] if tuple(outputs) == created.campaign.labels else [("reports", f"name one of: {', '.join(outputs)}")]
+    campaign = created.campaign
+    symbols = dict.fromkeys(tuple(name for name in one.outputs if name != NULL) for one in campaign.channels)
+    return [("reports", f"name one of: {', '.join(outputs)}") for outputs in symbols if outputs != campaign.labels]

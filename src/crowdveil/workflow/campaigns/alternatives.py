@@ -102,6 +102,7 @@ def _other_mechanism(source: CampaignSource) -> Iterator[tuple[str, CampaignSour
             mechanism=PLAN,
             budget_per_worker=privacy.budget_per_worker,
             epsilon_per_answer=privacy.epsilon_per_answer,
+            levels=privacy.levels,
             prior=privacy.prior,
         )
         divided = privacy.budget_per_worker is not None and per_worker is not None and source.relay is None
@@ -132,12 +133,16 @@ def _more_epsilon(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]
     """Yield campaigns with a larger budget of each worker, or a larger epsilon of each answer."""
     privacy = source.privacy
     for factor in EPSILON_FACTORS:
-        if privacy.budget_per_worker is not None:
-            name, epsilon = "budget_per_worker", factor * privacy.budget_per_worker
-            changed = replace(privacy, budget_per_worker=epsilon)
+        if privacy.levels:
+            levels = tuple(factor * level for level in privacy.levels)
+            text, epsilon = f"levels = [{', '.join(f'{level:g}' for level in levels)}]", levels[-1]
+            changed = replace(privacy, budget_per_worker=levels[0], levels=levels)
+        elif privacy.budget_per_worker is not None:
+            epsilon = factor * privacy.budget_per_worker
+            text, changed = f"budget_per_worker = {epsilon:g}", replace(privacy, budget_per_worker=epsilon)
         else:
             assert privacy.epsilon_per_answer is not None
-            name, epsilon = "epsilon_per_answer", factor * privacy.epsilon_per_answer
-            changed = replace(privacy, epsilon_per_answer=epsilon)
+            epsilon = factor * privacy.epsilon_per_answer
+            text, changed = f"epsilon_per_answer = {epsilon:g}", replace(privacy, epsilon_per_answer=epsilon)
         if epsilon <= MAX_BUDGET:
-            yield f"privacy.{name} = {epsilon:g}", replace(source, privacy=changed)
+            yield f"privacy.{text}", replace(source, privacy=changed)

@@ -35,12 +35,14 @@ class ChosenMechanism:
         build: mechanism of an epsilon of a single answer, in nats.
         method: estimator of the plan; None for the usual one.
         planned: whether a plan chose it.
+        others: the same as `build` for the other channels, of levels or of groups of cuts.
     """
 
     source: CampaignSource
     build: Build
     method: str | None = None
     planned: bool = False
+    others: tuple[Build, ...] = ()
 
     @property
     def most_tasks(self) -> int:
@@ -60,7 +62,7 @@ class ChosenMechanism:
 
 
 def choose_mechanism(source: CampaignSource) -> ChosenMechanism:
-    """Return the mechanism of a campaign.
+    """Return the mechanism of a campaign; of levels the tasks per worker are those of the most private one.
 
     What the settings expect is public, so a table that is chosen for it costs no privacy; the table is in the
     certificate, and so in the campaign's hash.
@@ -69,6 +71,15 @@ def choose_mechanism(source: CampaignSource) -> ChosenMechanism:
         SettingsError: an expectation is out of range, or epsilon or alphabet are refused.
         ReportsError: the file of the prior is damaged, or does not name exactly the labels.
     """
+    first, *others = source.privacy.requests
+    chosen = _choose(replace(source, privacy=first))
+    fixed = replace(chosen.source, per_worker=chosen.most_tasks)
+    builds = tuple(_choose(replace(fixed, privacy=request)).build for request in others)
+    return replace(chosen, source=replace(chosen.source, privacy=source.privacy), others=builds)
+
+
+def _choose(source: CampaignSource) -> ChosenMechanism:
+    """Return the mechanism of one channel; errors as `choose_mechanism`."""
     privacy = source.privacy
     if privacy.mechanism == PLAN:
         return _within_budget(source) if privacy.epsilon_per_answer is None else _at_epsilon(source)

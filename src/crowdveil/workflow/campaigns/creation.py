@@ -13,7 +13,7 @@ from string import Template
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER, WORKERS_FILE
+from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER, PRIOR_FILE, WORKERS_FILE
 from crowdveil.campaign.source.build import build_campaign
 from crowdveil.campaign.source.settings_file import CampaignSource, read_source
 from crowdveil.channels.guarantee import Guarantee
@@ -21,7 +21,8 @@ from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
-from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.mechanisms import ChannelMechanism, Designed
+from crowdveil.privacy.levels import level_guarantees
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.release.conclusion import USELESS
 from crowdveil.workflow.campaigns.alternatives import require_worth_asking
@@ -46,7 +47,8 @@ class CreatedCampaign:
         campaign: the campaign.
         mechanism: mechanism of its channel.
         planned: whether a plan chose it.
-        expected: expected error.
+        expected: expected error; with levels if every worker keeps the first, which is the most private, and with
+            groups of cuts that of the group with the largest, if all workers were in it.
         folder: folder of the files.
         files: paths of the files.
         loads: numbers of tasks of the workers with fewest and with most.
@@ -88,11 +90,15 @@ def create_campaign(
     chosen = choose_mechanism(source)
     source = chosen.source
     with curator_key(source, folder) as relay:
-        campaign, parts, mechanism = build_campaign(source, relay=relay, build=chosen.build)
-        expected = predict_error(source, mechanism, method=chosen.method, on_simulation=on_simulation)
+        campaign, parts, mechanism = build_campaign(source, relay=relay, build=chosen.build, others=chosen.others)
+        sent = [mechanism] if campaign.groups is None else list(map(Designed.from_channel, campaign.channels))
+        predicted = (predict_error(source, one, method=chosen.method, on_simulation=on_simulation) for one in sent)
+        expected = max(predicted, key=lambda found: found.protected.error)
         if not anyway:
             require_worth_asking(source, expected)
         records = {PLAN_FILE: _plan_bytes(campaign, expected)} if chosen.planned else {}
+        if source.privacy.prior is not None:
+            records[PRIOR_FILE] = source.privacy.prior.read_bytes()
         files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names, records=records)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
@@ -193,6 +199,7 @@ def _plan_bytes(campaign: Campaign, expected: ExpectedError) -> bytes:
         "tasks_per_worker": campaign.cells,
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
+        **({"levels": [one.epsilon for one in level_guarantees(campaign)]} if campaign.levels else {}),
         "participation": campaign.participation,
         "expected": expected.to_json(),
     }
