@@ -24,8 +24,8 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     after = percent_rounded_up(answer.largest_guess_probability)
     if worker is None:
         return (
-            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be {sure_words(after)} "
-            f"of either after the report, whatever else is known{_slack(answer)}. {SURER}",
+            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be "
+            f"{sure_words(after)} of either after the report, whatever else is known{_slack(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == CERTAIN else ""

@@ -53,7 +53,7 @@ from crowdveil.privacy.statement import (
 )
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
-from crowdveil.standalone.verification import read_bytes, read_parts, verify
+from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, verify
 from crowdveil.workflow.campaigns.export import worker_name
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
@@ -125,7 +125,7 @@ def _state_certificate(source: bytes, answers: int | None) -> PrivacyStatement:
 
 def _require_claims(campaign: Path) -> None:
     """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker."""
-    claims = verify(read_bytes(campaign), read_parts(campaign)).claims
+    claims = verify(read_bytes(campaign), read_parts(campaign), read_prior(campaign)).claims
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])

@@ -82,12 +82,13 @@ class Verification:
         return all(claim.holds for claim in self.claims)
 
 
-def verify(data: bytes, parts: Mapping[int, bytes] | None = None) -> Verification:
+def verify(data: bytes, parts: Mapping[int, bytes] | None = None, prior: bytes | None = None) -> Verification:
     """Return the outcome of the check of a certificate or a campaign; no content raises an error.
 
     Args:
         data: bytes of the file.
         parts: assignment parts of a campaign by number, as far as they are at hand.
+        prior: bytes of the file of its public prior, if it is at hand.
     """
     claims = Claims(strict=False)
     form: Any = None
@@ -100,7 +101,7 @@ def verify(data: bytes, parts: Mapping[int, bytes] | None = None) -> Verificatio
         claim = "The file is JSON without repeated keys, of a known format."
         claims.need(claim, "" if known else "format", str(form)[:50])
         if form == CAMPAIGN_FORMAT:
-            return _campaign(data, parts or {}, claims)
+            return _campaign(data, parts or {}, prior, claims)
         if form == TABLE_FORMAT:
             channels = check_table(document, claims)
             protected = [part for part in document["channels"] if "unprotected" not in part]
@@ -170,9 +171,12 @@ def _outcome(
     )
 
 
-def _campaign(source: bytes, parts: Mapping[int, bytes], claims: Claims) -> Verification:
-    """Check a campaign, its certificates, and the assignment parts that are at hand."""
+def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, claims: Claims) -> Verification:
+    """Check a campaign, its certificates, and the assignment parts and the prior that are at hand."""
     fields, channels = check_campaign(source, claims)
+    if prior is not None and "prior" in fields:
+        same = hashlib.sha256(prior).hexdigest() == fields["prior"]
+        claims.add("The file of the public prior is the one that the campaign names.", "" if same else "hash")
     if parts:
         _check_parts(fields, parts, claims)
     name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
@@ -211,6 +215,12 @@ def read_parts(path: Path) -> dict[int, bytes]:
     return found
 
 
+def read_prior(path: Path) -> bytes | None:
+    """Return the file `prior.csv` beside a campaign; None without it."""
+    prior = path.parent / "prior.csv"
+    return read_bytes(prior) if path.name == "campaign.json" and prior.is_file() else None
+
+
 def read_bytes(path: Path) -> bytes:
     """Return the bytes of a file; of a file that is too long only the first, one too many."""
     with path.open("rb") as source:
@@ -223,7 +233,7 @@ if __name__ == "__main__":
         sys.exit(2)
     try:
         file = Path(sys.argv[1])
-        outcome = verify(read_bytes(file), read_parts(file))
+        outcome = verify(read_bytes(file), read_parts(file), read_prior(file))
         for claim, holds, found in outcome.claims:
             print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
     except Exception as error:  # 1 means that a claim is false

@@ -39,18 +39,18 @@ def verify(file: Path, as_json: bool) -> None:
 
     The check computes in exact integers, by the rules that devices apply before they answer. It prints epsilon of a
     single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
-    what no file can show. Epsilon stands there only if all hold. The assignment in parts/ beside a campaign is checked
-    too.
+    what no file can show. Epsilon stands there only if all hold. The assignment in parts/ and the public prior in
+    prior.csv beside a campaign are checked too.
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
     from crowdveil.standalone.checks import EVERY_TASK
-    from crowdveil.standalone.verification import read_bytes, read_parts
+    from crowdveil.standalone.verification import read_bytes, read_parts, read_prior
     from crowdveil.standalone.verification import verify as check
 
     file = claim_file(file)
     parts = read_parts(file)
-    checked = check(read_bytes(file), parts)
+    checked = check(read_bytes(file), parts, read_prior(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]

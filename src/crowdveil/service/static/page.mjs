@@ -32,7 +32,7 @@ function update(values = {}) {
   const above = (value) => (value?.above ? `${page.texts[page.language]["promise.above"]} ${numeral(value.above)}` : value);
   const asText = (value) => (typeof value === "number" ? numeral(value) : above(value));
   for (const node of document.querySelectorAll("[data-text]")) {
-    const fill = (place) => asText(node.dataset[place] ?? filled[place]);
+    const fill = (place) => asText(node.places?.[place] ?? filled[place]);
     const quoted = (place) => element("bdi", { className: "foreign", textContent: fill(place) });
     const part = (text, index) => (index % 2 ? (FOREIGN.includes(text) ? quoted : fill)(text) : text);
     node.replaceChildren(...(page.texts[page.language][node.dataset.text] ?? "").split(/\{(\w+)\}/).map(part));
@@ -70,9 +70,30 @@ async function openLink(link) {
   history.replaceState(device.key, "", location.href.split("#")[0]);
   if (device.record.state === "receipted") return show("done", { title: device.record.title });
   await device.verify();
+  if (device.campaign.levels !== undefined && device.record.level === undefined) return showLevels();
   showCampaign();
   if (device.record.body) return finish();
   return device.record.state === "answering" ? showTasks() : show("intro");
+}
+
+/** Show the levels of privacy, the first one chosen, before any question. */
+function showLevels() {
+  const { campaign } = page.device;
+  Object.assign($("title"), { textContent: campaign.title, lang: campaign.language });
+  const option = (_, level) => {
+    const epsilon = sumOfLines(page.device.newLines("", level));
+    const input = element("input", { type: "radio", name: "level", value: String(level), checked: level === 0 });
+    const places = { sure: percentSure(epsilon), epsilon };
+    return element("label", { className: "option" }, input, element("span", { text: "level.option", places }));
+  };
+  $("level-list").replaceChildren(...campaign.channels.map(option));
+  chooseLanguage(campaign.language);
+  show("level", { isCampaign: true, isAsked: false });
+}
+
+/** Choose the language of the page: the one that was chosen before, or that of the campaign, or English. */
+function chooseLanguage(lang) {
+  page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
 }
 
 function showCampaign() {
@@ -81,19 +102,21 @@ function showCampaign() {
   const ownTexts = Object.entries({ title, question, consent });
   for (const [id, textContent] of ownTexts) Object.assign($(id), { textContent, lang });
   document.title = title;
-  const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task))));
+  const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task, record.level))));
   $("chances").replaceChildren(...channels.map(chancesTable));
   const lossOf = ({ ratio: [numerator, denominator] }) => sumOfLines([{ numerator, denominator, cells: 1 }]);
   const epsilon = Math.max(...channels.map(lossOf));
   const total = sumOfLines(page.device.newLines());
   const [factor, all] = [factorOf(epsilon), factorOf(total)];
   const [sure, allSure] = [percentSure(epsilon), percentSure(total)];
-  page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
+  chooseLanguage(lang);
   const promise = { epsilon, factor, total, all, sure, allSure, isProtected, isPublic: !isProtected };
   const name = campaign.name.slice(0, 22).replace(/.{4}/g, "$& "); // 132 bits, for people to compare
   const facts = { count: tasks.length, opens, closes, reports, name };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
-  update({ isCampaign: true, ...promise, ...facts, ...relay });
+  const { levels, prior = "" } = campaign;
+  const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
+  update({ isCampaign: true, isAsked: true, ...promise, ...facts, ...relay, ...level });
 }
 
 /** Return the largest posterior probability, in percent rounded up, of one of two answers that were equally likely. */
@@ -130,8 +153,7 @@ function showTasks() {
 function taskField(task, index) {
   const { campaign, answers } = page.device;
   const { text, picture } = campaign.tasks[task];
-  const counter = element("span", { className: "small", text: "tasks.number" });
-  counter.dataset.index = index + 1;
+  const counter = element("span", { className: "small", text: "tasks.number", places: { index: index + 1 } });
   const ownText = { textContent: text, lang: campaign.language, dir: "auto" };
   const legend = element("legend", {}, counter, element("span", ownText));
   const choose = async ({ target }) => {
@@ -243,6 +265,12 @@ on("languages", "click", ({ target }) => {
   page.language = target.dataset.language ?? page.language;
   localStorage.setItem("language", page.language);
   update();
+});
+on("level-form", "submit", async (event) => {
+  event.preventDefault();
+  await page.device.choose(Number(new FormData(event.target).get("level")));
+  showCampaign();
+  show("intro");
 });
 on("start", "click", async () => {
   await page.device.start();

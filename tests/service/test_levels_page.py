@@ -1,0 +1,130 @@
+"""Levels of privacy on the worker's page in Chromium: chosen before any question, kept, and sent."""
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.report_body import decode, level_of
+from crowdveil.service.one_file_page import one_file_page
+from tests.campaign.builders import LABELS, build_campaign, response
+from tests.service.accessibility import await_screen, check_screen
+from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+
+CHANNELS = [response(epsilon=one) for one in (0.25, 0.5, 1.0)]
+OFFERS = ["at most 73.2 % (epsilon 1)", "at most 88.1 % (epsilon 2)", "at most 98.3 % (epsilon 4)"]
+"""What the page says of each level for four tasks: 1 / (1 + e^-epsilon), rounded up."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for all tests of this file."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Campaigning]:
+    """A service with an open campaign of three levels."""
+    with campaigning(tmp_path, channels=CHANNELS, content={"levels": 3, "prior": "ab" * 32}) as running:
+        yield running
+
+
+def answer(page: Any) -> None:
+    """Start, answer the first task, and send."""
+    page.click("#start")
+    await_screen(page, "tasks")
+    page.locator("fieldset").nth(0).get_by_text(LABELS.names[1], exact=True).click()
+    page.wait_for_function("() => document.querySelector('.bar p').textContent.startsWith('1')")
+    page.click("#task-form button")
+    await_screen(page, "review")
+    page.click("#send")
+    await_screen(page, "done")
+
+
+def ledger_of(page: Any) -> list[dict[str, Any]]:
+    """Return the lines of the ledger that the page offers."""
+    page.click("#ledger summary")
+    with page.expect_download() as download:
+        page.click("#export")
+    lines: list[dict[str, Any]] = json.loads(Path(download.value.path()).read_text())["lines"]
+    return lines
+
+
+@pytest.mark.parametrize("level", [None, 1, 2])
+def test_a_level_is_chosen_before_any_question_and_sent(service: Campaigning, browser: Any, level: int | None) -> None:
+    """The first level is chosen beforehand; report and ledger carry the worker's own, which a new start keeps."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0))
+    await_screen(page, "level")
+    before = page.inner_text("body")
+    offers = [text.strip() for text in page.locator("#level-list label").all_inner_texts()]
+    preselected = page.locator("#level-list input:checked").get_attribute("value")
+    if level is not None:
+        page.locator("#level-list input").nth(level).check()
+    page.click("#level-form button")
+    await_screen(page, "intro")
+    page.reload()
+    await_screen(page, "intro")
+    promise, chosen = page.inner_text("#intro"), level or 0
+    answer(page)
+    (body,), (line,) = service.bodies(), ledger_of(page)
+
+    assert "0" == preselected
+    assert offers == OFFERS
+    assert "The level itself is not hidden" in before
+    assert not any(text in page.inner_text("#level") + before for text in ("Which animal", "Picture 0", *LABELS.names))
+    assert f"You chose level {chosen + 1} of 3." in promise
+    assert OFFERS[chosen].split()[2] in promise
+    assert chosen == level_of(body, service.built.campaign)
+    assert 4 == len(decode(body, service.built.campaign, 0, range(4)))
+    ratio = Fraction(*service.built.campaign.certificates[chosen]["ratio"])
+    assert (4, ratio) == (line["cells"], Fraction(line["numerator"], line["denominator"]))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_choice_can_be_read_and_used_by_everybody(service: Campaigning, browser: Any, language: str) -> None:
+    """The screen of the levels passes the checks of accessibility in both languages."""
+    page = browser.new_context(locale="en-US", viewport={"width": 360, "height": 700}).new_page()
+    page.goto(service.link(0))
+    await_screen(page, "level")
+    page.click(f"[data-language={language}]")
+    page.focus("#level-heading")
+
+    check_screen(page, "level", language)
+    assert ("höchstens 73,2 %" in page.inner_text("#level")) == (language == "de")
+
+
+def test_the_prior_is_shown_as_public(service: Campaigning, browser: Any) -> None:
+    """The page names the file of the prior by its SHA-256, and says that it was stated before anybody answered."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0))
+    await_screen(page, "level")
+    page.click("#level-form button")
+    await_screen(page, "intro")
+    page.click("#more summary")
+
+    assert f"stated before anybody answered. SHA-256 of its file: {'ab' * 32}" in page.inner_text("#more")
+
+
+def test_a_page_made_for_other_levels_answers_nothing(tmp_path: Path, browser: Any) -> None:
+    """A link to a campaign of three levels on the page of one with two of them is refused; nothing is drawn."""
+    files = {}
+    for name, channels in (("asked", CHANNELS), ("made", CHANNELS[1:])):
+        built = build_campaign(channels=channels, url=None, content={"levels": len(channels)})
+        (tmp_path / name).mkdir()
+        file = tmp_path / f"{name}.html"
+        file.write_bytes(one_file_page(CampaignFolder(built.write(tmp_path / name))))
+        files[name] = built, file
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(f"{files['made'][1].as_uri()}{files['asked'][0].link(0).text}")
+    await_screen(page, "refused")
+
+    assert "does not know this campaign" in page.inner_text("#refused-sentence")
+    assert 0 == page.locator("#level-list input").count()
