@@ -1,5 +1,6 @@
 """Campaigns from settings: the certified loss is within the budget, whatever the budget."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from crowdveil.campaign.source.privacy_request import PrivacyRequest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.randomness import seeded
 
 SOURCE = former_sample()
@@ -53,6 +55,61 @@ def test_reports_name_blocks_of_answers():
 
     assert ("0..2", "3..7", "8..10", "NULL") == made.channel().outputs
     assert 2.0 == pytest.approx(made.channel().epsilon)
+
+
+@pytest.mark.parametrize("mechanism", ["one-layer", "two-layer"])
+def test_two_layer_is_asked_as_the_table_of_its_mean_flip(mechanism):
+    """With a flip probability for every cell, two-layer has the table of one-layer, up to the rounding of its ends."""
+    alphabet = Categories(("a", "b", "c"))
+    exact = TwoLayer.calibrated(alphabet=alphabet, epsilon=1.5).single_cell_channel()
+
+    made = mechanism_within(
+        PrivacyRequest(mechanism=mechanism, epsilon_per_answer=1.5), alphabet, "protected", cells=2
+    ).channel()
+
+    assert "one-layer" == made.mechanism
+    for row, other in zip(made.rows, exact.rows, strict=True):
+        for entry, wide in zip(row, other, strict=True):
+            assert abs(Fraction(entry, made.denominator) - Fraction(wide, exact.denominator)) < Fraction(10, 2**48)
+
+
+def test_levels_become_channels_within_their_budgets():
+    """Each level has one channel, whose loss for all tasks of a worker, from its table, is at most the level."""
+    levels = (1.0, 2.0, 4.0)
+    request = PrivacyRequest(mechanism="randomized-response", budget_per_worker=1.0, levels=levels)
+
+    campaign, _, mechanism = build_campaign(replace(SOURCE, privacy=request), seeded(1))
+
+    assert (3, None) == (campaign.levels, campaign.groups)
+    assert mechanism.channel().rows == campaign.channels[0].rows
+    for level, certificate in zip(levels, campaign.certificates, strict=True):
+        ratio = max(Fraction(max(column), min(column)) for column in zip(*certificate["rows"], strict=True))
+        assert level * (1 - 1e-9) <= campaign.cells * math.log(ratio) <= level
+    assert campaign.worker_epsilon <= levels[-1]
+
+
+def test_levels_that_a_mechanism_cannot_tell_apart_are_refused():
+    """Two levels with the same table are refused with the epsilons that they would have."""
+    request = PrivacyRequest(mechanism="randomized-response", budget_per_worker=1.0, levels=(1.0, 2.0))
+    same = lambda _: RandomizedResponse(alphabet=SOURCE.alphabet, epsilon=0.01)  # noqa: E731
+
+    with pytest.raises(SettingsError, match=r"more epsilon for an answer than the one before, got \[0.01, 0.01\]"):
+        build_campaign(replace(SOURCE, privacy=request), seeded(1), build=same, others=(same,))
+
+
+def test_cuts_are_dealt_to_the_slots_in_turn():
+    """Each group of cuts is one channel; neighbouring slots have different ones, the same for all of their tasks."""
+    request = PrivacyRequest(
+        mechanism="quantized-response", budget_per_worker=2.0, cuts=(3,), dealt_cuts=((3,), (6,), (2, 8))
+    )
+
+    campaign, parts, _ = build_campaign(replace(SOURCE, privacy=request), seeded(1))
+
+    for slot in range(6):
+        found = {campaign.channel_of(slot, task).outputs for task in parts[0].tasks(slot)}
+        assert {campaign.channels[slot % 3].outputs} == found
+    assert [3, 3, 4] == [len(channel.outputs) for channel in campaign.channels]
+    assert campaign.worker_epsilon <= 2.0
 
 
 def test_the_sample_becomes_a_campaign():

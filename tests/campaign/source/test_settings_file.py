@@ -25,6 +25,12 @@ SETTINGS = {
 }
 
 QUANTIZED = '{ mechanism = "quantized-response", epsilon_per_answer = 1, cuts = [%s] }'
+LEVELS = '{ mechanism = "randomized-response", levels = %s }'
+RELAYED = {
+    "participation": '"protected"',
+    "service": '{ url = "https://a.org", purge_after_days = 3 }',
+    "relay": '{ operator = "The library", least_batch = 2, unit = "cell" }',
+}
 
 
 @pytest.fixture
@@ -136,6 +142,31 @@ def test_excluded_workers_are_slots_where_there_are_no_names(write):
             "privacy.cuts must be labels of the answers",
             "",
         ),
+        ({"privacy": QUANTIZED % '["monthly"], ["monthly"]'}, "privacy.cuts of groups must differ", ""),
+        ({"privacy": QUANTIZED % '["monthly"], "weekly"'}, "privacy.cuts must be a list of labels", ""),
+        ({"privacy": QUANTIZED % '["monthly"], []'}, "privacy.cuts must be a list of labels", ""),
+        ({"privacy": LEVELS % "1"}, "privacy.levels must be a list of 2 to 4 numbers", "Example: [1, 2, 4]"),
+        ({"privacy": LEVELS % "[1]"}, "privacy.levels must be a list of 2 to 4 numbers", ""),
+        ({"privacy": LEVELS % "[1, 2, 3, 4, 5]"}, "privacy.levels must be a list of 2 to 4 numbers", ""),
+        ({"privacy": LEVELS % "[1, true]"}, "privacy.levels must be a list of 2 to 4 numbers", ""),
+        ({"privacy": LEVELS % '[1, "2"]'}, "privacy.levels must be a list of 2 to 4 numbers", ""),
+        ({"privacy": LEVELS % "[2, 1]"}, "privacy.levels must ascend", "the first is preselected"),
+        ({"privacy": LEVELS % "[1, 1.0]"}, "privacy.levels must ascend", ""),
+        ({"privacy": LEVELS % "[0, 1]"}, "privacy.levels must ascend, above 0", ""),
+        ({"privacy": LEVELS % "[1, nan]"}, "privacy.levels must ascend", ""),
+        ({"privacy": LEVELS % "[1, 1001]"}, "privacy.levels must ascend, above 0 and up to 1000", ""),
+        ({"privacy": LEVELS % "[1, 2], budget_per_worker = 2"}, "exactly one is needed: privacy.levels or", ""),
+        (
+            {"privacy": LEVELS % "[1, 2]", "participation": '"public"'},
+            'with levels participation must be "protected"',
+            "",
+        ),
+        ({"privacy": LEVELS % "[1, 2]", **RELAYED}, "with a relay every worker has the same channel", "equal channels"),
+        (
+            {"privacy": QUANTIZED % '["monthly"], ["weekly"], ["monthly", "weekly"]', "workers": "{ count = 2 }"},
+            "each group of cuts needs a worker",
+            "",
+        ),
         ({"service": '{ url = "http://example.org" }'}, "service.url must be an https address", "127.0.0.1"),
         ({"service": "{ purge_after_days = 3 }"}, "service.url is needed", "without a server"),
         ({"service": '{ url = "https://a.org", purge_after_days = -1 }'}, "service.purge_after_days must be", ""),
@@ -158,6 +189,24 @@ def test_cuts_are_labels_or_numbers_of_the_scale(write):
 
     assert (1, 2) == read_source(write(privacy=QUANTIZED % '"monthly", "weekly"')).privacy.cuts
     assert (1, 2, 4) == read_source(write(answers=scale, privacy=QUANTIZED % '0.5, "1", 2')).privacy.cuts
+
+
+def test_groups_of_cuts_are_read(write):
+    """A list of lists of cuts is one list for each group of workers, and a single one is no group."""
+    one = read_source(write(privacy=QUANTIZED % '["monthly"]')).privacy
+    two = read_source(write(privacy=QUANTIZED % '["monthly"], ["weekly"]')).privacy
+
+    assert ((1,), ()) == (one.cuts, one.dealt_cuts)
+    assert ((1,), ((1,), (2,))) == (two.cuts, two.dealt_cuts)
+    assert [(1,), (2,)] == [request.cuts for request in two.requests]
+
+
+def test_levels_are_budgets_of_a_worker(write):
+    """Each level is the budget of one request; the least one is planned for."""
+    privacy = read_source(write(privacy=LEVELS % "[1, 2.5, 4]", participation='"protected"')).privacy
+
+    assert ((1.0, 2.5, 4.0), 1.0) == (privacy.levels, privacy.budget_per_worker)
+    assert [1.0, 2.5, 4.0] == [request.budget_per_worker for request in privacy.requests]
 
 
 def test_a_prior_is_a_file_beside_the_settings(write):

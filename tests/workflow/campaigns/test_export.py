@@ -25,9 +25,10 @@ def accepted(name: str, slots: list[int]) -> tuple[Campaign, list[AcceptedReport
     part = AssignmentPart.from_bytes(vector["parts"][0].encode(), campaign, 0)
     reports = []
     for slot in slots:
-        outputs = [campaign.channel_of(slot, task).outputs for task in part.tasks(slot)]
+        level = slot % campaign.levels if campaign.levels else None
+        outputs = [campaign.channel_of(slot, task, level).outputs for task in part.tasks(slot)]
         codes = [(cell + slot) % len(names) for cell, names in enumerate(outputs)]
-        reports.append(AcceptedReport(slot, part.tasks(slot), codes))
+        reports.append(AcceptedReport(slot, part.tasks(slot), codes, level))
     return campaign, reports
 
 
@@ -37,7 +38,10 @@ def exported(folder: Path, name: str, slots: list[int]) -> Evidence:
     return read_evidence(folder / "reports.csv")
 
 
-@pytest.mark.parametrize("name", ["a smaller load", "channels by groups", "public participation"])
+LEVELS = ["levels, the second", "levels of other symbols and a prior, the first"]
+
+
+@pytest.mark.parametrize("name", ["a smaller load", "channels by groups", "public participation", *LEVELS])
 def test_infer_reads_the_exported_folder(tmp_path, name):
     """The folder has the campaign's tasks, the workers that reported, their cells, and a stated guarantee."""
     found = exported(tmp_path, name, [1, 0])
@@ -52,6 +56,17 @@ def test_infer_reads_the_exported_folder(tmp_path, name):
     assert found.assignment is not None
     assert sum(len(report.tasks) for report in reports) == len(found.assignment)
     assert {*EXPORT_FILES} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_each_worker_is_read_through_the_chosen_level(tmp_path, name):
+    """The table of channels has the table of each worker's level."""
+    channel = exported(tmp_path, name, [2, 0, 1]).channel
+    campaign, reports = accepted(name, [0, 1, 2])
+
+    assert isinstance(channel, ChannelTable)
+    assert [report.level for report in reports] == channel.groups((), ["w0000", "w0001", "w0002"])[1].tolist()
+    assert [one.rows for one in campaign.channels] == [one.rows for one in channel.channels]
 
 
 def test_symbols_become_labels(tmp_path):
