@@ -73,7 +73,7 @@ def warm_up(fit: Fit, folder: Path, program: str) -> None:
     if program != "crowdveil":
         fit(few)
         return
-    from crowdveil.em.kernels import use_compiled
+    from crowdveil.em.kernels.dispatch import use_compiled
 
     rows = np.load(folder / f"{COLUMNS[0]}.npy", mmap_mode="r").size
     os.environ[KERNELS] = "compiled" if use_compiled(rows) else "plain"

@@ -22,7 +22,7 @@ from crowdveil.em.deconvolution import (
     input_pseudo_counts,
     vote_shares,
 )
-from crowdveil.em.kernels import encode
+from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.model import GoldBlock
 from tests.estimators.dense import (
     LABELS,

@@ -12,7 +12,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import summarize
-from crowdveil.em.kernels import encode
+from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.estimators.confusion.parameters import CrowdParameters

@@ -11,7 +11,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import summarize
 from crowdveil.em.gold import NO_GOLD
-from crowdveil.em.kernels import encode
+from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.model import GoldBlock
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote

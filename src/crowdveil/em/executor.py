@@ -15,7 +15,7 @@ import numpy as np
 
 from crowdveil.data.blocks import Block
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels import encode, parallel_map, thread_count
+from crowdveil.em.kernels.dispatch import encode, parallel_map, thread_count
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Model, P, S, Summary
 

@@ -10,7 +10,7 @@ from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
 from crowdveil.em.estimate import StopReason
 from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads
-from crowdveil.em.kernels import block_reports
+from crowdveil.em.kernels.dispatch import block_reports
 from crowdveil.em.memory import MemoryNeeds
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, merge
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias, final
 from uuid import uuid4
 
 from crowdveil.em.executor import ActiveExecutor, FitTask, Step
-from crowdveil.em.kernels import thread_count
+from crowdveil.em.kernels.dispatch import thread_count
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines.serialization import (

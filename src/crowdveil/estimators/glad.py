@@ -23,7 +23,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.registry import Capabilities, capabilities_of

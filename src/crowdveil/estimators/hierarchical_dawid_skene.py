@@ -28,8 +28,8 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import Discount, normalize_confusion
-from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
+from crowdveil.em.kernels.interface import Discount
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, normalize_confusion
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 
 MAX_TASKS, MAX_NUMBERS, CHUNK_NUMBERS = 100_000, 1 << 24, 1 << 20
 """Largest numbers of tasks, the first ones, of confusion matrices' cells of all their answers, and of those of pairs

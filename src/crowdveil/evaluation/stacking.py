@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 
 
 @dataclass(frozen=True, eq=False)

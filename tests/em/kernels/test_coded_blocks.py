@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-from crowdveil.em.kernels import (
-    EncodedBlock,
-    ScoreTables,
-    count_symbols,
-    encode,
-    normalize_confusion,
-    reductions,
-    softmax,
-    softmax_by_label,
-)
+from crowdveil.em.kernels import reductions
+from crowdveil.em.kernels.dispatch import encode
+from crowdveil.em.kernels.interface import ScoreTables
+from crowdveil.em.kernels.numpy_backend import EncodedBlock, softmax
+from crowdveil.em.kernels.reductions import count_symbols, normalize_confusion, softmax_by_label
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from crowdveil.em.kernels import log_gamma_sums
+from crowdveil.em.kernels.reductions import log_gamma_sums
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])

@@ -12,7 +12,8 @@ from crowdveil import DawidSkene, Estimate, MajorityVote, OneCoin, Reports, Weig
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.em.kernels import dispatch, encode
+from crowdveil.em.kernels import dispatch
+from crowdveil.em.kernels.dispatch import encode
 from crowdveil.estimators import Estimator, PrivateDawidSkene, WeightedVote
 from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
 from tests.real_data import load_or_skip

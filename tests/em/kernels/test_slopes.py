@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.em.kernels import Slopes, dispatch, reductions, squared_slopes
+from crowdveil.em.kernels import dispatch, reductions
+from crowdveil.em.kernels.reductions import Slopes, squared_slopes
 from tests.estimators.dense import random_reports
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.em.kernels import EncodedBlock, ScoreTables, encode
+from crowdveil.em.kernels.dispatch import encode
+from crowdveil.em.kernels.interface import ScoreTables
+from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from tests.estimators.dense import LABELS, random_reports
 
 TASKS, WORKERS = 300, 20

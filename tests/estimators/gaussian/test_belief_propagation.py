@@ -16,7 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimator import summarize
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.estimators.gaussian import belief_propagation, discretization
 from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Beliefs, Priors, propagate
 from crowdveil.estimators.gaussian.estimator import Gaussian, GaussianParameters

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from crowdveil.data.blocks import Block, InMemoryRows
 from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 from crowdveil.em.estimate import TIE
-from crowdveil.em.kernels import EncodedBlock, encode, use_compiled
+from crowdveil.em.kernels.dispatch import encode, use_compiled
+from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.errors import CrowdveilError, ReportsError
 
 if TYPE_CHECKING:

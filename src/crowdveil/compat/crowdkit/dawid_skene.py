@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, FitsAndPredicts, load_pandas, read_answers
 from crowdveil.compat.crowdkit.initial_errors import add_initial_errors
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import ScoreTables
+from crowdveil.em.kernels.interface import ScoreTables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from crowdveil.compat.crowdkit.answer_table import (
     read_answers,
     winners,
 )
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.errors import ReportsError, SettingsError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rich.progress import track
 from scipy.special import digamma
 
 from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, FitsAndPredicts, read_answers
-from crowdveil.em.kernels import ScoreTables
+from crowdveil.em.kernels.interface import ScoreTables
 from crowdveil.errors import SettingsError
 
 if TYPE_CHECKING:

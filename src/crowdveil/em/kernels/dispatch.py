@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import BLOCK_REPORTS, Block
-from crowdveil.em.kernels.interface import EncodedBlock
-from crowdveil.em.kernels.numpy_backend import NumpyBlock
+from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.errors import SettingsError
 from crowdveil.jit import KERNELS_VARIABLE as KERNELS_VARIABLE
 from crowdveil.jit import use_compiled_code
@@ -53,7 +52,7 @@ def encode(
         compiled: from `use_compiled`.
     """
     if not compiled:
-        return NumpyBlock(block, workers, symbols, points)
+        return EncodedBlock(block, workers, symbols, points)
     from crowdveil.em.kernels.numba_backend import NumbaBlock
 
     return NumbaBlock(block, workers, symbols, points)

@@ -1,7 +1,7 @@
-"""Interface of the kernels: sums over one block of reports, by numpy or by compiled loops."""
+"""Arguments and results of the sums over one block of reports, by numpy or by compiled loops."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,85 +73,3 @@ class MeanStep(NamedTuple):
     truth: NDArray[np.float64]
     squares: NDArray[np.float64]
     change: float | None = None
-
-
-class EncodedBlock(Protocol):
-    """A block encoded for its sums, once per fit.
-
-    Arguments of several methods:
-        gold: label codes, -1 for unknown; or numbers, nan for unknown; shape (tasks,); gold posteriors are
-            certain.
-        group: group of each task, shape (tasks,).
-        previous: posterior or means of an earlier step, which may be overwritten.
-    """
-
-    @property
-    def worker_counts(self) -> NDArray[np.int64]:
-        """Reports of each worker, shape (workers,)."""
-        ...
-
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """Value of each report, shape (reports,): the number, or the grid point or position of its symbol."""
-        ...
-
-    def confusion_step(
-        self,
-        tables: ScoreTables,
-        group: NDArray[np.int64],
-        gold: NDArray[np.int64],
-        previous: NDArray[np.float64] | None = None,
-    ) -> TableStep:
-        """Return the posterior, the soft-max of each task's scores, and its sums."""
-        ...
-
-    def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
-        ...
-
-    def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""
-        ...
-
-    def one_coin_step(
-        self,
-        weight: NDArray[np.float64],
-        initial: NDArray[np.float64],
-        gold: NDArray[np.int64],
-        previous: NDArray[np.float64] | None = None,
-    ) -> VoteStep:
-        """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
-        ...
-
-    def plurality_step(
-        self,
-        weight: NDArray[np.float64],
-        tie_margin: float,
-        labels: int,
-        gold: NDArray[np.int64],
-        previous: NDArray[np.float64] | None = None,
-    ) -> VoteStep:
-        """Return the weighted plurality vote; labels within `tie_margin` of the most votes share the task equally."""
-        ...
-
-    def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
-        ...
-
-    def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""
-        ...
-
-    def mean_step(
-        self,
-        weight: NDArray[np.float64],
-        rounding: float,
-        gold: NDArray[np.float64],
-        previous: NDArray[np.float64] | None = None,
-    ) -> MeanStep:
-        """Return weighted means of numbers; relative residuals up to `rounding` count as 0."""
-        ...
-
-    def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        """Return the largest absolute difference of two posteriors, nan ignored."""
-        ...

@@ -1,18 +1,23 @@
-"""Kernels by loops that numba compiles; imported for large data only."""
+"""Kernels by loops that numba compiles; imported for large data only.
+
+Processor time of numpy over that of the loop, one thread, half a million answers of 10,000 workers, 5 and 2 labels:
+`confusion_step` 3.2 and 4.8, `one_coin_step` 6.9 and 6.4, `plurality_step` 5.0 and 5.6, `vote_sums` 3.5 and 6.5,
+`agreement_sums` 4.0 and 13, `squared_scores` 5.5 and 8.7, `largest_change` 3.8 and 3.9, `mean_step` 4.7 and 5.4.
+`confusion_sums` gains 1.2 and 1.3, and saves the memory of numpy's sparse matrix.
+"""
 
 import threading
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.reports import Block
 from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, means, votes
 from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
+from crowdveil.em.kernels.numpy_backend import EncodedBlock
 
 CACHE_LINE_NUMBERS = 8
 """Doubles in a cache line."""
@@ -21,19 +26,8 @@ UNROLLED_LABELS = 8
 """Largest number of labels for which loops over labels are unrolled."""
 
 
-@dataclass(frozen=True, eq=False)
-class NumbaBlock:
-    """An `EncodedBlock` by compiled loops; attributes as in `NumpyBlock`, memory layout as in `numba_loops.layout`."""
-
-    block: Block
-    workers: int
-    symbols: int
-    points: NDArray[np.float64] | None = None
-
-    @cached_property
-    def numbers(self) -> NDArray[np.float64]:
-        """Value of each report, shape (reports,)."""
-        return self.block.value if self.points is None else self.points[self.block.value]
+class NumbaBlock(EncodedBlock):
+    """An `EncodedBlock` by compiled loops; memory layout as in `numba_loops.layout`."""
 
     @cached_property
     def layout(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
@@ -82,11 +76,6 @@ class NumbaBlock:
         layout.rows_in_order(*self._order, self.block.worker, columns[0])
         layout.rows_in_order(*self._order, self.numbers, columns[1])
         return columns
-
-    @cached_property
-    def worker_counts(self) -> NDArray[np.int64]:
-        """Reports of each worker, shape (workers,)."""
-        return np.bincount(self.block.worker, minlength=self.workers)
 
     def confusion_step(
         self,

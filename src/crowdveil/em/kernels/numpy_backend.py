@@ -18,13 +18,19 @@ from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, Vot
 
 
 @dataclass(frozen=True, eq=False)
-class NumpyBlock:
-    """An `EncodedBlock` by numpy and scipy.
+class EncodedBlock:
+    """A block encoded for its sums, once per fit; here by numpy and scipy.
 
     Attributes:
         block: the reports.
         workers, symbols: numbers of workers and symbols; 0 symbols for numbers off a scale.
         points: value of each symbol; None if reports are numbers.
+
+    Arguments of several methods:
+        gold: label codes, -1 for unknown; or numbers, nan for unknown; shape (tasks,); gold posteriors are
+            certain.
+        group: group of each task, shape (tasks,).
+        previous: posterior or means of an earlier step, which may be overwritten.
     """
 
     block: Block
@@ -34,7 +40,7 @@ class NumpyBlock:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """Value of each report, shape (reports,)."""
+        """Value of each report, shape (reports,): the number, or the grid point or position of its symbol."""
         return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
@@ -68,11 +74,11 @@ class NumpyBlock:
         return TableStep(posterior, self.confusion_sums(posterior), by_truth, likelihood)
 
     def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums of a posterior over the reports of each table row."""
+        """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
         return self.matrix.T @ posterior
 
     def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each worker's sum of squared posterior means of report rows."""
+        """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""
         row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
         means = np.einsum("rz,rz->r", table[row], posterior[self.block.task])
         return totals(self.block.worker, means**2, self.workers)
@@ -84,7 +90,7 @@ class NumpyBlock:
         gold: NDArray[np.int64],
         previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Return the soft-max of weighted votes."""
+        """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
         posterior, normaliser = _gold_softmax(self.vote_sums(weight) + initial, gold)
         return VoteStep(posterior, self.agreement_sums(posterior), normaliser)
 
@@ -96,19 +102,19 @@ class NumpyBlock:
         gold: NDArray[np.int64],
         previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Return the weighted plurality vote."""
+        """Return the weighted plurality vote; labels within `tie_margin` of the most votes share the task equally."""
         votes = self.vote_sums(weight)
         winners = votes >= votes.max(axis=1, keepdims=True) - tie_margin
         posterior = one_hot_gold(winners / winners.sum(axis=1, keepdims=True), gold)
         return VoteStep(posterior, self.agreement_sums(posterior), 0.0)
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the summed weights of the workers who sent each symbol."""
+        """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
         cell = self.block.task * self.symbols + self.block.value
         return totals(cell, weight[self.block.worker], self.block.tasks * self.symbols).reshape(-1, self.symbols)
 
     def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of a posterior over the symbols that each worker sent."""
+        """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""
         return totals(self.block.worker, posterior[self.block.task, self.block.value], self.workers)
 
     def mean_step(
@@ -118,7 +124,7 @@ class NumpyBlock:
         gold: NDArray[np.float64],
         previous: NDArray[np.float64] | None = None,
     ) -> MeanStep:
-        """Return weighted means of numbers."""
+        """Return weighted means of numbers; relative residuals up to `rounding` count as 0."""
         task, shares = self.block.task, weight[self.block.worker]
         total = totals(task, shares, self.block.tasks)
         truth = np.full(self.block.tasks, np.nan)

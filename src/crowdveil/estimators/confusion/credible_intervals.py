@@ -16,7 +16,8 @@ from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.history import EarlierAnswers
-from crowdveil.em.kernels import Slopes, for_row_ranges, log_gamma_sums, squared_slopes, use_compiled
+from crowdveil.em.kernels.dispatch import use_compiled
+from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, log_gamma_sums, squared_slopes
 from crowdveil.em.model import FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
     M_STEPS,

@@ -28,7 +28,8 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import TableStep, floored_log, map_row_chunks, normalize_confusion, softmax_by_label
+from crowdveil.em.kernels.interface import TableStep
+from crowdveil.em.kernels.reductions import floored_log, map_row_chunks, normalize_confusion, softmax_by_label
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels import map_row_chunks
+from crowdveil.em.kernels.reductions import map_row_chunks
 
 OWN_ANSWERS = 2.0
 """Pseudo-answers of the crowd's ability in a worker's own."""

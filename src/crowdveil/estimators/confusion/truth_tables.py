@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 
 SMOOTHING, SHRINKAGE = 0.01, 5.0
 """Pseudo-answers of each cell, and of each row at the shares of all workers."""

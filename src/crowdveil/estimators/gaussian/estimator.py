@@ -21,7 +21,8 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.estimator import Estimator, to_estimate, validate
 from crowdveil.em.fit_state import FitState, StateField
-from crowdveil.em.kernels import softmax, use_compiled
+from crowdveil.em.kernels.dispatch import use_compiled
+from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Block
-from crowdveil.em.kernels import use_compiled
+from crowdveil.em.kernels.dispatch import use_compiled
 
 HALF = 1e-9
 """Share of the weight within which a sum counts as one half."""

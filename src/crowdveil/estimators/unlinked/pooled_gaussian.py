@@ -18,7 +18,7 @@ from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
-from crowdveil.em.kernels import softmax
+from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.discretization import MAX_PARTICIPATION, TINY
