@@ -11,6 +11,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import summarize
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.model import GoldBlock, Summary
@@ -180,3 +181,10 @@ def model_of(channel: Channel) -> ObservationModel:
     nothing = np.zeros(0, dtype=int)
     reports = Reports(nothing, nothing, nothing, np.arange(1), np.arange(1), sent_alphabet(channel))
     return observation_model(channel, reports, None)[1]
+
+
+def assert_never_falls(estimate: Estimate) -> None:
+    """Assert that the traced log-likelihood rises or stays, but for rounding."""
+    trace = np.array(estimate.log_likelihoods)
+    assert np.isfinite(trace).all()
+    assert (np.diff(trace) >= -1e-9 * np.maximum(1.0, np.abs(trace[1:]))).all()

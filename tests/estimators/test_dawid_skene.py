@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, Reports
+from crowdveil import DawidSkene, Reports
 from crowdveil.data import datasets
-from crowdveil.em.deconvolution import frequencies_of_reports
-from tests.estimators.dense import LABELS, Table, channels, random_reports, summary_of
+from tests.estimators.dense import LABELS, Table, random_reports
 from tests.real_data import load_or_skip
 
 SMOOTHING = 0.01
@@ -127,37 +126,3 @@ def test_a_public_prior_is_never_relearned() -> None:
 
     np.testing.assert_allclose(estimate.posterior, expected, rtol=0, atol=1e-9)
     assert pytest.approx(likelihood + SMOOTHING * np.log(confusion).sum()) == estimate.log_likelihoods[0]
-
-
-def test_the_class_prior_is_damped_by_the_noise() -> None:
-    """Class prior = (posterior totals + damping x noise x tasks x base rate) / total; the mean without noise."""
-    reports = random_reports(np.random.default_rng(6), LABELS, tasks=20, workers=5, share=0.7)
-    model = DawidSkene(damping=0.4)
-    totals = np.array([9.0, 4.0, 7.0])
-    noisy = model.initialize(summary_of(reports, channels()["randomized response, protected"]))
-    pool = frequencies_of_reports(noisy.summary)
-
-    expected = [(totals[z] + 0.4 * pool.noise * 20 * pool.label_shares[z]) for z in range(3)]
-
-    np.testing.assert_allclose(
-        model.estimate_class_prior(totals, noisy), np.array(expected) / sum(expected), rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        model.estimate_class_prior(totals, model.initialize(summary_of(reports, None))), totals / 20
-    )
-
-
-def test_a_worker_who_swaps_labels_is_understood() -> None:
-    """A full confusion table reads a worker who always says the opposite: his ability is near 0."""
-    rng = np.random.default_rng(7)
-    truth = rng.integers(0, 2, 300)
-    right = rng.random((300, 5)) < np.array([0.8, 0.8, 0.8, 0.0, 0.0])
-    value = np.where(right, truth[:, None], 1 - truth[:, None]).ravel()
-    task, worker = np.indices((300, 5)).reshape(2, -1)
-    reports = Reports(task, worker, value, np.arange(300), np.arange(5), Categories(("0", "1")))
-    gold = {k: str(truth[k]) for k in range(20)}
-
-    estimate = DawidSkene().fit(reports, gold=gold)
-
-    assert (estimate.truth == truth.astype(str)).mean() > 0.99
-    assert (estimate.workers.quality[3:] < 0.05).all()

@@ -46,16 +46,6 @@ def simulated(workers: int, share: float, mechanism: MatrixFactorization, seed: 
     return truth, mechanism.totals(summed, tasks=tasks, workers=workers)
 
 
-def test_sums_are_shared_by_the_tasks_of_a_bucket():
-    """Sums and their noise are divided by the number of tasks in the bucket."""
-    sums = task_sums(totals())
-
-    assert [15.0, -12.0, 15.0] == sums.numerators.tolist()
-    assert [20.0, 8.0, 20.0] == sums.counts.tolist()
-    assert [3.0, 6.0, 3.0] == sums.numerator_deviation.tolist()
-    assert [1.0, 2.0, 1.0] == sums.count_deviation.tolist()
-
-
 def test_buckets_are_the_pseudo_inverse_of_unit_profiles():
     """Bucket arithmetic and the general formula agree on unit profiles."""
     short, long = task_sums(totals()), task_sums(totals(profiles=dense(np.array([0, 1, 0]))))
@@ -176,16 +166,6 @@ def test_a_campaign_without_tasks_has_no_truths():
     assert [] == FactorizationMean().fit(empty).truth.tolist()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"truth_deviation": 0.0}, {"truth_deviation": math.inf}, {"count_threshold": -1.0}, {"count_threshold": math.nan}],
-)
-def test_bad_settings_are_refused(settings):
-    """Deviations are positive, thresholds are not negative, both are finite."""
-    with pytest.raises(SettingsError):
-        FactorizationMean(**settings)
-
-
 def test_more_workers_teach_more():
     """At epsilon 3, half of the cells answered, correlation grows and the error falls far below the constant's.
 
@@ -225,3 +205,13 @@ def test_without_answers_the_estimate_is_the_constant():
     estimate = FactorizationMean().fit(sums)
 
     assert np.mean(estimate.truth != 4.5) < 0.1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"truth_deviation": 0.0}, {"truth_deviation": math.inf}, {"count_threshold": -1.0}, {"count_threshold": math.nan}],
+)
+def test_bad_settings_are_refused(settings):
+    """Deviations are positive, thresholds are not negative, both are finite."""
+    with pytest.raises(SettingsError):
+        FactorizationMean(**settings)

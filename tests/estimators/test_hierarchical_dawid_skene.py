@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
-from crowdveil.channels.channel import Channel
 from crowdveil.em.estimator import validate
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted, mix_votes
@@ -247,15 +246,6 @@ def test_a_report_of_known_participants_is_worth_more() -> None:
     assert 1.1 * noise < one < 1
 
 
-def test_identity_channel_changes_nothing() -> None:
-    """Through the identity channel the estimate is that of the answers."""
-    reports = crowd()
-
-    estimate = HierarchicalDawidSkene().fit(reports, channel=Channel.identity(LABELS, "public"))
-
-    np.testing.assert_allclose(estimate.posterior, HierarchicalDawidSkene().fit(reports).posterior, atol=1e-12)
-
-
 def test_a_resumed_fit_learns_from_new_gold() -> None:
     """Gold that was not known before changes the abilities as in a fit from scratch."""
     reports = categorical_crowd(workers=8, tasks=100, labels=YES_NO, sparsity=0.2, source=seeded(3)).answers
@@ -273,14 +263,6 @@ def test_a_resumed_fit_learns_from_new_gold() -> None:
     np.testing.assert_allclose(resumed.workers.quality, fresh.workers.quality, atol=0.05)
 
 
-@pytest.mark.parametrize("setting", ["crowd_share", "uniform_share", "error_correlation", "temperature", "vote_share"])
-@pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
-def test_settings_out_of_range_are_refused(setting: str, value: float) -> None:
-    """Shares and the correlation are in [0, 1], the temperature is positive and finite."""
-    with pytest.raises(SettingsError, match=setting):
-        replace(HierarchicalDawidSkene(), **{setting: value})
-
-
 @pytest.mark.parametrize("tolerance", [math.nan, -1.0, math.inf])
 def test_a_tolerance_out_of_range_is_refused(tolerance: float) -> None:
     """A tolerance that no change can be compared with is an error of every iterative method."""
@@ -292,19 +274,3 @@ def test_a_prior_that_is_no_mapping_is_refused() -> None:
     """A list of probabilities does not say which label each belongs to."""
     with pytest.raises(SettingsError, match="mapping"):
         MajorityVote().fit(crowd(), prior=[0.2, 0.3, 0.5])  # type: ignore[arg-type]
-
-
-def test_tasks_without_answers_change_nothing() -> None:
-    """As many tasks again without an answer leave the posteriors of the others as they are, up to rounding."""
-    rng = np.random.default_rng(5)
-    task, worker = np.divmod(np.arange(60 * 7), 7)
-    value = np.where(rng.random(len(task)) < 0.7, task % 4 == 0, rng.random(len(task)) < 0.3).astype(int)
-    names = np.arange(120).astype(str)
-    few, many = (
-        Reports(task, worker, value, names[:tasks], np.arange(7).astype(str), Categories(("no", "yes")))
-        for tasks in (60, 120)
-    )
-
-    found = HierarchicalDawidSkene().fit(many)
-
-    np.testing.assert_allclose(HierarchicalDawidSkene().fit(few).posterior, found.posterior[:60], atol=1e-9)

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import digamma
 
 from crowdveil import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.estimators import Mace
 from tests.estimators.dense import LABELS, Table, random_reports
 
@@ -57,9 +56,3 @@ def test_a_spammer_has_a_strategy_of_its_own() -> None:
     assert pytest.approx(1 / 3, abs=0.05) == workers.quality[5]
     assert workers.quality[:5].min() > 0.95
     assert workers.confusion[5, :, 0].min() > 0.7
-
-
-def test_priors_must_be_positive() -> None:
-    """A prior of 0 has no density."""
-    with pytest.raises(SettingsError, match="positive"):
-        Mace(strategy=0.0)

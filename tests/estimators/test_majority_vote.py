@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil import MajorityVote, Reports
+from crowdveil import MajorityVote
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.6)
@@ -29,26 +29,12 @@ def test_posterior_and_abilities_are_counts() -> None:
     assert "ability" == estimate.workers.quality_name
 
 
-def test_one_report_has_an_ability() -> None:
-    """A worker of a single report has its vote share as ability, not a part of it."""
-    reports = Reports(np.zeros(3, int), np.arange(3), np.array([0, 0, 1]), np.arange(1), np.arange(3), LABELS)
-
-    np.testing.assert_allclose(MajorityVote().fit(reports).workers.quality, [2 / 3, 2 / 3, 1 / 3])
-
-
 def test_one_step_is_all() -> None:
     """A vote is done after one step, has nothing to learn and no likelihood."""
     estimate = MajorityVote().fit(REPORTS)
 
     assert (1, True, ()) == (estimate.steps, estimate.converged, estimate.log_likelihoods)
     assert estimate.workers.participation is None
-
-
-def test_maximize_learns_nothing() -> None:
-    """The M-step of a vote gives its parameters back."""
-    parameters = object()
-
-    assert MajorityVote().m_step(None, parameters) is parameters  # type: ignore[arg-type]
 
 
 def test_gold_shows_in_abilities() -> None:

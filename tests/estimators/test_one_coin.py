@@ -70,19 +70,6 @@ def test_no_damping_can_take_more_than_everything() -> None:
     np.testing.assert_allclose(OneCoin(damping=50.0).estimate_class_prior(np.ones(3), noisy), noisy.pool.label_shares)
 
 
-def test_errors_are_spread_evenly() -> None:
-    """Every confusion table has one number on its diagonal and one off it."""
-    reports = random_reports(np.random.default_rng(3), LABELS, tasks=30, workers=6, share=0.7)
-
-    tables = OneCoin().fit(reports).workers.confusion
-    assert tables is not None
-
-    for table in tables:
-        assert pytest.approx(table[0, 0]) == table[1, 1] == pytest.approx(table[2, 2])
-        off = table[~np.eye(3, dtype=bool)]
-        np.testing.assert_allclose(off, np.full(6, (1 - table[0, 0]) / 2))
-
-
 def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     """The learned mean ability has the highest joint density with the workers' abilities; without noise it is fixed."""
     model = OneCoin()

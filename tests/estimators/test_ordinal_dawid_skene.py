@@ -12,7 +12,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import validate
 from crowdveil.em.loop import run_em
 from crowdveil.em.saved_fit import SavedFit
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError
 from crowdveil.estimators import ordinal_dawid_skene as ordinal
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.evaluation import metrics
@@ -296,10 +296,3 @@ def test_labels_in_no_order_are_refused() -> None:
 
     with pytest.raises(ReportsError, match=r"needs ordered labels, \('a', 'b', 'c'\).*--ordered"):
         OrdinalDawidSkene().fit(reports)
-
-
-@pytest.mark.parametrize("settings", [{"shrinkage": 0.0}, {"pseudo_answers": -1.0}, {"damping": float("inf")}])
-def test_settings_out_of_range_are_refused(settings: dict[str, float]) -> None:
-    """Pseudo-counts are finite and not negative, pseudo-workers positive: every kind must stay possible."""
-    with pytest.raises(SettingsError, match=next(iter(settings))):
-        OrdinalDawidSkene(**settings)  # type: ignore[arg-type]

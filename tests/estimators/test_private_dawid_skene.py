@@ -197,19 +197,6 @@ def test_the_likelihood_is_equation_2() -> None:
     assert fits[1].log_likelihoods == pytest.approx((expected,), abs=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0, 8.0])
-def test_unbiasing_undoes_the_channel(epsilon: float) -> None:
-    """Abilities are the exact inverse of p~ = (e^eps - 1)/(e^eps + 1) p + 1/(e^eps + 1), for p from 0 to 1."""
-    odds = math.exp(epsilon)
-    ability = np.linspace(0, 1, 9)
-    right = (odds - 1) / (odds + 1) * ability + 1 / (odds + 1)
-    reports = table_of(np.zeros((9, 1), dtype=int))
-    start = PrivateDawidSkene().initialize(_summary(reports, response(2, epsilon)))
-
-    np.testing.assert_allclose(start.accuracy.abilities(right), ability, atol=1e-9)
-    np.testing.assert_allclose(start.accuracy.base + start.accuracy.gain, odds / (1 + odds), atol=1e-12)
-
-
 def _summary(reports: Reports, channel: Channel) -> Summary:
     """Summarize reports as a fit does."""
     return summarize(PrivateDawidSkene(), reports, channel, None, None)[1]
@@ -249,20 +236,6 @@ def test_participation_is_found_from_nulls() -> None:
 
     np.testing.assert_allclose(table.participation, share, atol=0.05)
     np.testing.assert_allclose(table.quality, ability, atol=0.15)
-
-
-@pytest.mark.parametrize("participation", ["public", "protected"])
-def test_the_identity_channel_changes_nothing(participation: Participation) -> None:
-    """At epsilon infinity the fit equals the one without a channel to 1e-9, truths and abilities."""
-    for labels in (2, 3):
-        reports = table_of(random_table(5, 6, 12, labels, 0.6), labels)
-        assert reports.alphabet is not None
-
-        plain = PrivateDawidSkene().fit(reports)
-        through = PrivateDawidSkene().fit(reports, channel=Channel.identity(reports.alphabet, participation))
-
-        np.testing.assert_allclose(through.posterior, plain.posterior, atol=1e-9)
-        np.testing.assert_allclose(through.workers.quality, plain.workers.quality, atol=1e-9)
 
 
 def test_a_channel_without_information_gives_the_prior() -> None:
@@ -314,15 +287,6 @@ def test_other_channels_are_refused_with_a_way_out() -> None:
     for channel in (lopsided, unequal_blanks, inverted):
         with pytest.raises(SettingsError, match="dawid-skene, one-coin"):
             symmetric_entries(channel)
-
-
-@pytest.mark.parametrize("projection", [0.0, 0.5, -0.1])
-def test_settings_are_checked(projection: float) -> None:
-    """Lambda must lie in (0, 0.5): at 0 an ability can be trapped, at 0.5 nothing is left to learn."""
-    with pytest.raises(SettingsError, match="projection"):
-        PrivateDawidSkene(projection=projection)
-    with pytest.raises(SettingsError, match="shrinkage"):
-        PrivateDawidSkene(shrinkage=-1.0)
 
 
 @pytest.mark.slow

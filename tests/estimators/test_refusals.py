@@ -1,11 +1,13 @@
-"""Numbers without a scale, and labels without an order, are refused by estimators that need them."""
+"""What estimators refuse: settings out of range, priors they cannot use, numbers and labels they cannot read."""
 
+import math
 from typing import Any
 
 import pytest
 
+from crowdveil.channels.alphabet import Scale
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator
 
 CLASSES = list(ESTIMATORS.values())
@@ -25,3 +27,49 @@ def test_labels_without_an_order_are_refused_by_estimators_of_numbers(cls: type[
     """The position of a label among the sorted names is no number, also if the labels are written as numbers."""
     with pytest.raises(ReportsError, match="no order"):
         cls().fit(Reports.from_arrays([1, 1], [1, 2], [0.5, 1.5]))
+
+
+@pytest.mark.parametrize("cls", [c for c in CLASSES if not c.capabilities.uses_prior])
+def test_a_prior_is_refused_by_estimators_without_one(cls: type[Estimator[Any, Any]]) -> None:
+    """Votes, means and messages have no place for a prior over labels, and say so."""
+    with pytest.raises(SettingsError, match="uses no prior"):
+        cls().fit(Reports.from_arrays([1, 2], [1, 1], [1, 2], alphabet=Scale(1, 2)), prior={"1": 0.5, "2": 0.5})
+
+
+PSEUDO_COUNTS: dict[str, tuple[object, ...]] = {
+    "smoothing": (0.0, math.nan),
+    "shrinkage": (-1.0,),
+    "damping": (-0.1, math.inf),
+    "anchor_ability": (1.0, -0.1),
+}
+OUT_OF_RANGE: dict[str, dict[str, tuple[object, ...]]] = {
+    "dawid-skene": PSEUDO_COUNTS,
+    "one-coin": PSEUDO_COUNTS,
+    "catd": {"alpha": (1.0,)},
+    "ebcc": {"subtypes": (-1,), "starts": (-1,), "concentration": (0.0,)},
+    "gtm": {"rate": (0.0,)},
+    "hierarchical-dawid-skene": dict.fromkeys(
+        ("crowd_share", "uniform_share", "error_correlation", "temperature", "vote_share"), (-0.1, math.nan, math.inf)
+    ),
+    "mace": {"strategy": (0.0,)},
+    "m-msr": {"trimmed": (-1,)},
+    "ordinal-dawid-skene": {"shrinkage": (0.0,), "pseudo_answers": (-1.0,), "damping": (math.inf,)},
+    "pooled-gaussian": {"prior_mean": (0.0,)},
+    "private-dawid-skene": {"projection": (0.0, 0.5, -0.1), "shrinkage": (-1.0,)},
+    "student-t": {"degrees_of_freedom": (0.5,), "worker_prior": (0.0,), "error_correlation": (1.5,)},
+    "weighted-mean": {"floor": (0.0,)},
+    "weighted-vote": {"clamp": (0.5,)},
+    "zero-based-skill": {"halving": (0,)},
+}
+"""Values of settings by method: pseudo-counts, shares, deviations and numbers that mean nothing."""
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "value"),
+    [(name, *one) for name, all_ in OUT_OF_RANGE.items() for one in ((s, v) for s, vs in all_.items() for v in vs)],
+)
+def test_settings_out_of_range_are_refused(method: str, setting: str, value: object) -> None:
+    """A setting is checked where it is given, and the message names it."""
+    rule = "priors must be positive" if method in ("ebcc", "mace") and value == 0.0 else setting.split("_")[-1]
+    with pytest.raises(SettingsError, match=rule):
+        ESTIMATORS[method](**{setting: value})

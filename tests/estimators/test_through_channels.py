@@ -14,12 +14,11 @@ from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, RandomizedR
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Block
-from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import Estimator
 from crowdveil.mechanisms import Laplace
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
-from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
+from tests.estimators.dense import assert_never_falls, channels, random_reports, sent_alphabet
 from tests.strategies import small_reports
 
 CHANNELS = channels()
@@ -73,13 +72,6 @@ def row(*cells: tuple[int, int, int], tasks: int, workers: int, labels: int = 2)
     return Reports(task, worker, value, np.arange(tasks), np.arange(workers), Scale(1, labels))
 
 
-def assert_never_falls(estimate: Estimate) -> None:
-    """Assert that the traced objective rises or stays, but for rounding."""
-    trace = np.array(estimate.log_likelihoods)
-    assert np.isfinite(trace).all()
-    assert (np.diff(trace) >= -1e-9 * np.maximum(1.0, np.abs(trace[1:]))).all()
-
-
 @pytest.mark.slow
 @each_fitted
 @example(
@@ -130,29 +122,6 @@ def test_epsilon_infinity_is_the_plain_fit(method: Estimator[Any, Any], particip
     np.testing.assert_allclose(through.workers.quality, plain.workers.quality, rtol=0, atol=1e-9)
     if through.workers.participation is not None and np.count_nonzero(reports.per_worker) > 1:  # one keeps its prior
         np.testing.assert_allclose(through.workers.participation, reports.per_worker / len(reports.tasks), atol=1e-9)
-
-
-@pytest.mark.slow
-@each_method
-@given(
-    reports=small_reports(),
-    kind=st.sampled_from(["protected", "public", "laplace", "laplace, public"]),
-    seed=st.integers(0, 10**6),
-)
-def test_report_order_never_matters(method: Estimator[Any, Any], reports: Reports, kind: str, seed: int) -> None:
-    """Behind a channel too, the same reports in any order give the same estimate, bit by bit."""
-    channel = channel_of(kind, reports.labels, 1.0)
-    coded = relabelled(reports, channel.alphabet)
-    order = np.random.default_rng(seed).permutation(len(coded))
-    shuffled = Reports(
-        coded.task[order], coded.worker[order], coded.value[order], coded.tasks, coded.workers, coded.alphabet
-    )
-
-    one, other = method.fit(coded, channel=channel), method.fit(shuffled, channel=channel)
-
-    np.testing.assert_array_equal(one.posterior, other.posterior)
-    np.testing.assert_array_equal(one.workers.quality, other.workers.quality)
-    assert one.log_likelihoods == other.log_likelihoods
 
 
 @pytest.mark.slow
@@ -231,20 +200,6 @@ def test_a_silent_crowd(method: Estimator[Any, Any], channel: Channel) -> None:
     np.testing.assert_allclose(estimate.posterior, np.tile(estimate.posterior[0], (5, 1)), atol=1e-12)
     if channel.null_output is not None and estimate.workers.participation is not None:
         assert (estimate.workers.participation < 0.5).all()
-
-
-@pytest.mark.slow
-@each_method
-def test_many_tasks_without_reports(method: Estimator[Any, Any]) -> None:
-    """With public participation 1,000 tasks without reports share one posterior, and change no other truth."""
-    channel = CHANNELS["randomized response, public"]
-    few = random_reports(np.random.default_rng(9), LABELS, tasks=20, workers=15, share=0.9)
-    many = Reports(few.task, few.worker, few.value, np.arange(1020), few.workers, LABELS)
-
-    estimate = method.fit(many, channel=channel)
-
-    np.testing.assert_allclose(estimate.posterior[20:], np.tile(estimate.posterior[20], (1000, 1)), atol=1e-12)
-    assert (estimate.truth[:19] == method.fit(few, channel=channel).truth[:19]).mean() > 0.8
 
 
 @each_fitted

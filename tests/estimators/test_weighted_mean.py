@@ -9,7 +9,6 @@ from hypothesis import given
 from crowdveil.channels.alphabet import MAX_MAGNITUDE, MIN_MAGNITUDE, Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import summarize
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.weighted_mean import MeanStatistics, WeightedMean
 from tests import strategies
 
@@ -88,23 +87,6 @@ def test_the_objective_never_rises() -> None:
 
         assert max(np.diff(objective)) <= 1e-9
         assert objective[-1] < objective[0]
-
-
-def test_better_workers_weigh_more() -> None:
-    """Workers with deviations 1, 2, 3, 4, 5 on 400 tasks (seed 0) are weighed in this order."""
-    quality = WeightedMean().fit(random_reports(0, tasks=400, workers=5)).workers.quality
-
-    assert list(np.argsort(-quality)) == [0, 1, 2, 3, 4]
-
-
-def test_the_estimate_is_between_the_reports() -> None:
-    """A truth is a mean: it never leaves the range of its task's reports."""
-    reports = random_reports(1, share=0.6)
-    truth = WeightedMean().fit(reports).posterior
-
-    for j in np.unique(reports.task):
-        mine = reports.numbers[reports.task == j]
-        assert mine.min() - 1e-9 <= truth[j] <= mine.max() + 1e-9
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
@@ -202,15 +184,6 @@ def test_small_crowds_give_finite_weights(reports: Reports) -> None:
 
     assert (quality >= 0).all()
     assert pytest.approx(1.0) == quality.sum()
-
-
-def test_settings_are_checked() -> None:
-    """A floor outside (0, 1] is refused, and so is a prior, which means cannot use."""
-    with pytest.raises(SettingsError, match="floor"):
-        WeightedMean(floor=0.0)
-    labels = Categories(("a", "b"), ordered=True)
-    with pytest.raises(SettingsError, match="no prior"):
-        WeightedMean().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"], alphabet=labels), prior={"a": 0.5, "b": 0.5})
 
 
 @pytest.mark.parametrize("unit", [MAX_MAGNITUDE / 4, MIN_MAGNITUDE])

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import summarize
 from crowdveil.em.gold import NO_GOLD
@@ -74,36 +73,6 @@ def test_steps_equal_the_equations(labels: int, share: float, steps: int) -> Non
         np.testing.assert_allclose(estimate.workers.quality, weight, atol=1e-9)
 
 
-def test_two_labels_have_the_papers_weight() -> None:
-    """With two labels the weight is log(p / (1 - p)): a worker who agrees on 3 of 4 tasks weighs log 3."""
-    rows = [(t, w, "a") for t in range(4) for w in "xyz"] + [(t, "u", "ab"[t == 3]) for t in range(4)]
-
-    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
-
-    assert pytest.approx(math.log(3)) == dict(zip(estimate.worker_names, estimate.workers.quality, strict=True))["u"]
-
-
-def test_a_contrarian_counts_for_the_other_label() -> None:
-    """A worker who is nearly always wrong keeps a negative weight, and alone on a task speaks for the other label."""
-    rows = [(t, w, "ab"[t % 2]) for t in range(10) for w in "xyz"] + [(t, "u", "ba"[t % 2]) for t in range(10)]
-    rows.append((10, "u", "a"))
-
-    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
-
-    assert estimate.workers.quality[0] < 0
-    assert estimate.truth[10] == "b"
-
-
-def test_three_labels_do_not_turn_a_useful_worker_around() -> None:
-    """Agreeing on 2 of 5 tasks with three labels is better than chance: the weight is log(4/3), above 0."""
-    rows = [(t, w, "abc"[t % 3]) for t in range(5) for w in "xyz"]
-    rows += [(t, "u", "abc"[(t + (t > 1)) % 3]) for t in range(5)]
-
-    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
-
-    assert pytest.approx(math.log(4 / 3)) == estimate.workers.quality[0]
-
-
 def test_perfect_agreement_is_clamped() -> None:
     """A worker who always agrees weighs log((1 - clamp) / clamp), one who never does weighs the negative of it."""
     rows = [(t, w, "a") for t in range(4) for w in "xyz"] + [(t, "u", "b") for t in range(4)]
@@ -148,22 +117,6 @@ def test_gold_guides_weights() -> None:
     assert estimate.truth[5] == "a"
 
 
-def test_settings_are_checked() -> None:
-    """A clamp that is no share below one half is refused, and so is a prior, which votes cannot use."""
-    with pytest.raises(SettingsError, match="clamp"):
-        WeightedVote(clamp=0.5)
-    with pytest.raises(SettingsError, match="no prior"):
-        WeightedVote().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})
-
-
-def test_a_channel_is_refused() -> None:
-    """Weighted votes read reports as answers: a channel is refused, with the names of estimators that read one."""
-    with pytest.raises(SettingsError, match="one-coin"):
-        WeightedVote().fit(
-            Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), channel=Channel.identity(Categories(("a", "b")), "public")
-        )
-
-
 def test_elections_have_no_confidence() -> None:
     """An estimate says which labels won, and neither how probable they are nor what error to expect."""
     rows = [(1, "u", "a"), (1, "v", "a"), (1, "w", "b"), (2, "u", "b"), (2, "w", "b")]
@@ -177,10 +130,3 @@ def test_elections_have_no_confidence() -> None:
     assert metrics.score(estimate, {1: "a", 2: "a"}).log_loss is None
     with pytest.raises(SettingsError, match="a log loss needs probabilities"):
         metrics.log_loss(estimate, {1: "a"})
-
-
-def test_large_gold_gives_no_log_loss_either() -> None:
-    """Scores that are added up in parts agree with the whole: no log loss."""
-    estimate = WeightedVote().fit(Reports.from_arrays([1, 1, 2], ["u", "v", "u"], ["a", "a", "b"]))
-
-    assert metrics.score(estimate, {1: "a", 2: "b"}).log_loss is None

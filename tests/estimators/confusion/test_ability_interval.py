@@ -220,17 +220,3 @@ def test_a_worker_without_reports_has_the_ability_prior() -> None:
     width = found.ability_high - found.ability_low
     assert width.argmax() == 30
     assert (width > 0).all()
-
-
-def test_the_model_without_tables_gives_the_same_intervals() -> None:
-    """With the identity channel, sums over workers equal the tables."""
-    labels = Categories(("a", "b", "c"))
-    crowd = categorical_crowd(workers=20, tasks=60, labels=labels, sparsity=0.6, source=seeded(5))
-
-    plain = OneCoin().fit(crowd.answers).workers
-    tables = OneCoin().fit(crowd.answers, channel=Channel.identity(labels, "protected")).workers
-
-    assert plain.ability_low is not None
-    assert plain.ability_high is not None
-    np.testing.assert_allclose(plain.ability_low, tables.ability_low, atol=1e-6)
-    np.testing.assert_allclose(plain.ability_high, tables.ability_high, atol=1e-6)

@@ -9,7 +9,6 @@ import pytest
 from crowdveil import DawidSkene, OneCoin, RandomizedResponse
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, all_reports, expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
@@ -59,17 +58,6 @@ def test_e_step_is_the_dense_posterior(channel: Channel, seed: int) -> None:
     np.testing.assert_allclose(result.posterior, expected, rtol=0, atol=1e-10)
     assert pytest.approx(likelihood, rel=1e-10) == result.statistics.log_likelihood
     np.testing.assert_allclose(result.statistics.by_truth, expected.sum(axis=0)[None], atol=1e-10)
-
-
-def test_a_lopsided_null_moves_tasks_without_a_report() -> None:
-    """If NULL is more frequent for some answers, the posterior of a task without reports is not the prior."""
-    model = DawidSkene()
-    reports, parameters = random_crowd(model, CHANNELS["lopsided"])
-    parameters = replace(parameters, class_prior=np.full(3, 1 / 3))
-
-    silent = model.e_step(one_block(reports), parameters).posterior[-1]
-
-    assert np.ptp(silent) > 0.005
 
 
 @each_channel
@@ -124,25 +112,6 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
     np.testing.assert_allclose(
         model.estimate_confusion(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10
     )
-
-
-@pytest.mark.parametrize("participation", ["protected", "public"])
-def test_randomized_response_has_the_closed_form(participation: str) -> None:
-    """For k-RR a report adds log(1 + kappa s C / q) to a truth's score, and NULL reports add nothing that matters."""
-    channel = CHANNELS[f"randomized response, {participation}"]
-    flip = channel.probabilities[0, 1]
-    kappa = channel.probabilities[0, 0] - flip
-    _, parameters = random_crowd(DawidSkene(), channel)
-
-    tables = parameters.compute_score_tables()
-
-    share = parameters.participation[:, None, None]
-    ratio = np.log(1 + kappa * share * parameters.confusion / flip)
-    scores = tables.report_scores.reshape(5, 3, 3).transpose(0, 2, 1)
-    np.testing.assert_allclose(
-        scores - scores[:, :1, :1], ratio - ratio[:, :1, :1], rtol=0, atol=1e-10
-    )  # equal up to one number per worker, the same for all truths
-    assert np.ptp(tables.initial_scores - np.log(parameters.class_prior)) < 1e-10
 
 
 def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
@@ -242,22 +211,3 @@ def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
     assert pytest.approx(3 * model.smoothing, abs=1e-4) == weights[-1]
     np.testing.assert_array_equal(plain.dirichlet_prior, np.full((3, 3), model.smoothing))
     assert 0 == plain.participation_pseudo_counts
-
-
-@pytest.mark.parametrize("model", [DawidSkene, OneCoin])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"smoothing": 0.0},
-        {"smoothing": float("nan")},
-        {"shrinkage": -1.0},
-        {"damping": -0.1},
-        {"damping": float("inf")},
-        {"anchor_ability": 1.0},
-        {"anchor_ability": -0.1},
-    ],
-)
-def test_settings_out_of_range_are_refused(model: type[DawidSkene] | type[OneCoin], settings: dict[str, float]) -> None:
-    """Pseudo-counts must be positive or zero and finite, the prior mean ability below 1, so that logarithms exist."""
-    with pytest.raises(SettingsError, match=next(iter(settings))):
-        model(**settings)

@@ -186,21 +186,6 @@ def test_posteriors_are_exact_where_the_graph_has_no_loop(
         np.testing.assert_allclose(workers, exact[1], atol=tolerance)
 
 
-def test_weak_reports_are_nearly_exact_in_spite_of_loops() -> None:
-    """At epsilon 1.5, 5 tasks and 6 workers (seeds 0-4), posteriors are within 0.01 of the exact ones in total mass."""
-    channel = CHANNELS["public"]
-    for seed in range(5):
-        reports = random_reports(channel, 5, 6, share=1.0, seed=seed)
-        block, parameters = ready(reports, channel)
-        tables = cell_tables(parameters, channel)
-
-        tasks, workers = settled(block, parameters)
-
-        exact = enumerated(parameters, output_cells(reports, channel), partial(look_up, tables))
-        assert np.abs(tasks - exact[0]).sum(axis=1).max() < 0.01
-        assert np.abs(workers - exact[1]).sum(axis=1).max() < 0.01
-
-
 def cuts_by_worker() -> ChannelTable:
     """Cut at 1 for workers 0 to 2, at 2 for the others; the last task is public randomized response."""
     cut = [QuantizedResponse(alphabet=SMALL, epsilon=1.5, cuts=(k,)).channel() for k in (1, 2)]

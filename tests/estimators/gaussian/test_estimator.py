@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
@@ -23,7 +22,6 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, numeric_crowd, perturb
 from tests.estimators.dense_numbers import output_cells, report_probability
 
-Table = NDArray[np.float64]
 SMALL = Scale(0, 3)
 WIDE = Scale(0, 9)
 PUBLIC = Gaussian(prior_mean=1.0, prior_deviation=1.0, sigmas=(0.5, 2.0), participations=(0.3, 0.6))
@@ -157,23 +155,6 @@ def test_channel_aware_beats_the_naive_mean_and_the_constant() -> None:
 
     assert errors[0] < 1.25 * errors[1]
     assert errors[0] < np.abs(4 - crowd.truth).mean() / 3 < errors[2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("participation", ["public", "protected"])
-@pytest.mark.parametrize(
-    "estimator", [Gaussian(), Gaussian(prior_mean=4.0, prior_deviation=2.0)], ids=["own", "public"]
-)
-def test_the_identity_channel_equals_none(participation: str, estimator: Gaussian) -> None:
-    """On a scale, the fit through the identity equals the plain fit to 1e-9, intervals and sigmas included."""
-    answers = sun_crowd(2, workers=20, tasks=30).answers
-    identity = Channel.identity(WIDE, "public" if participation == "public" else "protected")
-
-    plain, through = estimator.fit(answers), estimator.fit(answers, channel=identity)
-
-    for name in ("truth", "low", "high"):
-        np.testing.assert_allclose(getattr(through, name), getattr(plain, name), atol=1e-9)
-    np.testing.assert_allclose(through.workers.sigma, plain.workers.sigma, atol=1e-9)
 
 
 @pytest.mark.slow

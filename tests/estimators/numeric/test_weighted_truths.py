@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import chi2
 
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.estimators import Catd, Crh, Gtm
 from crowdveil.evaluation import metrics
 from tests.real_data import load_or_skip
@@ -94,11 +93,3 @@ def test_errors_of_crh_are_the_published_ones() -> None:
 
     assert pytest.approx(13.91, abs=0.005) == metrics.mae(estimate, data.gold)
     assert pytest.approx(21.96, abs=0.005) == metrics.rmse(estimate, data.gold)
-
-
-def test_settings_out_of_range_are_refused() -> None:
-    """A level outside (0, 1) and a prior of 0 are no settings; numbers have no prior over labels."""
-    with pytest.raises(SettingsError, match="alpha"):
-        Catd(alpha=1.0)
-    with pytest.raises(SettingsError, match="positive"):
-        Gtm(rate=0.0)

@@ -5,7 +5,6 @@ import pytest
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.unlinked.pooled_gaussian import PooledGaussian
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.randomness import seeded
@@ -63,9 +62,3 @@ def test_participation_is_that_of_the_crowd():
 
     assert len(set(found.tolist())) == 1
     assert found[0] == pytest.approx(0.1, abs=0.01)
-
-
-def test_settings_of_the_prior_are_checked():
-    """A prior mean without a deviation is refused."""
-    with pytest.raises(SettingsError, match="mean and deviation"):
-        PooledGaussian(prior_mean=0.0)

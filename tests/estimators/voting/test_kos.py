@@ -5,7 +5,6 @@ import pytest
 
 from crowdveil import Categories
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.estimators import Kos
 from crowdveil.evaluation import metrics
 from tests.estimators.dense import LABELS, random_reports
@@ -66,10 +65,3 @@ def test_accuracy_is_the_published_one(name: str, published: float) -> None:
     data = load_or_skip(name)
 
     assert pytest.approx(published, abs=0.005) == metrics.accuracy(Kos().fit(data.answers), data.gold)
-
-
-def test_messages_have_no_prior() -> None:
-    """A prior over labels is refused."""
-    reports = random_reports(np.random.default_rng(6), LABELS, tasks=5, workers=3, share=0.5)
-    with pytest.raises(SettingsError, match="no prior"):
-        Kos().fit(reports, prior={"a": 0.2, "b": 0.3, "c": 0.5})

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.estimators import Mmsr
 from crowdveil.estimators.voting.mmsr import agreement, trimmed_means
 from crowdveil.estimators.voting.worker_pairs import pairs_of_block
@@ -56,9 +55,3 @@ def test_skills_are_found_again_and_liars_have_negative_ones() -> None:
 
     np.testing.assert_allclose(estimate.workers.quality, abilities, atol=0.05)
     assert (2, True) == (estimate.steps, estimate.converged)
-
-
-def test_trimmed_is_not_negative() -> None:
-    """A negative number of values cannot be left out."""
-    with pytest.raises(SettingsError, match="negative"):
-        Mmsr(trimmed=-1)

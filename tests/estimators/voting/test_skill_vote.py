@@ -1,14 +1,11 @@
 """Votes weighted by skills: Wawa, Zero-Based Skill and Gold Majority Vote as loops, and tasks without weight."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
-from crowdveil.estimators import Estimator, GoldMajorityVote, Wawa, ZeroBasedSkill
+from crowdveil.estimators import GoldMajorityVote, Wawa, ZeroBasedSkill
 from tests.estimators.dense import LABELS, random_reports
 
 Rows = list[tuple[int, int, int]]
@@ -101,13 +98,6 @@ def test_gold_majority_vote_equals_loops(reports: Reports) -> None:
     np.testing.assert_allclose(estimate.workers.quality[:5], skill[:5], atol=1e-12)
 
 
-def test_without_gold_all_votes_are_equal(reports: Reports) -> None:
-    """Gold majority vote without gold is the majority vote."""
-    np.testing.assert_allclose(
-        GoldMajorityVote().fit(reports).posterior, shares(votes(rows_of(reports), np.ones(6))), atol=1e-12
-    )
-
-
 def test_a_task_of_workers_without_skill_has_plain_votes() -> None:
     """Where gold contradicts every answer of a worker, that worker's own task still has the label voted for."""
     task, worker, label = ["g", "h", "t"], ["w", "w", "w"], ["a", "a", "b"]
@@ -116,14 +106,8 @@ def test_a_task_of_workers_without_skill_has_plain_votes() -> None:
     assert "b" == GoldMajorityVote().fit(reports, gold={"g": "c", "h": "c"}).truth[2]
 
 
-@pytest.mark.parametrize("estimator", [Wawa(), ZeroBasedSkill(), GoldMajorityVote()], ids=lambda one: one.name)
-def test_votes_have_no_prior(estimator: Estimator[Any, Any], reports: Reports) -> None:
-    """A prior over labels is refused."""
-    with pytest.raises(SettingsError, match="no prior"):
-        estimator.fit(reports, prior={"a": 0.2, "b": 0.3, "c": 0.5})
-
-
-def test_halving_is_at_least_one_step() -> None:
-    """A learning rate cannot halve in every zeroth step."""
-    with pytest.raises(SettingsError, match="halving"):
-        ZeroBasedSkill(halving=0)
+def test_without_gold_all_votes_are_equal(reports: Reports) -> None:
+    """Gold majority vote without gold is the majority vote."""
+    np.testing.assert_allclose(
+        GoldMajorityVote().fit(reports).posterior, shares(votes(rows_of(reports), np.ones(6))), atol=1e-12
+    )
