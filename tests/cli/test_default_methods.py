@@ -68,6 +68,7 @@ def test_the_default_method_reads_every_channel(
     summed = made["files"][0].endswith("sums.json")
     stderr = run("infer", made["files"][0]).stderr
     data = run_json("infer", made["files"][0])
+    assert (20, 30, made["reports"], True) == tuple(data[key] for key in ("tasks", "workers", "reports", "simulation"))
 
     assert Path("sent/certificate.json").exists() == (mechanism not in WITHOUT_CERTIFICATE)
     if mechanism not in WITHOUT_CERTIFICATE:

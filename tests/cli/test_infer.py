@@ -13,34 +13,6 @@ from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, writt
 
 FOR_LABELS = estimators_with(kind="categorical", needs_ordered_labels=False)
 SENT = ("sent/reports.csv", "--out", "found")
-MECHANISMS = {
-    "randomized-response": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
-    "one-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
-    "quantized-response": (
-        "labels.csv",
-        "--labels",
-        ",".join(LABELS),
-        "--ordered",
-        "--epsilon",
-        5,
-        "--cuts",
-        "yes,maybe",
-    ),
-    "designed": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5, "--participation-rate", 0.8),
-    "two-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
-    "sun-two-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
-    "laplace": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
-    "matrix-factorization": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
-    "matrix-factorization-published": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8, "--dimensions", 2),
-}
-READ_THROUGH = {
-    "randomized-response",
-    "one-layer",
-    "laplace",
-    "quantized-response",
-    "designed",
-    "matrix-factorization",
-}
 
 
 def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
@@ -56,22 +28,6 @@ def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
         {name: cell for name, cell in row.items() if name in ("task", "truth", "reports")}
         for row in rows("plain/truths.csv")
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_what_perturb_writes_infer_reads(mechanism: str, run_json: RunJson) -> None:
-    """For every mechanism: perturb, infer by the default method; everyone is in the outputs, and there is a score."""
-    answers, *words = MECHANISMS[mechanism]
-    made = run_json("perturb", answers, "--mechanism", mechanism, *words, "--seed", 1, "--out", "sent")
-    gold = str(answers).replace(".csv", "-gold.csv")
-    data = run_json("infer", made["files"][0], "--score", gold)
-
-    assert (20, 30) == (len(rows("sent/truths.csv")), len(rows("sent/workers.csv")))
-    assert (20, 0) == (data["score"]["scored"], data["score"]["unknown"])
-    assert made["reports"] == data["reports"]
-    assert data["simulation"] is True
-    assert (mechanism in READ_THROUGH) == data["channel_used"]
 
 
 @pytest.mark.slow
@@ -123,14 +79,6 @@ def test_outputs_have_the_promised_columns(sent: Path, run: Run) -> None:
     assert {"task", "truth", "confidence", "reports", *(f"probability_{name}" for name in LABELS)} <= set(truths[0])
     assert {"worker", "ability", "reports"} <= set(workers[0])
     assert written("found") == {"truths.csv", "workers.csv"}
-
-
-def test_outputs_are_in_the_folder_of_the_reports_by_default(sent: Path, run: Run) -> None:
-    """Without --out, truths.csv and workers.csv appear in the folder of the reports, and the table says where."""
-    result = run("infer", "sent/reports.csv")
-
-    assert (sent / "truths.csv").exists()
-    assert str(sent / "workers.csv") in result.stdout
 
 
 def test_json_and_table_say_the_same_numbers(sent: Path, run: Run, run_json: RunJson) -> None:

@@ -1,6 +1,5 @@
 """`crowdveil infer --gold --score`: known truths that guide a fit, and known truths that only measure it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -23,33 +22,6 @@ def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> N
     assert wrong == {task: truths[task] for task in wrong}
     assert data["score"]["error"] >= 3 / 20
     assert any("3 of the scored tasks also guided" in text for text in data["warnings"])
-
-
-def test_score_of_unknown_tasks_is_counted_and_a_useless_one_refused(
-    sent: Path, run_json: RunJson, refusal: Refusal
-) -> None:
-    """Unknown gold tasks are left out of the score and counted; if all are unknown there is no score to give."""
-    Path("few.csv").write_text("task,truth\n1,no\nz,no\n")
-    Path("none.csv").write_text("task,truth\nz,no\n")
-
-    assert (1, 1) == tuple(
-        run_json("infer", *SENT, "--score", "few.csv")["score"][key] for key in ("scored", "unknown")
-    )
-    assert "none of the 1 gold tasks" in refusal("infer", "labels.csv", "--score", "none.csv", "--out", "other")
-    assert not Path("other").exists()
-
-
-def test_a_data_set_lends_its_gold(run_json: RunJson, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--score dataset:NAME takes the gold of a public data set."""
-    Path("data/tiny").mkdir(parents=True)
-    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,v,x\nb,v,y\n")
-    Path("data/tiny/truth.csv").write_text("task,truth\na,x\n")
-    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
-    monkeypatch.setenv("CROWDVEIL_DATA", "data")
-    words = ("--method", "majority-vote", "--score", "dataset:tiny", "--out", "found")
-    data = run_json("infer", "data/tiny/answers.csv", *words)
-
-    assert (1, 0.0) == (data["score"]["scored"], data["score"]["error"])
 
 
 @pytest.mark.slow

@@ -18,8 +18,6 @@ from crowdveil.errors import SettingsError
 from tests.cli.conftest import Run
 
 TOOL = Path(__file__).parent.parent.parent / "tools" / "command_line_page.py"
-PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "command-line.md"
-HEAVY = {"numpy", "scipy", "pyarrow", "matplotlib", "narwhals", "jinja2", "rich"}
 PERTURB = ("perturb", "labels.csv", "--mechanism", "two-layer", "--epsilon", "1", "--seed", "1", "--out", "sent")
 
 
@@ -64,19 +62,6 @@ def test_help_teaches_the_three_usual_commands_and_the_exit_codes() -> None:
     for verb in ("perturb answers.csv", "infer sent/reports.csv", "account --mechanism"):
         assert f"crowdveil {verb}" in text
     assert re.search(r"Exit codes: 0 .* 1 .* 2 ", text, re.DOTALL)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["perturb", "--help"], ["infer", "--help"]])
-def test_help_starts_cold_without_numerical_libraries(words: list[str]) -> None:
-    """A fresh interpreter that only shows help has loaded none of the heavy libraries."""
-    program = (
-        "import json, sys; from crowdveil.cli import main; main(sys.argv[1:], standalone_mode=False); "
-        "print(); print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
-    )
-    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, check=True, text=True)
-
-    assert set() == HEAVY & set(json.loads(done.stdout.splitlines()[-1]))
 
 
 @pytest.mark.slow

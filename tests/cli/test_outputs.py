@@ -168,16 +168,6 @@ def test_an_estimate_replaces_its_predecessor_and_says_so(run: Run, run_json: Ru
     assert "replaced found/truths.csv, found/workers.csv" in table
 
 
-def test_an_edited_estimate_stays(run: Run, refusal: Refusal) -> None:
-    """Edited truths are not overwritten."""
-    run("infer", "labels.csv", "--out", "found")
-    Path("found/truths.csv").write_text(Path("found/truths.csv").read_text().replace("yes", "no"))
-    before = contents("found")
-
-    assert "changed after it was written" in refusal("infer", "labels.csv", "--out", "found")
-    assert before == contents("found")
-
-
 def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, run_json: RunJson) -> None:
     """Blocks in the folder of another collection are refused; --replace removes that collection."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "c6")

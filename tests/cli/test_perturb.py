@@ -2,9 +2,7 @@
 
 import csv
 import json
-import math
 import re
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -70,18 +68,6 @@ def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJ
     assert data["privacy"].startswith("none: ")
     assert (True, 3) == (crowd["simulation"], crowd["seed"])
     assert crowd["guarantee"].startswith("none: a simulation carries no privacy")
-
-
-def test_a_simulations_certificate_says_so_by_itself(run: Run) -> None:
-    """Parted from crowd.json, the certificate of a simulation still says what it is, and infer shows it."""
-    run("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent")
-    Path("sent/crowd.json").unlink()
-    channel = Channel.from_certificate(Path("sent/certificate.json").read_bytes())
-
-    shown = " ".join(run("infer", "sent/reports.csv").stdout.split())
-
-    assert "randomized-response, SIMULATION from seed 3: no privacy" == channel.mechanism
-    assert "simulation only: no privacy (seed 3)" in shown
 
 
 def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:
@@ -203,23 +189,6 @@ def test_matrix_factorization_writes_sums(folder: Path, run_json: RunJson) -> No
     assert 30 == data["reports"]
 
 
-def test_the_published_matrix_factorization_is_for_simulations_only(
-    run_json: RunJson, refusal: Callable[..., str]
-) -> None:
-    """It refuses secure randomness; with a seed, JSON says that its exact epsilon is infinite."""
-    words = (
-        "perturb", "numbers.csv", "--mechanism", "matrix-factorization-published", "--scale", "-2:7", "--epsilon", 1,
-        *LISTS, "--dimensions", 2, "--ridge", 0.1, "--out", "sent",
-    )  # fmt: skip
-
-    assert "without privacy" in refusal(*words)
-    assert not Path("sent").exists()
-    data = run_json(*words, "--seed", 1)
-    assert ("infinity", 1.0) == (data["accounts"][0]["exact"], data["accounts"][0]["claimed"])
-    assert "participation attack" in data["accounts"][0]["reason"]
-    assert math.isinf(float(data["accounts"][0]["exact"]))
-
-
 def test_lists_of_tasks_and_workers_name_the_silent(run_json: RunJson) -> None:
     """Workers and tasks without an answer are part of the crowd if the lists name them, and may report."""
     Path("tasks.csv").write_text("task\n" + "".join(f"{k}\n" for k in range(1, 26)))
@@ -232,40 +201,6 @@ def test_lists_of_tasks_and_workers_name_the_silent(run_json: RunJson) -> None:
     assert (25, 35) == (data["tasks"], data["workers"])
     assert [str(k) for k in range(1, 26)] == crowd["tasks"]
     assert {row["worker"] for row in rows(Path("reports.csv"))} > {row["worker"] for row in rows(Path("labels.csv"))}
-
-
-def test_numbers_off_the_scale_are_counted(run_json: RunJson) -> None:
-    """A simulation, which promises nothing, counts clipped and rounded answers."""
-    Path("n.csv").write_text("task,worker,value\na,u,0.4\na,v,3\nb,u,1e18\nb,v,-7\n")
-    data = run_json(
-        "perturb", "n.csv", "--mechanism", "randomized-response", "--scale", "0:9", "--epsilon", 1, "--seed", 1,
-        "--out", "sent"
-    )  # fmt: skip
-
-    assert any(text.startswith("2 answers outside the scale were clipped") for text in data["warnings"])
-    assert any(text.startswith("1 answer was rounded") for text in data["warnings"])
-
-
-def test_parquet_and_a_data_set_by_name_are_answers_too(
-    folder: Path, run_json: RunJson, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A .parquet file and dataset:NAME are read; repeats in a data set count once, with a warning."""
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(pyarrow.csv.read_csv("labels.csv"), "labels.parquet")
-    (folder / "data" / "tiny").mkdir(parents=True)
-    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,u,y\nb,v,x\n")
-    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "ordinal", "labels": ["x", "y"]}))
-    monkeypatch.setenv("CROWDVEIL_DATA", "data")
-    parquet = run_json("perturb", "labels.parquet", *RESPONSE, "--out", "sent")
-    named = run_json(
-        "perturb", "dataset:tiny", "--mechanism", "one-layer", "--epsilon", 1, "--seed", 1, "--out", "named"
-    )
-
-    assert (20, 30, list(LABELS)) == (parquet["tasks"], parquet["workers"], parquet["labels"])
-    assert (2, 2, ["x", "y"]) == (named["tasks"], named["workers"], named["labels"])
-    assert "1 answers repeat a (task, worker) pair; policy: first." in named["warnings"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 0.4), (0.1, 0.3), (0.25, 0.45), (0.3, 0.5)])

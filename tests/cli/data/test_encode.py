@@ -6,7 +6,6 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 from crowdveil.data.reports import Reports
@@ -154,13 +153,3 @@ def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:
     run("data", "encode", "labels.csv", "--out", "blocks", "--replace")
 
     assert {"certificate.json", "crowd.json"}.isdisjoint(os.listdir(blocks))
-
-
-def test_parquet_is_encoded(run_json: RunJson) -> None:
-    """A Parquet file is encoded like the CSV file it was made from."""
-    pyarrow.parquet.write_table(pyarrow.csv.read_csv("labels.csv"), "labels.parquet")
-
-    assert (
-        run_json("data", "encode", "labels.csv", "--out", "a")["reports"]
-        == (run_json("data", "encode", "labels.parquet", "--out", "b")["reports"])
-    )

@@ -1,11 +1,8 @@
 """`crowdveil import`, and the sources that every command reads: exports, several files, streams, URLs and tables."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tests.cli.conftest import LABELS, Refusal, Run, RunJson, rows, written
@@ -82,29 +79,6 @@ def test_reports_of_a_channel_have_no_null(run: Run, refusal: Refusal) -> None:
     Path("bare/certificate.json").write_bytes(Path("sent/certificate.json").read_bytes())
 
     assert "NULL reports are not stored" in refusal("infer", "bare/reports.csv")
-
-
-@pytest.mark.slow
-def test_several_sources_give_the_truths_of_one_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts in a folder, a pattern, standard input, a URL and a table give the truths of the whole file."""
-    run("infer", "labels.csv", "--out", "whole")
-    head, *lines = Path("labels.csv").read_text().splitlines()
-    Path("parts").mkdir()
-    for number in range(2):
-        Path(f"parts/{number}.csv").write_text("\n".join([head, *lines[number::2]]) + "\n")
-    with duckdb.connect("labels.duckdb") as connection:
-        connection.execute("CREATE TABLE votes AS SELECT * FROM read_csv('labels.csv', all_varchar = true)")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("labels.csv").read_bytes())))
-
-    for sources in (
-        ["parts"],
-        ["parts/*.csv"],
-        ["parts/1.csv", "parts/0.csv"],
-        [Path("labels.csv").absolute().as_uri()],
-        ["labels.duckdb?votes"],
-    ):
-        run("infer", *sources, "--out", "found")
-        assert Path("whole/truths.csv").read_bytes() == Path("found/truths.csv").read_bytes(), sources
 
 
 def test_a_remote_collection_is_inferred_through_its_channel(run: Run, run_json: RunJson) -> None:
