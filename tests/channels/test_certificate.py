@@ -2,7 +2,6 @@
 
 import copy
 import json
-import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +17,7 @@ from crowdveil.channels.certificate import (
     simulation_mark,
     with_checksum,
 )
-from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.channel import Channel
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, digest
@@ -74,11 +73,6 @@ def test_malformed_certificates_are_refused_by_name(case):
 def test_the_shared_cases_cover_every_defect():
     """No defect is without a case, and no case has an unknown defect."""
     assert DEFECTS == {case["defect"] for case in CASES["negative"]}
-
-
-def test_malformed_cases_differ_from_a_sound_one_by_their_defect_only():
-    """The certificate that the malformed cases were made from is itself accepted."""
-    assert 1.0 == pytest.approx(Channel.from_certificate(json.dumps(certificate())).epsilon)
 
 
 def test_huge_text_is_refused_unread():
@@ -140,29 +134,12 @@ def test_what_would_be_refused_is_not_sealed(mechanism):
     )
 
 
-def test_a_certificate_names_a_limited_number_of_mechanisms():
-    """Sixteen mechanisms joined by + are read again; seventeen are refused, see above."""
-    channel = Channel.from_certificate(json.dumps(certificate()))
-    longest = replace(channel, mechanism="laplace" + "+laplace" * 15)
+@pytest.mark.parametrize("addition", ["+laplace" * 15, LISTS_MARK, *map(simulation_mark, (0, 7, 10**30))])
+def test_the_longest_name_and_every_mark_are_read_again(addition):
+    """A certificate can name sixteen mechanisms, that lists were taken from the answers, and a seed of any size."""
+    channel = replace(Channel.from_certificate(json.dumps(certificate())), mechanism="laplace" + addition)
 
-    assert longest.mechanism == Channel.from_certificate(json.dumps(longest.certificate())).mechanism
-
-
-def test_the_mark_of_lists_from_answers_is_read_again():
-    """A collection whose lists were taken from the answers says so in its certificate."""
-    channel = Channel.from_certificate(json.dumps(certificate()))
-    marked = replace(channel, mechanism=channel.mechanism + LISTS_MARK)
-
-    assert marked.mechanism == Channel.from_certificate(json.dumps(marked.certificate())).mechanism
-
-
-def test_every_mark_of_a_simulation_is_read_again():
-    """What a simulation adds to a mechanism's name is part of what a certificate can hold, for any seed."""
-    channel = Channel.from_certificate(json.dumps(certificate()))
-
-    for seed in (0, 7, 10**30):
-        marked = replace(channel, mechanism=channel.mechanism + simulation_mark(seed))
-        assert marked.mechanism == Channel.from_certificate(json.dumps(marked.certificate())).mechanism
+    assert channel.mechanism == Channel.from_certificate(json.dumps(channel.certificate())).mechanism
 
 
 @given(st.integers(0, 1), st.integers(0, 1), st.integers(1, 1000))
@@ -194,13 +171,3 @@ def test_a_channel_in_another_denominator_has_no_certificate():
 
     with pytest.raises(CertificateError, match="denominator"):
         coin.certificate()
-
-
-def test_the_certified_epsilon_is_that_of_the_integers():
-    """The two integers of the claim are the table's exact worst ratio, at most exp(epsilon)."""
-    sealed = certificate()
-    numerator, denominator = sealed["ratio"]
-
-    assert DENOMINATOR == sealed["denominator"]
-    assert numerator / denominator <= math.e
-    assert Channel.from_certificate(json.dumps(sealed)).ratio == Fraction(numerator, denominator)

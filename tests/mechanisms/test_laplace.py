@@ -35,16 +35,6 @@ def test_table_is_geometric_noise_clipped_into_the_domain(scale, epsilon):
     np.testing.assert_allclose(table, expected, rtol=0, atol=1e-12)
 
 
-def test_folding_leaves_epsilon_as_it_is():
-    """The ends of the domain still differ by the whole epsilon; a value inside by epsilon times its reach / range."""
-    table = clipped_geometric(10, 2.0)
-    losses = np.log(table.max(axis=0) / table.min(axis=0))
-    expected = [2.0 * max(y, 9 - y) / 9 for y in range(10)]
-
-    np.testing.assert_allclose(losses, expected, atol=1e-13)
-    assert 2.0 == pytest.approx(Laplace(alphabet=DIGITS, epsilon=2.0).guarantee.epsilon, abs=1e-12)
-
-
 @pytest.mark.slow
 @given(
     st.integers(2, 40), st.floats(1e-6, 20), st.sampled_from(["protected", "public"]), st.sampled_from(["uniform", 0.0])

@@ -271,13 +271,6 @@ def test_bad_settings_are_refused(settings, rule):
         MatrixFactorization(**({"alphabet": SCALE, "epsilon": 1.0} | settings))
 
 
-@pytest.mark.parametrize("answers", [[0, 6], [-1], [[0, 1]], [0.0, 1.0]])
-def test_answers_of_another_form_are_refused(answers):
-    """Codes outside the alphabet, tables and floats are no answers of one worker."""
-    with pytest.raises(SettingsError, match="answer"):
-        MatrixFactorization(alphabet=SCALE, epsilon=1.0).perturb(np.array(answers), secure())
-
-
 def test_a_campaign_without_tasks_has_an_empty_report():
     """No task, no number."""
     assert [] == MatrixFactorization(alphabet=SCALE, epsilon=1.0).perturb(np.array([], dtype=int), secure()).tolist()

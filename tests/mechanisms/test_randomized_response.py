@@ -58,13 +58,6 @@ def test_ratio_never_exceeds_the_claim_and_wastes_little(size, epsilon, particip
     assert epsilon - channel.epsilon <= (symbols + math.exp(epsilon)) ** 2 / DENOMINATOR + 1e-15
 
 
-def test_retention_is_the_share_of_truth():
-    """kappa = (e^eps - 1) / (K + e^eps): the probability of sending the truth rather than a uniform symbol."""
-    channel = RandomizedResponse(alphabet=labels(4), epsilon=2.0).channel()
-
-    assert math.expm1(2) / (4 + math.exp(2)) == pytest.approx(channel.retention, abs=1e-12)
-
-
 def test_equal_mechanisms_share_one_table():
     """The table of equal settings is built once: a device perturbs many answers with it."""
     first, second = (RandomizedResponse(alphabet=labels(3), epsilon=1.0) for _ in range(2))

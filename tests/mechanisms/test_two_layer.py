@@ -175,20 +175,6 @@ def test_cell_loss_equals_its_closed_form(low, high, symbols, cells):
     assert expected == pytest.approx(loss, abs=1e-10)
 
 
-@pytest.mark.parametrize("cells", [2, 100, 100_000])
-def test_worker_loss_equals_its_closed_form(cells):
-    """Where no p favours a wrong symbol: k ln(s-1) + ln([(1-a)^(k+1) - (1-b)^(k+1)] / [b^(k+1) - a^(k+1)])."""
-    low, high = 0.1, 0.6
-    with localcontext(prec=100):
-        a, b, k = Decimal(low), Decimal(high), cells
-        ratio = ((1 - a) ** (k + 1) - (1 - b) ** (k + 1)) / (b ** (k + 1) - a ** (k + 1))
-        expected = float(k * Decimal(2).ln() + ratio.ln())
-
-    assert expected == pytest.approx(
-        SharedFlipDistribution(low=low, high=high, symbols=3, cells=cells).worker_loss(), rel=1e-13
-    )
-
-
 @pytest.mark.parametrize(("low", "high", "labels", "cells"), [(0.0, 0.8, 2, 1), (0.1, 0.9, 3, 2), (0.0, 1.0, 2, 3)])
 def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels, cells):
     """On a 10-bit device, with a coarse grid of p, the loss of its finite distribution stays within the margin."""
