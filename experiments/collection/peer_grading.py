@@ -169,7 +169,7 @@ def http_row(known: Graders) -> tuple[str, ...]:
     rows = csv.DictReader(io.StringIO(found.result.files["truths.csv"].decode("utf-8")))
     inferred = np.array([float(row["truth"]) for row in rows])
     plain = Gaussian().fit(answers).truth
-    print(f"HTTP: {STUDENTS} devices, {found.by_browser} of them a browser, {seconds:.0f} s in all")
+    print(f"HTTP: {STUDENTS} devices, {seconds:.0f} s in all")
     related = _correlation(inferred, truth)
     return (
         "over HTTP, one run",

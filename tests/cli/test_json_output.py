@@ -205,7 +205,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         crowdveil.service.demo,
         "run_on_loopback",
-        lambda *_, **__: LoopbackRun(campaign=campaign, result=result, by_browser=0),
+        lambda *_, **__: LoopbackRun(campaign, result),
     )
 
 

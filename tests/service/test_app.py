@@ -190,7 +190,7 @@ def test_the_service_is_ready_while_the_database_answers(
     monkeypatch.setattr(store_module, "READY_SECONDS", 0)
     assert {"status": "ready"} == client.get("/readyz").json()
     with store.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
+        connection.exec_driver_sql("UPDATE schema_version SET version = 0")
 
     refused = client.get("/readyz")
     assert_problem(refused, "busy")

@@ -20,16 +20,13 @@ from crowdveil.service import schema
 from crowdveil.service import store as store_module
 from crowdveil.service.registration import register
 from crowdveil.service.release import Retention, purge_due
-from crowdveil.service.schema import campaigns, connect, failure, metadata, upgrade
+from crowdveil.service.schema import campaigns, connect, failure, metadata
 from crowdveil.service.store import Purged, Store
 from tests.campaign.builders import build_campaign
 from tests.service.sql_server import SqlServer
 
 CELLS, SLOTS = 64, 20
-STATISTICS = text(
-    "SELECT tablename, attname FROM pg_stats WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-)
-ROWS = {"report", "token"}
+STATISTICS = text("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'public'")
 
 
 class Filled:
@@ -119,30 +116,6 @@ def test_postgresql_makes_no_statistics(sql_server: SqlServer, tmp_path: Path) -
             bounded = "SELECT count(*) FROM pg_attribute WHERE attstattarget = 0 AND attnum > 0"
             columns = sum(len(table.columns) for table in metadata.tables.values())
             assert columns == connection.execute(text(bounded)).scalar_one()
-        store.close()
-
-
-@pytest.mark.slow
-def test_the_statistics_of_an_older_schema_are_deleted(sql_server: SqlServer, tmp_path: Path) -> None:
-    """Values that PostgreSQL copied before the migration leave its catalog and, with the purge, its files."""
-    with sql_server.database() as url:
-        old = connect(url)
-        with old.begin() as connection:
-            upgrade(connection, "0002")
-        store = Store(url)
-        filled = Filled(url, tmp_path, store)
-        with old.begin() as connection:
-            connection.execute(text("ANALYZE"))
-            assert ROWS <= {row.tablename for row in connection.execute(STATISTICS)}
-        old.dispose()
-        schema.prepare(store.engine, migrate=True)
-        with store.engine.begin() as connection:
-            connection.execute(text("ANALYZE"))
-            assert [] == connection.execute(STATISTICS).all()
-        store.close_campaign(filled.digest)
-        filled.purge()
-
-        assert set() == filled.held()
         store.close()
 
 

@@ -1,44 +1,38 @@
-"""Versions of the schema: creation, migration, and refusal of other databases."""
+"""Tables of the service: creation, their version, and refusal of other databases."""
 
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from crowdveil.errors import SettingsError
-from crowdveil.service.schema import connect, metadata, newest_version, prepare, upgrade, version_of
+from crowdveil.service.schema import VERSION, connect, prepare, version_of
 
 
-def test_the_migrations_make_the_tables_of_the_program(database_url: str) -> None:
-    """An empty database gets the newest version, which differs in nothing from the tables that the program uses."""
+def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
+    """The database names the version of its tables, and a second preparation keeps their rows."""
     engine = connect(database_url)
+    prepare(engine)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO campaign (hash, state) VALUES (:h, 'purged')"), {"h": bytes(32)})
+
     prepare(engine)
 
     with engine.connect() as connection:
-        assert newest_version() == version_of(connection)
-        assert [] == compare_metadata(MigrationContext.configure(connection), metadata)
+        assert VERSION == version_of(connection)
+        assert "purged" == connection.execute(text("SELECT state FROM campaign")).scalar_one()
     engine.dispose()
 
 
-def test_an_older_schema_needs_migrate_and_keeps_its_rows(database_url: str) -> None:
-    """A database of the first released version with a row in it is refused, then brought up to date with its row."""
+def test_tables_of_another_version_are_refused(database_url: str) -> None:
+    """A database of another version of the program is left as it is."""
     engine = connect(database_url)
+    prepare(engine)
     with engine.begin() as connection:
-        upgrade(connection, "0001")
-        connection.execute(text("INSERT INTO campaign (hash, state) VALUES (:h, 'purged')"), {"h": bytes(32)})
-        if newest_version() == "0001":  # an unknown version has the same reply as an older one
-            connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+        connection.execute(text("UPDATE schema_version SET version = 0"))
 
-    with pytest.raises(SettingsError, match="crowdveil campaign serve --migrate"):
+    with pytest.raises(SettingsError, match="must have schema 1, got 0"):
         prepare(engine)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
-    prepare(engine, migrate=True)
-    with engine.connect() as connection:
-        assert newest_version() == version_of(connection)
-        assert "purged" == connection.execute(text("SELECT state FROM campaign")).scalar_one()
     engine.dispose()
 
 

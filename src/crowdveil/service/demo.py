@@ -56,7 +56,7 @@ class CampaignDemo:
     """Outcome of the demo.
 
     Attributes:
-        run: campaign, result, and number of workers in a browser.
+        run: campaign and result.
         page: path of the page of results.
         wrong: numbers of wrong truths: inferred from reports, inferred from the answers, and of the best constant.
     """

@@ -1,23 +1,19 @@
 """Whole campaigns on this computer, from simulated answers: service on the loopback address, devices, results.
 
 Only the answers are simulated. Each device fetches the campaign over HTTP, checks it, draws its report with secure
-randomness and sends it once; the first worker uses a headless browser where there is one.
+randomness and sends it once.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.resources import files
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.device import Device, refusals
@@ -30,27 +26,16 @@ from crowdveil.service.server import ServerSettings, bind, run
 from crowdveil.service.store import Store
 
 DEVICES_AT_ONCE = 8
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PLAYWRIGHT = "playwright.sync_api"
-SCREEN_MILLISECONDS = 20_000
 Answers = Mapping[int, str]
 """Label of each answered task of one worker, by task index."""
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoopbackRun:
-    """Outcome of a campaign.
-
-    Attributes:
-        campaign: the campaign.
-        result: files, statement of privacy and warnings.
-        by_browser: number of workers who answered in a browser.
-    """
+class LoopbackRun(NamedTuple):
+    """Campaign, and its result: files, statement of privacy and warnings."""
 
     campaign: Campaign
     result: CampaignResult
-    by_browser: int
 
 
 def run_on_loopback(
@@ -81,22 +66,14 @@ def run_on_loopback(
         campaign, links = _write_campaign(replace(content, url=url), assigned, folder)
         prepare_database(database, folder / CAMPAIGN_FILE)
         with _served(settings, listening):
-            by_browser = _report_all(links, assigned, answers, folder / "devices", progress)
+            _report_all(links, assigned, answers, folder / "devices", progress)
         store = Store.open(database)
         try:
             store.close_campaign(campaign.digest)
             result = Results(store).compute(campaign.digest)
         finally:
             store.close()
-    return LoopbackRun(campaign=campaign, result=result, by_browser=by_browser)
-
-
-def find_browser() -> str:
-    """Return the path of a browser that Playwright can drive; empty without Playwright, browser or worker's page."""
-    page = files("crowdveil.service") / "static" / "index.html"
-    if find_spec("playwright") is None or not page.is_file():
-        return ""
-    return next(filter(None, map(shutil.which, BROWSERS)), "")
+    return LoopbackRun(campaign, result)
 
 
 def _write_campaign(content: Content, assigned: Sequence[Sequence[int]], folder: Path) -> tuple[Campaign, list[Link]]:
@@ -131,22 +108,17 @@ def _report_all(
     answers: Sequence[Answers],
     homes: Path,
     progress: Progress | None,
-) -> int:
-    """Have every worker report; return how many used a browser."""
-    browser = find_browser()
+) -> None:
+    """Have every worker report."""
 
     def report(slot: int) -> None:
         given = {cell: answers[slot][task] for cell, task in enumerate(assigned[slot]) if task in answers[slot]}
-        if slot == 0 and browser:
-            _report_in_browser(browser, links[slot].text, given)
-        else:
-            _report_from_device(links[slot].text, given, homes / str(slot))
+        _report_from_device(links[slot].text, given, homes / str(slot))
 
     with ThreadPoolExecutor(DEVICES_AT_ONCE) as pool:
         for done, _ in enumerate(pool.map(report, range(len(links))), start=1):
             if progress is not None:
                 progress(done, len(links))
-    return int(bool(browser))
 
 
 def _report_from_device(link: str, given: Mapping[int, str], home: Path) -> None:
@@ -158,20 +130,3 @@ def _report_from_device(link: str, given: Mapping[int, str], home: Path) -> None
             device.answer(cell, label)
         device.sample()
         device.send()
-
-
-def _report_in_browser(browser: str, link: str, given: Mapping[int, str]) -> None:
-    """Answer cells by clicking on the worker's page, and wait until the service has confirmed the report."""
-    with import_module(PLAYWRIGHT).sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = running.new_page()
-        page.set_default_timeout(SCREEN_MILLISECONDS)
-        page.goto(link)
-        page.click("#start")
-        page.wait_for_selector("#tasks:not([hidden])")
-        for cell, label in given.items():
-            page.locator("#task-list fieldset").nth(cell).get_by_text(label, exact=True).click()
-        page.click("#task-form button.primary")
-        page.click("#send")
-        page.wait_for_selector("#done:not([hidden])")
-        running.close()

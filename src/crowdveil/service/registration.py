@@ -139,7 +139,7 @@ def secret_of(path: Path, *, make: bool = True) -> str:
 
 
 def prepare_database(
-    url: str, campaign_file: Path, *, migrate: bool = False, accept_second_report: bool = False
+    url: str, campaign_file: Path, *, accept_second_report: bool = False
 ) -> tuple[Campaign, list[int]]:
     """Prepare a database for a campaign; return the campaign, and the slots as `register`.
 
@@ -148,7 +148,7 @@ def prepare_database(
         CampaignError, CertificateError: the folder is damaged.
     """
     folder = folder_of(campaign_file)
-    store = Store.open(url, migrate=migrate)
+    store = Store.open(url)
     try:
         return folder.campaign, register(store, folder, accept_second_report=accept_second_report)
     finally:

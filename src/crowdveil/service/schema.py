@@ -11,10 +11,6 @@ import os
 import sqlite3
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import (
     Boolean,
     CheckConstraint,
@@ -33,15 +29,18 @@ from sqlalchemy import (
     create_engine,
     event,
     false,
+    insert,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from crowdveil.errors import SettingsError
 
-MIGRATIONS = "crowdveil.service:migrations"
+VERSION = 1
+"""Version of the tables, which the database names."""
 SQLITE, POSTGRESQL = "sqlite", "postgresql+psycopg"
 BUSY_TIMEOUT_SECONDS = 30
 LOCK_SECONDS = 5
@@ -138,6 +137,8 @@ reports = Table(
     **_COMPACT,
 )
 
+versions = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+
 batches = Table(
     "batch",
     metadata,
@@ -219,46 +220,37 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES) else "BEGIN")
 
 
-def newest_version() -> str:
-    """Return the version of the schema that this program uses."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    assert head is not None
-    return head
+def version_of(connection: Connection) -> int | None:
+    """Return the version of the tables of a database; None if it names none."""
+    if not inspect(connection).has_table(versions.name):
+        return None
+    return connection.execute(select(versions.c.version)).scalar_one_or_none()
 
 
-def version_of(connection: Connection) -> str | None:
-    """Return the version of the schema of a database; None if it has none."""
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def prepare(engine: Engine, *, migrate: bool = False) -> None:
-    """Create the tables in an empty database; with `migrate`, bring older tables to the newest version.
+def prepare(engine: Engine) -> None:
+    """Create the tables in an empty database; in PostgreSQL no column gets statistics, which hold values of rows.
 
     Raises:
-        SettingsError: the schema has another version and `migrate` is not set, or the tables are not the service's.
+        SettingsError: the tables have another version, or are not the service's.
     """
     with engine.execution_options(**{WRITES: True}).begin() as connection:
-        found, newest = version_of(connection), newest_version()
-        if found == newest:
+        found = version_of(connection)
+        if found == VERSION:
             return
-        if found is None and inspect(connection).has_table("campaign"):
+        if found is not None:
+            hint = "Use the program that made it, or another database."
+            raise SettingsError(f"the database must have schema {VERSION}", value=found, hint=hint)
+        if inspect(connection).has_table("campaign"):
             raise SettingsError(
                 "the database must be empty or one of the service", value="a table campaign", hint="Give another one."
             )
-        if found is not None and not migrate:
-            raise SettingsError(
-                f"the database must have schema {newest}",
-                value=found,
-                hint="Make a copy of it, and run crowdveil campaign serve --migrate once.",
-            )
-        upgrade(connection)
-
-
-def upgrade(connection: Connection, version: str = "head") -> None:
-    """Apply the migrations up to a version, inside the connection's transaction."""
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, version)
+        metadata.create_all(connection)
+        connection.execute(insert(versions).values(version=VERSION))
+        if engine.dialect.name == SQLITE:
+            return
+        for table in metadata.tables.values():
+            for column in table.columns:
+                connection.execute(text(f"ALTER TABLE {table.name} ALTER COLUMN {column.name} SET STATISTICS 0"))
 
 
 def rewrite(engine: Engine, *, full: bool) -> None:
@@ -266,7 +258,7 @@ def rewrite(engine: Engine, *, full: bool) -> None:
 
     In SQLite this is VACUUM and a checkpoint, in PostgreSQL CLUSTER of the reports. With `full`, PostgreSQL writes all
     tables anew by a change of type, which leaves out deleted rows that an old transaction could still see, as VACUUM
-    FULL would not, and the catalog of the statistics that an older schema allowed.
+    FULL would not.
 
     Raises:
         SettingsError: another connection uses the database, or the disk is full.
@@ -307,9 +299,3 @@ def failure(error: SQLAlchemyError) -> str:
     cause = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", 0) & 0xFF
     return _KINDS.get(code) or type(cause).__name__
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", MIGRATIONS)
-    return config

@@ -10,7 +10,7 @@ from threading import Lock, Thread
 from time import monotonic
 from typing import Any, Literal, NamedTuple, Self
 
-from sqlalchemy import Connection, Select, delete, func, select, text, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.assignment_part import AssignmentPart
@@ -23,11 +23,11 @@ from crowdveil.errors import CampaignError, SettingsError
 from crowdveil.service.intake import Intake, Submission
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import (
+    VERSION,
     WRITES,
     batches,
     campaigns,
     connect,
-    newest_version,
     parts,
     pictures,
     prepare,
@@ -35,6 +35,7 @@ from crowdveil.service.schema import (
     rewrite,
     tokens,
     version_of,
+    versions,
 )
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
@@ -88,15 +89,15 @@ class Store:
         self._on_purge: list[Callable[[bytes], object]] = []
 
     @classmethod
-    def open(cls, url: str, *, migrate: bool = False, today: Callable[[], date] = today_utc) -> Self:
+    def open(cls, url: str, *, today: Callable[[], date] = today_utc) -> Self:
         """Return the store of a database, with tables; see `schema.prepare`.
 
         Raises:
-            SettingsError: not a database of the service, or an older schema without `migrate`.
+            SettingsError: not a database of the service, or one of another version.
         """
         store = cls(url, today=today)
         try:
-            prepare(store.engine, migrate=migrate)
+            prepare(store.engine)
         except BaseException:
             store.close()
             raise
@@ -120,13 +121,12 @@ class Store:
             return self._is_ready
 
     def _accepts_writes(self) -> bool:
-        newest = newest_version()
         with self._writer.begin() as connection:
             found = version_of(connection)
-            if found == newest:
-                for value in ("", newest):  # SQLite writes nothing if the value stays
-                    connection.execute(text("UPDATE alembic_version SET version_num = :value"), {"value": value})
-        return found == newest
+            if found == VERSION:
+                for value in (0, VERSION):  # SQLite writes nothing if the value stays
+                    connection.execute(update(versions).values(version=value))
+        return found == VERSION
 
     # Reading
 

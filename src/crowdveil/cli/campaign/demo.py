@@ -38,8 +38,7 @@ def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
     """Run a whole campaign on this computer: 72 workers judge twelve statements.
 
     Makes the campaign, serves it on the loopback address, has 72 devices fetch it, check it, randomize and report over
-    HTTP (one of them a headless browser where Playwright and Chromium are installed), closes it, infers the truths and
-    writes the page of results with all files. The answers are simulated.
+    HTTP, closes it, infers the truths and writes the page of results with all files. The answers are simulated.
     """
     require_service()
     from crowdveil.service.demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
@@ -54,7 +53,6 @@ def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
         "simulated_answers": True,
         "campaign": campaign.name,
         "workers": WORKERS,
-        "by_browser": shown.run.by_browser,
         "participation": campaign.participation,
         "epsilon_per_answer": campaign.epsilon,
         "epsilon_per_worker": campaign.worker_epsilon,
@@ -64,11 +62,10 @@ def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
         "files": [str(path) for part in outputs for path in part.paths],
         "replaced": replaced,
     }
-    browser = ", one of them a headless browser" if shown.run.by_browser else ""
     rows = [
         ("note", SIMULATED),
         ("campaign", campaign.name),
-        ("reports", f"{WORKERS} devices over HTTP{browser}"),
+        ("reports", f"{WORKERS} devices over HTTP"),
         (
             "promise",
             f"epsilon {format_bound(campaign.epsilon, 4)} for a single answer (cell), "

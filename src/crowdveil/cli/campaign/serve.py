@@ -58,7 +58,6 @@ def require_service() -> None:
         SettingsError: they are not.
     """
     try:
-        import alembic  # noqa: F401
         import sqlalchemy  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
@@ -97,7 +96,7 @@ def database_url(campaign: Path, given: str | None) -> str:
     help=HELP,
     details=DETAILS,
     example="crowdveil campaign serve essays/campaign.json",
-    main_options=("database", "host", "port", "workers", "tls_certificate", "tls_key", "behind_proxy", "migrate"),
+    main_options=("database", "host", "port", "workers", "tls_certificate", "tls_key", "behind_proxy"),
     short_help="Collect the reports of a campaign over HTTP.",
 )
 @click.argument("campaign", type=CAMPAIGN_FILE)
@@ -113,7 +112,6 @@ def database_url(campaign: Path, given: str | None) -> str:
     metavar="N",
     help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
 )
-@click.option("--migrate", is_flag=True, help="Bring the tables of an older version up to date first.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve /metrics on this address.")
 @click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
 @click.option(
@@ -133,7 +131,6 @@ def serve(
     behind_proxy: bool,
     client_header: str | None,
     rate: int,
-    migrate: bool,
     metrics: str | None,
     log_requests: bool,
     accept_second_report: bool,
@@ -160,7 +157,7 @@ def serve(
     with bind(settings) as listening:
         with database_errors():
             prepared, left_out = prepare_database(
-                settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
+                settings.database, campaign, accept_second_report=accept_second_report
             )
         address = address_of(settings, listening)
         data: dict[str, Any] = {

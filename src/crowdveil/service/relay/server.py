@@ -39,7 +39,7 @@ def require_relay(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def prepare_relay(database: str, campaign_file: Path, *, migrate: bool = False) -> tuple[Campaign, list[int]]:
+def prepare_relay(database: str, campaign_file: Path) -> tuple[Campaign, list[int]]:
     """Prepare the database of a relay; return the campaign and the slots whose new links were left out.
 
     Raises:
@@ -53,7 +53,7 @@ def prepare_relay(database: str, campaign_file: Path, *, migrate: bool = False) 
         raise SettingsError(
             "the relay must not hold the curator's private key", value=keys[0], hint="Leave it with the curator."
         )
-    store = Store.open(database, migrate=migrate)
+    store = Store.open(database)
     try:
         return campaign, register(store, CampaignFolder(folder.path), relay=True)
     finally:

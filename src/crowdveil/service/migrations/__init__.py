@@ -1,1 +1,0 @@
-"""Migrations of the service's database."""

@@ -1,1 +1,0 @@
-"""One file per version of the schema; a released file never changes."""
