@@ -5,7 +5,7 @@ import pytest
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, digest_of
-from crowdveil.campaign.receipt import check_receipt, is_authentic, make_receipt
+from crowdveil.campaign.receipt import make_receipt
 from crowdveil.campaign.report_body import NOT_ANSWERED, decode, encode, level_of
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.errors import CampaignError, CertificateError
@@ -73,5 +73,3 @@ def test_tokens_links_and_receipts(vector):
     assert (vector["link"], token) == (link.text, link.token)
     assert Link(None, vector["campaign"], token) == Link.from_text(vector["link_without_service"])
     assert vector["receipt"].encode() == receipt
-    check_receipt(receipt, vector["campaign"], vector["report"], body)
-    assert is_authentic(key, receipt)
