@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,6 @@ from crowdveil.cli.options import (
     Given,
     NameChoice,
     accept_edited_option,
-    alphabet_of,
     alphabet_options,
     duplicates_option,
     json_option,
@@ -39,6 +39,7 @@ from crowdveil.cli.options import (
     options,
     resource_options,
     resources_of,
+    stated_options,
 )
 from crowdveil.cli.results.reading import panel_options, reading_of
 from crowdveil.cli.verb import Verb
@@ -46,11 +47,11 @@ from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
+    from crowdveil.data.sources.layout import Layout
     from crowdveil.em.estimate import Estimate
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import Evidence, Reading
-    from crowdveil.folder.recorded_reading import RecordedReading
-    from crowdveil.inference.inference import Inference, SavedFits
+    from crowdveil.inference.inference import Inference, Resources, SavedFits
     from crowdveil.inference.methods import Method
 
 SHOWN_TASKS = 5
@@ -64,6 +65,11 @@ ENDS = {
 """Why a fit ended, by `Estimate.stopped`."""
 FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
+NOT_OF_SUMS = (
+    *("certificate", "no_certificate", "prior", "history", "gold", "truths", "costs", "abstain_below", "labels"),
+    *("scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "engine", "address"),
+)
+"""Options that do not go with sums."""
 OF_A_QUESTION = ("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped")
 """What is printed of each of several questions."""
 SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
@@ -153,6 +159,68 @@ output_options = options(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class InferOptions:
+    """What `infer` is asked for.
+
+    Attributes:
+        sources: names of the reports.
+        layout, reading: how they are read.
+        method, fits, resources: estimator, saved fits, and where the fit runs.
+        panel: arguments of `infer_panel`; None without truths of their own.
+        gold, score: known truths that guide the fit, or score it.
+        prior, history, costs: files.
+        abstain_below: probability below which a truth stays empty.
+        verify: whether all encoded blocks are checked first.
+        out: folder of the results; None for the default.
+        form: format of the files.
+    """
+
+    sources: tuple[str, ...]
+    layout: Layout
+    reading: Reading
+    method: Method
+    fits: SavedFits
+    resources: Resources
+    panel: dict[str, Any] | None
+    gold: str | None
+    score: str | None
+    prior: Path | None
+    history: Path | None
+    costs: Path | None
+    abstain_below: float | None
+    verify: bool
+    out: Path | None
+    form: Any
+
+    @property
+    def decides(self) -> bool:
+        """Whether truths are decided by cost or probability."""
+        return (self.costs, self.abstain_below) != (None, None)
+
+
+def _options(sources: tuple[str, ...], given: Given) -> InferOptions:
+    """Return the options; those that contradict one another end with wrong usage."""
+    from crowdveil.inference.inference import SavedFits
+
+    if given["certificate"] is not None and given["no_certificate"]:
+        raise click.UsageError("Give --certificate or --no-certificate, not both.")
+    reading = reading_of(given)
+    if given["truths"] and given["scale"]:
+        reading = replace(reading, alphabet=None, kind="numeric")  # numbers are not clipped to their scale
+    names = ("gold", "score", "prior", "history", "costs", "abstain_below", "verify", "out", "form")
+    return InferOptions(
+        sources=sources,
+        layout=layout_of(given),
+        reading=reading,
+        method=_method(given),
+        fits=SavedFits(start_from=given["start_from"], save=given["save_fit"]),
+        resources=resources_of(given),
+        panel=panel_options(given),
+        **{name: given[name] for name in names},
+    )
+
+
 def _method(given: Given) -> Method:
     from crowdveil.inference.methods import Method
 
@@ -195,49 +263,35 @@ def _method(given: Given) -> Method:
 @output_options
 @saved_fit_options
 @resource_options
-def infer(
-    reports: tuple[str, ...],
-    as_json: bool,
-    **given: Any,
-) -> None:
+def infer(reports: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Read, infer, write, print; see `HELP`."""
-    if given["certificate"] is not None and given["no_certificate"]:
-        raise click.UsageError("Give --certificate or --no-certificate, not both.")
     from crowdveil.folder.crowd import is_sums
 
-    given["sources"] = reports
+    asked = _options(reports, given)
     if len(reports) == 1 and is_sums(Path(reports[0])):
-        _infer_from_sums(Path(reports[0]), as_json, given)
+        _infer_from_sums(Path(reports[0]), asked, as_json)
         return
-    from crowdveil.inference.inference import infer as infer_truths
-    from crowdveil.inference.inference import infer_panel
-
-    method = _method(given)
-    panel = panel_options(given)
     with open_given(reports, given) as source:
         questions = source.by_question()
         if questions:
-            _infer_questions(questions, method, as_json, given)
+            _infer_questions(questions, asked, as_json)
             return
-        evidence, outputs, files, announced, steps = _read(source, method, given)
+        evidence, outputs, files, announced, steps = _read(source, asked)
         with progress_bar("inferring") as bar:
-            inference = (
-                infer_truths(evidence, method, **_fit_options(given, bar, steps))
-                if panel is None
-                else infer_panel(evidence, **panel)
-            )
-        _finish(inference, outputs, files, announced, as_json, given)
+            inference = _library_call(asked, bar, steps)(evidence)
+        _finish(inference, outputs, files, announced, asked, as_json)
 
 
-def _fit_options(given: Given, bar: Bar | None, steps: int | None) -> dict[str, Any]:
-    return {
-        "gold": given["gold"],
-        "prior": given["prior"],
-        "history": given["history"],
-        "fits": _fits(given),
-        "resources": resources_of(given),
-        "progress": None if bar is None else _counted(bar, steps),
-    }
+def _library_call(asked: InferOptions, bar: Bar | None, steps: int | None) -> Callable[..., Inference]:
+    """Return the call that infers truths and workers from evidence."""
+    from crowdveil.inference.inference import infer as infer_truths
+    from crowdveil.inference.inference import infer_panel
+
+    if asked.panel is not None:
+        return partial(infer_panel, **asked.panel)
+    names = ("method", "gold", "prior", "history", "fits", "resources")
+    settings = {name: getattr(asked, name) for name in names}
+    return partial(infer_truths, **settings, progress=None if bar is None else _counted(bar, steps))
 
 
 def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
@@ -257,33 +311,34 @@ def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
     return show
 
 
-def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: bool, given: Given) -> None:
+def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_json: bool) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.question_folders import question_folders
     from crowdveil.folder.truths import earlier_estimates, outdated_notes, question_estimate, remove_earlier_estimates
-    from crowdveil.inference.inference import infer as infer_truths
 
-    if any(given[name] is not None for name in FOR_ONE_QUESTION):
+    if stated_options().intersection(FOR_ONE_QUESTION):
         options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
         raise click.UsageError(f"{options_named} go with one question of several: choose it with --question.")
-    folder = given["out"] or default_folder(next(iter(sources.values())))
-    sources = _with_labels(sources, given)
+    folder = asked.out or default_folder(next(iter(sources.values())))
+    sources = _with_labels(sources, asked)
     folders = {name: folder / safe for name, safe in question_folders(sources).items()}
-    each = {name: {**given, "out": path, "question": name} for name, path in folders.items()}
+    each = {
+        name: replace(asked, out=path, layout=replace(asked.layout, question=name)) for name, path in folders.items()
+    }
     kinds = {name: question_estimate(path) for name, path in folders.items()}
-    read = {name: _read(source, method, each[name], kinds[name]) for name, source in sources.items()}
+    read = {name: _read(source, each[name], kinds[name]) for name, source in sources.items()}
     obsolete = [str(path) for outputs in earlier_estimates(folder, folders.values()) for path in outputs.check()]
     inferred = {}
     for name, (evidence, *_, steps) in read.items():
         with progress_bar("inferring") as bar:
-            inferred[name] = infer_truths(evidence, method, **_fit_options(given, bar, steps))
+            inferred[name] = _library_call(asked, bar, steps)(evidence)
     pages = outdated_notes(folder, "", folders.values())
     remove_earlier_estimates(folder, folders.values())
     found = []
     for name, (_, outputs, files, *_) in read.items():
         inference = _write(inferred[name], outputs, each[name])
-        found.append({"question": name, "folder": str(folders[name])} | _summary(inference, given) | files)
+        found.append({"question": name, "folder": str(folders[name])} | _summary(inference, asked) | files)
     data: dict[str, Any] = {
         "warnings": [*pages, *(f"{one['question']}: {text}" for one in found for text in one["warnings"])],
         "files": [path for one in found for path in one["files"]],
@@ -294,10 +349,10 @@ def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: 
     print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
 
 
-def _with_labels(sources: dict[str, AnswerSource], given: Given) -> dict[str, AnswerSource]:
+def _with_labels(sources: dict[str, AnswerSource], asked: InferOptions) -> dict[str, AnswerSource]:
     """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
     doubts = {name: source.doubt for name, source in sources.items()}
-    if all(doubts.values()) or given["kind"] is not None or alphabet_of(given) is not None:
+    if all(doubts.values()) or asked.reading.kind is not None or asked.reading.alphabet is not None:
         return sources
     for name, doubt in doubts.items():
         if doubt:
@@ -313,57 +368,44 @@ def _question_line(one: dict[str, Any]) -> str:
     return f"{crowd}; {one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
 
 
-def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
+def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:
     """Infer from sums, write, print."""
     from crowdveil.folder.evidence import evidence_files
+    from crowdveil.folder.truths import estimate_outputs
     from crowdveil.inference.inference import infer_from_sums
 
-    method = _method(given)
-    names = ("certificate", "prior", "history", "gold", "truths")
-    _refuse_for_sums(given["no_certificate"], *(given[name] for name in names), *_changed(given))
-    inference = infer_from_sums(sums, method, accept_edited=given["accept_edited"])
-    outputs = _outputs(given, sums.parent)
-    files = _checked(outputs, _fits(given), [*evidence_files(sums), given["score"]])
-    _finish(inference, outputs, files, None, as_json, given)
-
-
-def _fits(given: Given) -> SavedFits:
-    from crowdveil.inference.inference import SavedFits
-
-    return SavedFits(start_from=given["start_from"], save=given["save_fit"])
-
-
-def _outputs(given: Given, folder: Path, kind: str = "estimate") -> Outputs:
-    from crowdveil.folder.truths import estimate_outputs
-
-    return estimate_outputs(given["out"] or folder, given["form"], kind)
+    if stated_options().intersection(NOT_OF_SUMS):
+        raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
+    inference = infer_from_sums(sums, asked.method, accept_edited=asked.reading.accept_edited)
+    outputs = estimate_outputs(asked.out or sums.parent, asked.form)
+    files = _checked(outputs, asked.fits, [*evidence_files(sums), asked.score])
+    _finish(inference, outputs, files, None, asked, as_json)
 
 
 def _read(
-    source: AnswerSource, method: Method, given: Given, kind: str = "estimate"
+    source: AnswerSource, asked: InferOptions, kind: str = "estimate"
 ) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None, int | None]:
     """Return the evidence, the outputs with their paths, the printed warning and the number of steps, or refuse."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
+    from crowdveil.folder.truths import estimate_outputs
     from crowdveil.inference.inference import check_score
     from crowdveil.inference.methods import build_estimator, slow_fit, unread_channel
 
-    score = given["score"]
-    outputs = _outputs(given, default_folder(source), kind)
+    outputs = estimate_outputs(asked.out or default_folder(source), asked.form, kind)
     with progress_bar("reading", unit="bytes") as bar:
-        evidence = read_evidence(source, _reading(given), verify=given["verify"], progress=bar)
-    if score is not None:
-        check_score(evidence, score)
-    names = ("certificate", "prior", "history", "gold", "score", "costs")
-    inputs = [*evidence_files(source), *(given[name] for name in names)]
-    files = _checked(outputs, _fits(given), inputs)
-    built = build_estimator(method, evidence)
+        evidence = read_evidence(source, asked.reading, verify=asked.verify, progress=bar)
+    if asked.score is not None:
+        check_score(evidence, asked.score)
+    named = (asked.reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)
+    files = _checked(outputs, asked.fits, [*evidence_files(source), *named])
+    built = build_estimator(asked.method, evidence)
     estimator = type(built)
     announced = unread_channel(evidence, estimator)
     for warning in (announced, slow_fit(evidence, estimator.name)):
         if warning is not None:
             print_warning(warning)
-    return evidence, outputs, files, announced, None if given["start_from"] else built.known_steps
+    return evidence, outputs, files, announced, None if asked.fits.start_from else built.known_steps
 
 
 def _finish(
@@ -371,39 +413,28 @@ def _finish(
     outputs: Outputs,
     files: dict[str, list[str]],
     announced: str | None,
+    asked: InferOptions,
     as_json: bool,
-    given: Given,
 ) -> None:
     """Score, write, print."""
-    inference = _write(inference, outputs, given)
-    data = _summary(inference, given) | _decisions(inference.estimate, given) | files
+    inference = _write(inference, outputs, asked)
+    data = _summary(inference, asked) | _decisions(inference.estimate, asked) | files
     print_written(data, _rows(data, announced), as_json=as_json)
 
 
-def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
-    """Write and return the inference with its score and decisions."""
+def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
+    """Write and return the inference with its score and decisions; the record says how the reports were read."""
+    from crowdveil.folder.recorded_reading import RecordedReading
     from crowdveil.folder.truths import outdated_notes, write_estimate
 
-    judged = _judged(inference, given["score"], given)
+    judged = _judged(inference, asked)
     judged = replace(judged, notes=(*judged.notes, *outdated_notes(outputs.folder, inference.reports_sha256)))
+    recorded = RecordedReading(sources=asked.sources, layout=asked.layout, options=asked.reading)
     record = {"kind": outputs.kind, "reports_sha256": inference.reports_sha256}
-    record["reading"] = _recorded(given).to_json(outputs.folder)
+    record["reading"] = recorded.to_json(outputs.folder)
     with progress_bar("writing") as bar:
-        write_estimate(outputs.folder, judged.estimate, form=given["form"], progress=bar, **record)
+        write_estimate(outputs.folder, judged.estimate, form=asked.form, progress=bar, **record)
     return judged
-
-
-def _recorded(given: Given) -> RecordedReading:
-    """Return how the reports were read, for the record of the output folder."""
-    from crowdveil.folder.recorded_reading import RecordedReading
-
-    return RecordedReading(sources=given["sources"], layout=layout_of(given), options=_reading(given))
-
-
-def _reading(given: Given) -> Reading:
-    """Return how reports are read; with --truths, numbers are not clipped to their scale."""
-    reading = reading_of(given)
-    return replace(reading, alphabet=None, kind="numeric") if given["truths"] and given["scale"] else reading
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
@@ -420,30 +451,7 @@ def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, 
     return {"files": list(map(str, written)), "replaced": list(map(str, replaced))}
 
 
-def _changed(given: Given) -> list[object]:
-    """Return the options that sums do not have, as far as they differ from their defaults."""
-    names = (
-        "costs",
-        "abstain_below",
-        "labels",
-        "scale",
-        "ordered",
-        "kind",
-        "merge_labels",
-        "start_from",
-        "save_fit",
-        "memory",
-        "address",
-    )
-    return [given[name] for name in (*names, "costs", "abstain_below")] + [given["engine"] != "threads"]
-
-
-def _refuse_for_sums(*values: object) -> None:
-    if any(value not in (None, False) for value in values):
-        raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
-
-
-def _summary(inference: Inference, given: Given) -> dict[str, Any]:
+def _summary(inference: Inference, asked: InferOptions) -> dict[str, Any]:
     estimate, panel = inference.estimate, inference.panel
     return {
         "method": estimate.method,
@@ -468,40 +476,38 @@ def _summary(inference: Inference, given: Given) -> dict[str, Any]:
         "confidence": inference.confidence_note,
         "history": inference.history_note,
         "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
-        "warnings": [*inference.notes, *_formulas(estimate, given)],
+        "warnings": [*inference.notes, *_formulas(estimate, asked)],
     }
 
 
-def _formulas(estimate: Estimate, given: Given) -> tuple[str, ...]:
+def _formulas(estimate: Estimate, asked: InferOptions) -> tuple[str, ...]:
     """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
     from crowdveil.data.report_tables import formula_notes
 
-    if given["form"] != "csv":
+    if asked.form != "csv":
         return ()
     return formula_notes(estimate.alphabet.names if estimate.alphabet else (), estimate.tasks, estimate.worker_names)
 
 
-def _judged(inference: Inference, score: str | None, given: Given) -> Inference:
+def _judged(inference: Inference, asked: InferOptions) -> Inference:
     """Return the inference with its score and decisions, if requested."""
     from crowdveil.inference.inference import decided, scored
 
-    inference = inference if score is None else scored(inference, score)
-    costs, abstain_below = given["costs"], given["abstain_below"]
-    if (costs, abstain_below) == (None, None):
+    inference = inference if asked.score is None else scored(inference, asked.score)
+    if not asked.decides:
         return inference
-    return decided(inference, costs=costs, abstain_below=abstain_below, gold=score)
+    return decided(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
 
 
-def _decisions(estimate: Estimate, given: Given) -> dict[str, Any]:
+def _decisions(estimate: Estimate, asked: InferOptions) -> dict[str, Any]:
     """Return the settings of decisions, the number of undecided tasks, and the mean expected cost; None by default."""
-    costs, abstain_below = given["costs"], given["abstain_below"]
-    if (costs, abstain_below) == (None, None):
+    if not asked.decides:
         return {"decisions": None}
     undecided, expected = estimate.undecided, estimate.expected_cost
     return {
         "decisions": {
-            "costs": None if costs is None else str(costs),
-            "abstain_below": abstain_below,
+            "costs": None if asked.costs is None else str(asked.costs),
+            "abstain_below": asked.abstain_below,
             "undecided": 0 if undecided is None else int(undecided.sum()),
             "expected_cost": None if expected is None else float(expected.mean()),
         }

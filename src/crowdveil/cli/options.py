@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from crowdveil.cli.verb import set_heading
 from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTRIES, MECHANISM_NAMES, mechanisms_with
@@ -85,6 +86,12 @@ class CampaignPath(GivenPath):
 
 CAMPAIGN_NAME = "campaign.json"
 CAMPAIGN_FOLDER, CAMPAIGN_FILE = CampaignPath(folder=True), CampaignPath(folder=False)
+
+
+def stated_options() -> set[str]:
+    """Return the parameter names of the options that the command line states."""
+    context = click.get_current_context()
+    return {name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
 
 
 def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Callable[[Command], Command]:

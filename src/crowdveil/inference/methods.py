@@ -109,24 +109,15 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
 
 
 def _settings(method: Method, name: str) -> dict[str, Any]:
-    """Return the settings that differ from the estimator's own defaults, checked."""
-    settings: dict[str, Any] = {}
-    if method.max_steps is not None:
-        if method.max_steps < 1:
-            raise SettingsError("max_steps must be at least 1", value=method.max_steps)
-        settings["max_steps"] = method.max_steps
-    if method.tolerance is not None:
-        if not 0 <= method.tolerance < math.inf:
-            raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
-        settings["tolerance"] = method.tolerance
-    normal = {field: getattr(method, field) for field in NORMAL_SETTINGS if getattr(method, field) is not None}
-    if normal and name != NORMAL_METHOD:
+    """Return the settings that differ from the estimator's own defaults, which checks them."""
+    settings = {field: value for field, value in vars(method).items() if value is not None and field != "name"}
+    if name != NORMAL_METHOD and settings.keys() & set(NORMAL_SETTINGS):
         raise SettingsError(
             f"a normal prior and standard deviations of workers are settings of {NORMAL_METHOD}",
             value=name,
             hint="Give a prior by label.",
         )
-    return settings | normal
+    return settings
 
 
 def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:

@@ -8,7 +8,7 @@ import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
 from crowdveil.cli.campaign.serve import database_option
-from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import PATH, json_option, replace_option
 from crowdveil.cli.verb import Verb
 
@@ -55,8 +55,6 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
         ("campaign", campaign.name),
         ("workers", f"{len(sent.workers):,} with a report"),
         ("rows", f"{len(sent):,} reports that are not NULL"),
-        *(("warning", text) for text in warnings),
-        *replaced_rows(replaced),
-        *(("written", str(path)) for path in outputs.paths),
+        *warning_rows(data),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_written(data, rows, as_json=as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,25 +30,14 @@ The curator's key is not needed here: crowdveil campaign collect opens the batch
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the batches.")
 @server_options
 @json_option
-def receive(
-    campaign: Path,
-    out: Path,
-    host: str,
-    port: int,
-    tls_certificate: Path | None,
-    tls_key: Path | None,
-    behind_proxy: bool,
-    as_json: bool,
-) -> None:
+def receive(campaign: Path, out: Path, as_json: bool, **listening_options: Any) -> None:
     """Print the address for the relay, and store batches."""
     require_service()
     from crowdveil.service import server
     from crowdveil.service.registration import folder_of, secret_of
     from crowdveil.service.relay import server as processes
 
-    settings = server.ServerSettings(
-        database="", host=host, port=port, tls_certificate=tls_certificate, tls_key=tls_key, behind_proxy=behind_proxy
-    )
+    settings = server.ServerSettings(database="", **listening_options)
     asked = processes.require_relay(folder_of(campaign).campaign)
     with server.bind(settings) as listening:
         folder = processes.private_folder(out)

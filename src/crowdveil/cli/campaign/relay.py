@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -44,12 +45,8 @@ def relay(
     token_file: Path | None,
     out: Path | None,
     database: str | None,
-    host: str,
-    port: int,
-    tls_certificate: Path | None,
-    tls_key: Path | None,
-    behind_proxy: bool,
     as_json: bool,
+    **listening_options: Any,
 ) -> None:
     """Register the campaign, print where its page is served, serve and forward."""
     if (to is None) == (out is None) or (to is None) != (token_file is None):
@@ -58,14 +55,7 @@ def relay(
     from crowdveil.service import server
     from crowdveil.service.relay import server as processes
 
-    settings = server.ServerSettings(
-        database=database_url(campaign, database),
-        host=host,
-        port=port,
-        tls_certificate=tls_certificate,
-        tls_key=tls_key,
-        behind_proxy=behind_proxy,
-    )
+    settings = server.ServerSettings(database=database_url(campaign, database), **listening_options)
     with server.bind(settings) as listening, database_errors():
         prepared, left_out = processes.prepare_relay(settings.database, campaign)
         if out is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, COUNT, PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FILE, COUNT, PATH, json_option, options
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -35,20 +35,14 @@ database_option = click.option(
     "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
 )
 
-SERVER_OPTIONS = (
+server_options = options(
     click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listening address."),
     click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listening port."),
     click.option("--tls-certificate", type=PATH, metavar="FILE", help="Certificate of the service (PEM)."),
     click.option("--tls-key", type=PATH, metavar="FILE", help="Its private key (PEM)."),
     click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address."),
 )
-
-
-def server_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a listening address to a command."""
-    for option in reversed(SERVER_OPTIONS):
-        command = option(command)
-    return command
+"""Options of a listening address, named as the fields of `ServerSettings`."""
 
 
 def require_service() -> None:
@@ -123,37 +117,17 @@ def database_url(campaign: Path, given: str | None) -> str:
 def serve(
     campaign: Path,
     database: str | None,
-    host: str,
-    port: int,
-    workers: int,
-    tls_certificate: Path | None,
-    tls_key: Path | None,
-    behind_proxy: bool,
-    client_header: str | None,
-    rate: int,
     metrics: str | None,
-    log_requests: bool,
     accept_second_report: bool,
     as_json: bool,
+    **server_settings: Any,
 ) -> None:
     """Register the campaign, print where it is served, and serve."""
     require_service()
     from crowdveil.service.registration import CURATOR_FILE, prepare_database
     from crowdveil.service.server import ServerSettings, address_of, bind, run
 
-    settings = ServerSettings(
-        database=database_url(campaign, database),
-        host=host,
-        port=port,
-        workers=workers,
-        tls_certificate=tls_certificate,
-        tls_key=tls_key,
-        behind_proxy=behind_proxy,
-        client_header=client_header,
-        rate=rate,
-        metrics=_address(metrics),
-        log_requests=log_requests,
-    )
+    settings = ServerSettings(database=database_url(campaign, database), metrics=_address(metrics), **server_settings)
     with bind(settings) as listening:
         with database_errors():
             prepared, left_out = prepare_database(

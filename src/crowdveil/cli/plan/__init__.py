@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from crowdveil.cli.options import (
     COUNT,
@@ -18,6 +17,7 @@ from crowdveil.cli.options import (
     options,
     participation_option,
     required_alphabet,
+    stated_options,
 )
 from crowdveil.cli.plan.request import PlanRequest, carry_out
 from crowdveil.cli.verb import Verb
@@ -144,11 +144,9 @@ def plan(
     **given: Any,
 ) -> None:
     """Plan a campaign; see `HELP`."""
-    source = click.get_current_context().get_parameter_source("participation")
-    stated = settings is not None or source is not ParameterSource.DEFAULT
+    own = given["participation"] if "participation" in stated_options() else None
     campaign = None if settings is None else _settings(settings)
     if campaign is not None:
-        own = None if source is ParameterSource.DEFAULT else given["participation"]
         given = _with_settings(campaign, given | {"participation": own})
     _check_usage(target, delta, given, for_campaign=campaign is not None)
     alphabet, expected = given.get("alphabet") or required_alphabet(given), _expectation(given)
@@ -173,7 +171,7 @@ def plan(
         values=tuple(
             value for text in given["budget"] or given["epsilon"] for value in numbers(text, "--budget or --epsilon")
         ),
-        participation_given=stated,
+        participation_given=settings is not None or own is not None,
         out=out,
         delta=delta,
         settings=campaign,

@@ -24,6 +24,7 @@ from crowdveil.cli.options import (
     participation_option,
     required_alphabet,
     setting_options,
+    stated_options,
 )
 from crowdveil.cli.privacy.claim_file import claim_file
 from crowdveil.cli.verb import Verb
@@ -125,7 +126,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
     if given["epsilon"] is None and given["high"] is None:
         raise click.UsageError("Missing option '--epsilon'.")
     requested, alphabet = mechanism_settings(given | {"mechanism": name, "budget": None}), required_alphabet(given)
-    _refuse(given, "inputs", "others", "delta")
+    _refuse("inputs", "others", "delta")
     from crowdveil.privacy.audit.claims import audit_mechanism
     from crowdveil.privacy.mechanism_settings import build_mechanism
 
@@ -142,7 +143,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
 
 
 def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
-    _refuse(given, "inputs", "others", "delta", "draws", *OWN_OPTIONS)
+    _refuse("inputs", "others", "delta", "draws", *OWN_OPTIONS)
     file = claim_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
@@ -215,16 +216,16 @@ def _black_box_settings(given: dict[str, Any], draws: int) -> dict[str, Any]:
     """Return claim, draws and alpha of a function or command; a claim is required."""
     if given["epsilon"] is None:
         raise click.UsageError("Missing option '--epsilon', the claim.")
-    _refuse(given, "neighbours", "tasks", *OWN_OPTIONS)
+    _refuse("neighbours", "tasks", *OWN_OPTIONS)
     names = ("epsilon", "delta", "alpha")
     return {name: given[name] for name in names} | {"draws": given["draws"] or draws}
 
 
-def _refuse(given: dict[str, Any], *names: str) -> None:
+def _refuse(*names: str) -> None:
     """Refuse options that this kind of target does not have."""
     flags = {"inputs": "--input", "others": "--neighbour", "most_answers": "--answers"}
     for name in names:
-        if given[name]:
+        if name in stated_options():
             raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
 
 

@@ -21,6 +21,7 @@ from crowdveil.cli.options import (
     kind_option,
     merge_labels_option,
     options,
+    stated_options,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from crowdveil.folder.evidence import Evidence, Reading
     from crowdveil.folder.recorded_reading import RecordedReading
 
-DEFAULTS = {"decimal": (".",), "missing": ("error",)}
-"""Defaults of options of reading that are neither None nor False."""
 NOT_OF_PANELS = ("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit")
 """Options that do not go with truths of their own."""
 
@@ -65,7 +64,7 @@ def panel_options(given: Given) -> dict[str, Any] | None:
     if given["truths"] is None:
         return None
     for name in NOT_OF_PANELS:
-        if given[name] is not None:
+        if name in stated_options():
             raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
     truths, alphabet = tuple(name.strip() for name in given["truths"].split(",")), alphabet_of(given)
     return {"truths": truths, "gold": given["gold"], "scale": alphabet if isinstance(alphabet, Scale) else None}
@@ -157,7 +156,7 @@ def read_given(
 @contextmanager
 def _opened(reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource, Reading, RecordedReading | None]]:
     """Yield the source, the options with which it is read, and the record of a folder of results that says so."""
-    recorded = folder_reading(reports, given)
+    recorded = folder_reading(reports)
     if recorded is None:
         with open_given(reports, given) as source:
             yield source, reading_of(given), None
@@ -166,7 +165,7 @@ def _opened(reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource
         yield source, recorded.options, recorded
 
 
-def folder_reading(reports: Sequence[str], given: Given) -> RecordedReading | None:
+def folder_reading(reports: Sequence[str]) -> RecordedReading | None:
     """Return how the reports of a folder of results were read; None for reports.
 
     Raises:
@@ -175,17 +174,12 @@ def folder_reading(reports: Sequence[str], given: Given) -> RecordedReading | No
     from crowdveil.folder.recorded_reading import recorded_reading
 
     recorded = recorded_reading(Path(reports[0])) if len(reports) == 1 else None
-    if recorded is not None and has_reading_options(given):
+    if recorded is not None and stated_options().intersection(READING):
         raise click.UsageError(
             f"{reports[0]} holds results, which say how their reports were read: leave options of reading (such as "
             "--labels) out, or name the reports."
         )
     return recorded
-
-
-def has_reading_options(given: Given) -> bool:
-    """Return whether an option of `reports_options` or `release_options` is stated."""
-    return any(given.get(name) not in (None, False, *DEFAULTS.get(name, ())) for name in READING)
 
 
 @contextmanager

@@ -20,14 +20,9 @@ from crowdveil.cli.options import (
     json_option,
     require_shuffling_usage,
     shuffling_options,
+    stated_options,
 )
-from crowdveil.cli.results.reading import (
-    folder_reading,
-    has_reading_options,
-    open_recorded,
-    reading_of,
-    release_options,
-)
+from crowdveil.cli.results.reading import READING, folder_reading, open_recorded, reading_of, release_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -42,7 +37,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.command(
     cls=Verb,
     example='crowdveil report found --title "Cats and dogs" --out cats.html',
-    main_options=("out", "reports", "campaign", "title", "question", "workers"),
+    main_options=("out", "reports", "campaign", "title", "shown_question", "workers"),
     short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=FOLDER)
@@ -61,7 +56,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     help="campaign.json of the campaign that collected the reports. [default: campaign.json in FOLDER, if any]",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
-@click.option("--question", metavar="TEXT", help="Question that the workers were asked.")
+@click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
 @click.option("--delta", type=float, metavar="D", help="With --shuffled: probability left out, such as 1e-6.")
 @shuffling_options
@@ -73,7 +68,7 @@ def report(
     reports: tuple[str, ...],
     campaign: Path | None,
     title: str | None,
-    question: str | None,
+    shown_question: str | None,
     workers: bool,
     delta: float | None,
     shuffled: int | None,
@@ -98,10 +93,10 @@ def report(
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
     campaign = campaign or find_campaign(folder)
-    if campaign is not None and (title, question) != (None, None):
+    if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
     if campaign is None:
-        asked, text = None, PageText(title=title or NO_TITLE, question=question or "", with_workers=workers)
+        asked, text = None, PageText(title=title or NO_TITLE, question=shown_question or "", with_workers=workers)
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
@@ -126,7 +121,7 @@ def _opened(folder: Path, reports: Sequence[str], given: Given) -> Iterator[tupl
     from crowdveil.folder.crowd import is_sums
 
     reading = reading_of(given)
-    recorded = None if reports or has_reading_options(given) else folder_reading([str(folder)], given)
+    recorded = None if reports or stated_options().intersection(READING) else folder_reading([str(folder)])
     names = reports if recorded is None or not recorded.is_there else recorded.sources
     if not names or (len(names) == 1 and is_sums(Path(names[0]))):
         yield Path(names[0]) if names else None, reading
