@@ -4,7 +4,7 @@ Help texts, error hints and lazy imports read these tables. A new estimator or m
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Literal, TypeVar
 
@@ -81,177 +81,72 @@ def by_name(*entries: Registered) -> Mapping[str, Registered]:
     return {entry.name: entry for entry in entries}
 
 
+LABELS = Capabilities(kind="categorical")
+VOTES = replace(LABELS, uses_prior=False)
+LABELS_BY_CHANNEL = replace(LABELS, reads_channel=True, reads_label_blocks=True, reads_channel_tables=True)
+NUMBERS = Capabilities(kind="numeric", uses_prior=False)
+NUMBERS_BY_CHANNEL = Capabilities(kind="numeric", reads_channel=True, reads_label_blocks=True, needs_alphabet=True)
+"""What most methods of a kind have: for labels, votes without a prior, and numbers; through a channel or as answers."""
+
 ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
     EstimatorEntry(
-        "majority-vote",
-        "estimators.majority_vote",
-        "MajorityVote",
-        Capabilities(
-            kind="categorical",
-            iterative=False,
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-        ),
+        "majority-vote", "estimators.majority_vote", "MajorityVote", replace(LABELS_BY_CHANNEL, iterative=False)
     ),
-    EstimatorEntry(
-        "weighted-vote",
-        "estimators.weighted_vote",
-        "WeightedVote",
-        Capabilities(kind="categorical", probabilistic=False, uses_prior=False),
-    ),
+    EstimatorEntry("weighted-vote", "estimators.weighted_vote", "WeightedVote", replace(VOTES, probabilistic=False)),
     EstimatorEntry(
         "dawid-skene",
         "estimators.dawid_skene",
         "DawidSkene",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-            uses_history=True,
-            plannable=True,
-        ),
+        replace(LABELS_BY_CHANNEL, uses_history=True, plannable=True),
     ),
     EstimatorEntry(
         "hierarchical-dawid-skene",
         "estimators.hierarchical_dawid_skene",
         "HierarchicalDawidSkene",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-            uses_history=True,
-            plannable=True,
-        ),
+        replace(LABELS_BY_CHANNEL, uses_history=True, plannable=True),
     ),
     EstimatorEntry(
-        "one-coin",
-        "estimators.one_coin",
-        "OneCoin",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-            uses_history=True,
-            plannable=True,
-        ),
+        "one-coin", "estimators.one_coin", "OneCoin", replace(LABELS_BY_CHANNEL, uses_history=True, plannable=True)
     ),
     EstimatorEntry(
         "ordinal-dawid-skene",
         "estimators.ordinal_dawid_skene",
         "OrdinalDawidSkene",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-            uses_history=True,
-            needs_ordered_labels=True,
-            plannable=True,
-        ),
+        replace(LABELS_BY_CHANNEL, needs_ordered_labels=True, uses_history=True, plannable=True),
     ),
     EstimatorEntry(
         "pooled-dawid-skene",
         "estimators.unlinked.pooled_dawid_skene",
         "PooledDawidSkene",
-        Capabilities(kind="categorical", reads_channel=True, reads_label_blocks=True),
+        replace(LABELS, reads_channel=True, reads_label_blocks=True),
     ),
     EstimatorEntry(
         "private-dawid-skene",
         "estimators.private_dawid_skene",
         "PrivateDawidSkene",
-        Capabilities(kind="categorical", reads_channel=True),
+        replace(LABELS, reads_channel=True),
     ),
-    EstimatorEntry("glad", "estimators.glad", "Glad", Capabilities(kind="categorical")),
-    EstimatorEntry("wawa", "estimators.voting.wawa", "Wawa", Capabilities(kind="categorical", uses_prior=False)),
-    EstimatorEntry(
-        "zero-based-skill",
-        "estimators.voting.zero_based_skill",
-        "ZeroBasedSkill",
-        Capabilities(kind="categorical", uses_prior=False),
-    ),
-    EstimatorEntry(
-        "gold-majority-vote",
-        "estimators.voting.gold_majority_vote",
-        "GoldMajorityVote",
-        Capabilities(kind="categorical", uses_prior=False),
-    ),
-    EstimatorEntry(
-        "kos", "estimators.voting.kos", "Kos", Capabilities(kind="categorical", probabilistic=False, uses_prior=False)
-    ),
-    EstimatorEntry("m-msr", "estimators.voting.mmsr", "Mmsr", Capabilities(kind="categorical")),
-    EstimatorEntry(
-        "mace",
-        "estimators.mace",
-        "Mace",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-        ),
-    ),
-    EstimatorEntry(
-        "ebcc",
-        "estimators.ebcc",
-        "Ebcc",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-        ),
-    ),
-    EstimatorEntry(
-        "lfc",
-        "estimators.lfc",
-        "Lfc",
-        Capabilities(
-            kind="categorical",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-            uses_history=True,
-        ),
-    ),
-    EstimatorEntry(
-        "weighted-mean",
-        "estimators.weighted_mean",
-        "WeightedMean",
-        Capabilities(kind="numeric", uses_prior=False),
-    ),
-    EstimatorEntry("crh", "estimators.numeric.crh", "Crh", Capabilities(kind="numeric", uses_prior=False)),
-    EstimatorEntry("catd", "estimators.numeric.catd", "Catd", Capabilities(kind="numeric", uses_prior=False)),
-    EstimatorEntry("gtm", "estimators.numeric.gtm", "Gtm", Capabilities(kind="numeric", uses_prior=False)),
-    EstimatorEntry(
-        "student-t",
-        "estimators.numeric.student_t",
-        "StudentT",
-        Capabilities(kind="numeric", uses_prior=False),
-    ),
+    EstimatorEntry("glad", "estimators.glad", "Glad", LABELS),
+    EstimatorEntry("wawa", "estimators.voting.wawa", "Wawa", VOTES),
+    EstimatorEntry("zero-based-skill", "estimators.voting.zero_based_skill", "ZeroBasedSkill", VOTES),
+    EstimatorEntry("gold-majority-vote", "estimators.voting.gold_majority_vote", "GoldMajorityVote", VOTES),
+    EstimatorEntry("kos", "estimators.voting.kos", "Kos", replace(VOTES, probabilistic=False)),
+    EstimatorEntry("m-msr", "estimators.voting.mmsr", "Mmsr", LABELS),
+    EstimatorEntry("mace", "estimators.mace", "Mace", LABELS_BY_CHANNEL),
+    EstimatorEntry("ebcc", "estimators.ebcc", "Ebcc", LABELS_BY_CHANNEL),
+    EstimatorEntry("lfc", "estimators.lfc", "Lfc", replace(LABELS_BY_CHANNEL, uses_history=True)),
+    EstimatorEntry("weighted-mean", "estimators.weighted_mean", "WeightedMean", NUMBERS),
+    EstimatorEntry("crh", "estimators.numeric.crh", "Crh", NUMBERS),
+    EstimatorEntry("catd", "estimators.numeric.catd", "Catd", NUMBERS),
+    EstimatorEntry("gtm", "estimators.numeric.gtm", "Gtm", NUMBERS),
+    EstimatorEntry("student-t", "estimators.numeric.student_t", "StudentT", NUMBERS),
     EstimatorEntry(
         "gaussian",
         "estimators.gaussian.estimator",
         "Gaussian",
-        Capabilities(
-            kind="numeric",
-            reads_channel=True,
-            reads_label_blocks=True,
-            reads_channel_tables=True,
-            uses_history=True,
-            needs_alphabet=True,
-            plannable=True,
-        ),
+        replace(NUMBERS_BY_CHANNEL, reads_channel_tables=True, uses_history=True, plannable=True),
     ),
-    EstimatorEntry(
-        "pooled-gaussian",
-        "estimators.unlinked.pooled_gaussian",
-        "PooledGaussian",
-        Capabilities(kind="numeric", reads_channel=True, reads_label_blocks=True, needs_alphabet=True),
-    ),
+    EstimatorEntry("pooled-gaussian", "estimators.unlinked.pooled_gaussian", "PooledGaussian", NUMBERS_BY_CHANNEL),
 )
 """Estimators of single reports."""
 SUMS_ESTIMATOR = Entry("factorization-mean", "estimators.factorization_mean", "FactorizationMean")
