@@ -1,14 +1,28 @@
-"""Exhibit: a table, figure or theorem of a paper as configurations, measured rows, a picture and a verdict."""
+"""Exhibit: a table, figure or theorem of a paper, declared in the paper's `exhibits.toml`.
+
+A table of that file has the texts (title, source, notes, open_parameters), the numbers that the paper prints (paper),
+the columns of the rows, the data sets (data) and the sweeps (steps). In a sweep a list is swept, the first key
+outermost; a table with the keys quick and full has a value per size, and default where it differs from full. The
+module of the same name has what computes: `measure`, `draw`, `verdict`, and `configurations` where steps do not
+suffice. The key of such a name gives another function, "module.function", and `paper` a constant. An exhibit that is
+`like` a table of [shared] has its functions, and its lists before its own.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PAPERS = Path(__file__).parent
 Size = Literal["quick", "default", "full"]
 """quick: seconds, in the test suite; default: minutes; full: the paper's own grid and repeats."""
 Configuration = dict[str, str | int | float | bool | None]
@@ -81,3 +95,70 @@ class Exhibit:
     open_parameters: tuple[OpenParameter, ...]
     notes: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+
+
+def exhibits_of(paper: str) -> list[str]:
+    """Return the names of a paper's exhibits in the paper."""
+    return [stem for stem in _declarations(paper) if stem != "shared"]
+
+
+@cache
+def _declarations(paper: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads((PAPERS / paper / "exhibits.toml").read_text("utf-8"))
+
+
+def entry_of(paper: str, stem: str) -> dict[str, Any]:
+    """Return the table of an exhibit, with what it is `like`."""
+    entry, shared = _declarations(paper)[stem], _declarations(paper).get("shared", {})
+    base = shared.get(entry.get("like"), {})
+    lists = {name: base[name] + entry[name] for name in base if name in entry and isinstance(base[name], list)}
+    return base | entry | lists
+
+
+def module_of(name: str) -> str:
+    """Return the name of the module that measures an exhibit, "paper/exhibit"."""
+    return _place(name, "measure")[0]
+
+
+def declared(name: str) -> Exhibit:
+    """Return an exhibit by its name, "paper/exhibit"."""
+    paper, _, stem = name.partition("/")
+    entry = entry_of(paper, stem)
+    printed = entry.get("paper", [])
+    return Exhibit(
+        name=name,
+        title=entry["title"],
+        source=entry["source"],
+        columns=tuple(entry["columns"]),
+        configurations=_sweeps(entry["steps"]) if "steps" in entry else _found(name, "configurations"),
+        measure=_found(name, "measure"),
+        paper=tuple(_found(name, "paper") if isinstance(printed, str) else printed),
+        draw=_found(name, "draw"),
+        verdict=_found(name, "verdict"),
+        open_parameters=tuple(OpenParameter(**one) for one in entry.get("open_parameters", [])),
+        notes=tuple(entry["notes"]),
+        data=tuple(entry.get("data", [])),
+    )
+
+
+def _place(name: str, role: str) -> tuple[str, str]:
+    """Return module and name of a function of an exhibit."""
+    paper, _, stem = name.partition("/")
+    module, _, found = entry_of(paper, stem).get(role, f"{stem}.{role}").partition(".")
+    return f"experiments.papers.{paper}.{module}", found
+
+
+def _found(name: str, role: str) -> Any:
+    module, found = _place(name, role)
+    return getattr(import_module(module), found)
+
+
+def _sweeps(steps: list[dict[str, Any]]) -> Callable[[Size], list[Configuration]]:
+    """Return the configurations of all sweeps, one after the other."""
+    return lambda size: [one for sweep in steps for one in _sweep(sweep, size)]
+
+
+def _sweep(sweep: dict[str, Any], size: Size) -> list[Configuration]:
+    values = [value.get(size, value["full"]) if isinstance(value, dict) else value for value in sweep.values()]
+    swept = product(*(value if isinstance(value, list) else [value] for value in values))
+    return [dict(zip(sweep, one, strict=True)) for one in swept]

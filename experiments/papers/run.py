@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from experiments.papers import EXHIBITS
 from experiments.papers.cache import default_cache, rows_of, store
-from experiments.papers.exhibit import Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import PAPERS, Exhibit, Row, Size, Verdict, declared
 from experiments.papers.page import page_text
 
 from crowdveil.channels.rounding import format_bound
@@ -22,7 +21,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.plotting import NO_PICTURES, STYLE, file_bytes, has_matplotlib
 
-PAPERS = Path(__file__).parent
 DIGITS = 6
 """Significant digits of the numbers in a table."""
 KIND = "exhibit"
@@ -109,7 +107,7 @@ def load_exhibit(name: str) -> Exhibit:
     if name not in EXHIBITS:
         selected([name])
         raise SettingsError("an exhibit is named paper/exhibit", value=name, hint=LIST_HINT)
-    return import_module(EXHIBITS[name]).EXHIBIT
+    return declared(name)
 
 
 def folders_of_files(names: Iterable[str], out: Path | None) -> dict[str, Path | None]:

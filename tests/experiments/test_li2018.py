@@ -5,13 +5,14 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from experiments.papers.li2018.comparison import FEWER_ANSWERS, configurations, crowdveil_default, measure
+from experiments.papers.li2018.comparison import crowdveil_default, measure
 from experiments.papers.li2018.comparison import most_informative_count as most_informative
-from experiments.papers.li2018.crowds import EACH, GROUPS, PEER, STUDENTS, as_reports, peer_grading
+from experiments.papers.li2018.crowds import EACH, GROUPS, STUDENTS, as_reports, peer_grading
 from experiments.papers.li2018.figure1 import product_density, product_distribution
 from experiments.papers.li2018.hyper_distribution import matching_flip, published, scaled_beta, two_points, uniform
 from experiments.papers.li2018.section62 import exact_error, importance, perturbed_wrong, printed_change
 from experiments.papers.li2018.truth_discovery import CLAMP, Crowd, majority_vote, perturbed, truth_discovery
+from experiments.papers.run import load_exhibit
 from experiments.theory.published_bounds import beta_flip_epsilon
 from scipy.integrate import quad
 
@@ -165,7 +166,8 @@ def test_fewer_answers_keep_the_loss_of_a_worker() -> None:
     for total, answers in ((3.71, 5), (2.3, 5), (60.0, 100), (40.0, 3)):
         information = {m: m * math.tanh(total / m / 2) ** 2 for m in range(1, answers + 1)}
         assert max(information, key=information.__getitem__) == most_informative(total, answers)
-    (step, *_) = configurations(PEER, (FEWER_ANSWERS,), ("p",))("quick")
+    (step, *_) = load_exhibit("li2018/figure3").configurations("quick")
+    step |= {"arms": "one-layer/exact, worker, fewer answers", "weights": "p"}
     row = measure(step | {"trials": 3})[0]
 
     loss = published(1.0).worker_loss(EACH)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, crowd, lengths, published
 from experiments.papers.huai2019.table2 import SETTINGS as OF_PRISCROWD
 from experiments.papers.li2018 import comparison
@@ -425,56 +425,3 @@ def _error(row: Row) -> float:
 def _margin(one: Row, other: Row) -> float:
     """Return two standard errors of a difference; of one repeat 0.04."""
     return 2 * math.hypot(*(float(row["standard_error"] or 0.014) for row in (one, other)))
-
-
-EXHIBIT = Exhibit(
-    name="beyond/summary",
-    title="Error of inferred truths against exact epsilon",
-    source="All papers, on crowds of their sizes",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "rank, ridge and profiles of MF; NULL of LP; smallest budget of 2-Layer",
-            "the best at each epsilon",
-            "as in sun2018/parameters",
-            "Of LP the constant 0, which Theorem 1 allows, is best; with a uniform draw LP errs by 3.7 or more.",
-        ),
-        OpenParameter(
-            "weight function of truth discovery", "the best at each epsilon", "as in li2018/table2", "See the table."
-        ),
-        OpenParameter(
-            "lambda of private Dawid-Skene",
-            "the best at each epsilon",
-            ", ".join("of the channel" if one is None else f"{one:g}" for one in PROJECTIONS),
-            "See the table.",
-        ),
-        OpenParameter(
-            "weights, bandwidth, kernel and epsilon0 of PrisCrowd",
-            "the best",
-            "as in huai2019/table2",
-            "See the table. Basic has no open parameter.",
-        ),
-    ),
-    notes=(
-        "Unit: a single answer. *Numbers*: 2,000 workers, 200 tasks, 10 % answered, truths N(0, 1) clipped to 0 .. 9 "
-        "(Sun et al.), participation protected; error is the mean absolute error. *Labels*: simulated with the size of "
-        "Duchenne smiles (64 workers, 2,134 tasks, 17,729 answers), abilities uniform in 0.5 .. 1, participation "
-        "public; error is the share of wrong truths. *Synthetic claims*: the simulated floorplan of huai2019, curator "
-        "trusted, participation public; error is in metres, of weighted means of the released claims.",
-        "**Known before the answers** (`known`): published methods know the domain or the bounds, and use the "
-        "inference of their papers. The table has every swept setting of them; the picture and the verdict take the "
-        "best one at each epsilon, chosen on the truths, which a curator does not have: their best case. *crowdveil* "
-        "knows the domain or the bounds and the channel, and learns the rest: on numbers it reads the reports of RR, "
-        "on labels those of one-layer, and on claims the method is the one that `crowdveil data synthesize` chooses by "
-        "its expected error. *Given the distributions*, on numbers, it knows more than any published method: the true "
-        "prior, the mixture of deviations and the rate of participation, from which its channel is designed. Nothing "
-        "of crowdveil is chosen on the truths.",
-        "*Unprotected* is crowdveil's method on the answers themselves, on numbers with the true prior; *constant* the "
-        "best single number or label for all tasks, chosen on the truths.",
-    ),
-)

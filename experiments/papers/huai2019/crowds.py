@@ -34,7 +34,6 @@ UNITS = {
     FLOORPLAN: "metres",
 }
 """Unit of the claims of each crowd; the paper names none."""
-REAL = tuple(name for name in STANDS_FOR if name != FLOORPLAN)
 WIDTH = Bandwidth(least=1 / 256)
 """Silverman's rule, but no kernel narrower than 1/256 of the bounds: equal claims would give unbounded densities."""
 TEST = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0)

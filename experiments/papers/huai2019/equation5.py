@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 COLUMNS = ("workers", "local", "share", "product", "root", "least_of_grid", "grid")
-PARTS: dict[Size, dict[int, int]] = {"quick": {2: 5}, "default": {2: 10, 3: 5}, "full": {2: 10, 3: 5}}
-"""Number of parts into which weights are divided, by the number of workers."""
-GRID = {2: 1000, 3: 100}
-"""Number of parts of the combined weights that are tried."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per number of workers."""
-    return [{"workers": workers, "parts": parts, "grid": GRID[workers]} for workers, parts in PARTS[size].items()]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -81,24 +72,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{len(equal)} all products are equal; the normalised square root of the product is the minimiser in all."
     )
     return Verdict("not reproduced", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/equation5",
-    title="Combined weights",
-    source="Huai et al. 2019, equations 4 and 5",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "minimiser of equation 4", "value": "local weight times global weight", "read_off": "printed"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=(
-        "No mechanism and no epsilon. `share` are the workers' shares in all distances, whose negative logarithms are "
-        "the global weights (equation 2). With r the normalised root and Z the sum of the roots equation 4 is "
-        "2 KL(c, r) - 2 ln Z, so r alone minimises it.",
-    ),
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.synthesis.density_error import (
     DensityCurve,
     histogram_curve,
@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS, BOUNDS = (5.0, 6.5, 8.0, 10.0, 11.5), (2.0, 14.0)
-WIDTHS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (1.0, 0.5, 2.0), "full": (1.0, 0.5, 2.0)}
 EPSILON, RELEASES = 5.0, 20
-COLUMNS = ("bandwidth", "curve", "exact_epsilon", "x", "density", "error")
 KERNEL, PRIVATE, CONSTANT = "kernel density", "histogram", "constant"
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per bandwidth."""
-    return [{"bandwidth": width, "epsilon": EPSILON, "releases": RELEASES, "seed": 1} for width in WIDTHS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -114,31 +107,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{rows[0]['bandwidth']:g})."
     )
     return Verdict("reproduced", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/figure1",
-    title="Kernel density of five claims",
-    source="Huai et al. 2019, Figure 1",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "number of claims", "value": 5, "read_off": "printed"},
-        {"quantity": "axes: X, density", "value": "4 to 14, 0 to 0.20", "read_off": "labels of the axes"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "places of the five claims", ", ".join(f"{one:g}" for one in POINTS), "none: an illustration",
-            "The identity holds for any places.",
-        ),
-        OpenParameter("bandwidth h", "1", "0.5, 2", "The narrower, the further both other densities are."),
-    ),
-    notes=(
-        f"Unit: a single claim, participation public. `histogram` is crowdveil's private density at epsilon "
-        f"{EPSILON:g}; its error is the mean integrated squared distance (ISE) from the kernel density over "
-        f"{RELEASES} releases, and one of these is drawn.",
-    ),
-)  # fmt: skip

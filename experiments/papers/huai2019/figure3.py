@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.huai2019.crowds import FLOORPLAN, REAL, SPREAD, STANDS_FOR, TEST, UNITS, WIDTH, crowd, truths
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, UNITS, WIDTH, crowd, truths
 from experiments.synthesis.density_error import (
     DensityCurve,
     histogram_curve,
@@ -38,15 +38,6 @@ THRESHOLDS: dict[str, Thresholds] = {
     MAIN: (1.0, 1.25, 1.75), "0.5, 1, 2": (0.5, 1.0, 2.0), "1, 2, 3": (1.0, 2.0, 3.0), "2, 3, 4": (2.0, 3.0, 4.0)
 }  # fmt: skip
 EPSILONS = (1.0, 5.0)
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd, then the simulated crowd with other thresholds."""
-    crowds = (FLOORPLAN,) if size == "quick" else tuple(STANDS_FOR)
-    steps: list[Configuration] = [{"crowd": name, "thresholds": MAIN, "seed": 1} for name in crowds]
-    if size != "quick":
-        steps += [{"crowd": FLOORPLAN, "thresholds": other, "seed": 1} for other in THRESHOLDS if other != MAIN]
-    return steps
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -235,49 +226,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "the paper does not say what the true density is."
     )
     return Verdict("reproduced in part", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/figure3",
-    title="Densities by combined, global and equal weights",
-    source="Huai et al. 2019, Figure 3",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "nearest to the true density in all six cases", "value": "combined weights", "read_off": "text"},
-        {"quantity": "definition of the true density", "value": "none", "read_off": "text"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "thresholds q1, q2, q3 of the Hampel loss",
-            f"{MAIN} times the task's median distance",
-            "; ".join(other for other in THRESHOLDS if other != MAIN),
-            "The lower q1 and q2, the further combined weights are from the true density: further than equal weights "
-            f"with {MAIN} and 0.5, 1, 2, nearer with the others; with 2, 3, 4 they are the global weights.",
-        ),
-        OpenParameter(
-            "bandwidth", "Silverman's rule, at least 1/256 of the bounds", "in huai2019/table2", "See there."
-        ),
-        OpenParameter(
-            "the two objects of a data set",
-            "those at one and two thirds of the tasks with 5 claims",
-            "all of them, in `error`",
-            "None: the verdict is on all. One seed of the simulated crowd.",
-        ),
-    ),
-    notes=(
-        "Unit: a single claim, participation public. `error` is the mean integrated squared distance (ISE) from the "
-        "true density over all tasks with 5 claims, for the simulated crowd; `constant` that of a constant density. "
-        "`truth_error` is the mean distance of a density's mean from the known truth (base-10 logarithms, degrees "
-        "Fahrenheit, metres), `truth_constant` that of the best constant.",
-        "Circles are the claims of the simulated crowd, crosses those whose combined weight is below half of an equal "
-        "one; real claims are not copied here. The paper's crosses are claims far from others, without a rule, and its "
-        "X has no unit.",
-        "Weights that are learned from the claims and Silverman's bandwidth have no finite epsilon. `histogram` is "
-        "crowdveil's private density.",
-    ),
-    data=REAL,
-)

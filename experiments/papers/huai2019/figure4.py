@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.huai2019.crowds import FLOORPLAN, REAL, STANDS_FOR, TEST, crowd, published
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd, published
 from experiments.papers.huai2019.judge import Judge
 
 from crowdveil.randomness import seeded
@@ -18,16 +18,7 @@ from crowdveil.synthesis.private.pooled_shape import PooledShape
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "crowd", "mechanism", "records", "exact_epsilon", "composed_epsilon", "ise", "sise", "error", "standard_error",
-    "tasks", "repeats",
-)  # fmt: skip
 PAPER, EPSILON = "huai-published", 5.0
-RECORDS: dict[Size, tuple[int, ...]] = {
-    "quick": (1, 10, 30), "default": (1, 2, 3, 5, 7, 10, 15, 20, 25, 30), "full": tuple(range(1, 31))
-}  # fmt: skip
-REPEATS: dict[Size, int] = {"quick": 1, "default": 3, "full": 10}
-JUDGED: dict[Size, int] = {"quick": 15, "default": 100, "full": 1000}
 
 
 AXES = {
@@ -37,13 +28,6 @@ AXES = {
     ("Indoor Floorplan", "sise"): (6.0, 12.0),
 }
 """Lower and upper end of the printed axes; those of Population are not readable in our copy."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd and number of records."""
-    crowds = (FLOORPLAN,) if size == "quick" else tuple(STANDS_FOR)
-    common: Configuration = {"repeats": REPEATS[size], "judged": JUDGED[size], "epsilon": EPSILON, "seed": 1}
-    return [{"crowd": name, "records": records} | common for name in crowds for records in RECORDS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -133,34 +117,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "while the private densities give any number for one epsilon."
     )
     return Verdict("reproduced in part", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/figure4",
-    title="Error by the number of records",
-    source="Huai et al. 2019, Figure 4",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "records after which ISE and SISE of Population hardly change", "value": 10, "read_off": "text"},
-        *(
-            {"quantity": f"{x.upper()} of {name}", "value": f"{low:g} to {high:g}", "read_off": "ends of the axis"}
-            for (name, x), (low, high) in AXES.items()
-        ),
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("epsilon0", "1", "0.1 and 10 in huai2019/table2", "See there."),
-        OpenParameter("bandwidth and thresholds", "as in huai2019/table2", "in huai2019/table2", "See there."),
-    ),
-    notes=(
-        "Unit: a single claim, participation public. `exact_epsilon` of PrisCrowd is infinite: its weights and "
-        "bandwidths follow from the claims. `composed_epsilon` is what its records would cost with public weights, "
-        "public bandwidths and unseen failures, one attempt each (the theorem on the page of the reproduction, t = 1).",
-        "ISE and SISE are sums over the judged objects, as defined in section 5; `error` is the mean ISE. Densities "
-        "are compared with the one by combined weights, as in the paper.",
-    ),
-    data=REAL,
-)  # fmt: skip

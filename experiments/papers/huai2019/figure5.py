@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.huai2019.crowds import FLOORPLAN, REAL, TEST, crowd, published
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import TEST, crowd, published
 from numpy.typing import NDArray
 
 from crowdveil.randomness import Seeded, seeded
@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("crowd", "mechanism", "records", "exact_epsilon", "candidates", "comparisons", "seconds")
 WITH, WITHOUT = "with privacy tests", "without privacy tests"
-RECORDS: dict[Size, tuple[int, ...]] = {
-    "quick": (1, 10, 30), "default": (1, 5, 10, 15, 20, 25, 30), "full": tuple(range(1, 31))
-}  # fmt: skip
 ATTEMPTS, EPSILON, RUNS = 1000, 5.0, 5
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd and number of records."""
-    crowds = (FLOORPLAN,) if size == "quick" else ("population_cut", FLOORPLAN)
-    return [{"crowd": name, "records": records, "seed": 1} for name in crowds for records in RECORDS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -116,27 +107,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "tells how many candidates failed, which costs a claim's weight in delta."
     )
     return Verdict("reproduced in part", sentence, linear and min(ratio.values()) > 1)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/figure5",
-    title="Cost of the privacy test by the number of records",
-    source="Huai et al. 2019, Figure 5",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "growth with the number of records", "value": "about linear, both scenarios", "read_off": "text"},
-        {"quantity": "seconds", "value": "not in our copy of the figure", "read_off": "not readable"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(OpenParameter("epsilon0", "1", "none", "It changes the number of candidates, not the growth."),),
-    notes=(
-        "Unit: a single claim, participation public. `seconds` are the least of five runs on the computer that made "
-        "this page and differ from run to run; a part does not depend on the number of records. The verdict uses the "
-        "numbers of candidates only. `histogram` is the "
-        "whole private release of as many records, at exact epsilon 5.",
-    ),
-    data=REAL[:1],
-)  # fmt: skip

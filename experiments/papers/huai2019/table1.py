@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
-from experiments.papers.huai2019.crowds import FLOORPLAN, REAL, STANDS_FOR, TEST, crowd
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED = {"Population": (2_344, 1_124), "Stock": (55, 5_521), "Indoor Floorplan": (247, 129)}
 """Users and objects as printed."""
-COLUMNS = ("crowd", "stands_for", "workers", "tasks", "claims", "claims_per_task", "tasks_with_k_claims", "share")
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd, the same for every size."""
-    return [{"crowd": name, "k": TEST.k, "seed": 1} for name in STANDS_FOR]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -60,25 +54,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "Algorithm 1 releases nothing."
     )
     return Verdict("reproduced in part", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/table1",
-    title="Sizes of the data sets",
-    source="Huai et al. 2019, Table 1",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=tuple(
-        {"data set": name, "users": users, "objects": objects, "read_off": "printed"}
-        for name, (users, objects) in PRINTED.items()
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=(
-        "Sizes are public in the paper's sense of neighbours, who replace a claim; no mechanism is used, so there is "
-        "no epsilon. That an object has fewer than k claims is visible in every release.",
-    ),
-    data=REAL,
-)

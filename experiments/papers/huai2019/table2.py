@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.huai2019.crowds import DELTA, FLOORPLAN, REAL, STANDS_FOR, crowd, published
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
 
@@ -26,10 +26,6 @@ from crowdveil.synthesis.private.pooled_shape import PooledShape
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "crowd", "setting", "mechanism", "claimed_epsilon", "exact_epsilon", "ise", "sise", "error", "standard_error",
-    "error_equal", "truth_error", "truth_constant", "tasks", "repeats",
-)  # fmt: skip
 PRISCROWD, UNIFORM, UNTESTED, CONSTANT = "PrisCrowd", "Uniform", "unprotected draws", "constant"
 BASIC = {level: f"Basic ({level})" for level in ("weak", "normal", "strong")}
 RECORDS, EPSILONS = 30, (0.1, 1.0, 5.0, 10.0)
@@ -74,23 +70,6 @@ SETTINGS: dict[str, Callable[[HuaiPublished], HuaiPublished]] = {
     "epsilon0 10": _test(10.0),
 }
 """Parameters that the paper does not give, one changed at a time."""
-SWEPT = (FLOORPLAN, "weather_temperature")
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd, then one per other setting and swept crowd."""
-    repeats, judged = {"quick": (1, 40), "default": (3, 60), "full": (10, 1000)}[size]
-    common: Configuration = {"repeats": repeats, "judged": judged, "records": RECORDS, "seed": 1}
-    crowds = (FLOORPLAN,) if size == "quick" else tuple(STANDS_FOR)
-    steps: list[Configuration] = [{"crowd": name, "setting": MAIN} | common for name in crowds]
-    if size != "quick":
-        steps += [
-            {"crowd": name, "setting": other} | common | {"repeats": 1}
-            for name in SWEPT
-            for other in SETTINGS
-            if other != MAIN
-        ]
-    return steps
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -236,88 +215,3 @@ def verdict(rows: list[Row]) -> Verdict:
 
 def _ascending(values: list[float]) -> bool:
     return all(one < other for one, other in pairwise(values))
-
-
-def _paper() -> tuple[Row, ...]:
-    names = list(dict.fromkeys(STANDS_FOR.values()))
-    rows: list[Row] = []
-    for measure_name, place in (("ISE", 0), ("SISE", 1)):
-        rows += [
-            {"measure": measure_name, "method": name}
-            | dict(zip(names, cells[place], strict=True))
-            | {"read_off": "printed"}
-            for name, cells in PRINTED.items()
-        ]
-    return tuple(rows)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/table2",
-    title="Accuracy of synthetic claims",
-    source="Huai et al. 2019, Table 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=_paper(),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "thresholds q1, q2, q3 of the Hampel loss",
-            "1, 1.25, 1.75 times the task's median distance",
-            "0.5, 1, 2; 1, 2, 3; 2, 3, 4",
-            "By its own density PrisCrowd is before Uniform; with 2, 3, 4 the two are level, within 2 %.",
-        ),
-        OpenParameter(
-            "local weights: derivative or loss",
-            "derivative over distance",
-            "the loss itself",
-            "The same order by its own density; by equal weights PrisCrowd is first on the floorplan.",
-        ),
-        OpenParameter(
-            "bandwidth",
-            "Silverman's rule, at least 1/256 of the bounds",
-            "Scott's rule; 2 % of the bounds",
-            "Errors from 1.2 times as large to five times smaller; with 2 % Uniform is level with PrisCrowd on "
-            "weather_temperature.",
-        ),
-        OpenParameter("kernel", "Gaussian", "Epanechnikov", "The same order by its own density."),
-        OpenParameter(
-            "combination of weights",
-            "product, as printed",
-            "square root of the product",
-            "The same order by both densities; by equal weights the two are level on the floorplan, within 2 %.",
-        ),
-        OpenParameter(
-            "distance of a worker",
-            "sum over claims, as printed",
-            "mean per claim",
-            "The same order by its own density, errors within 6 %.",
-        ),
-        OpenParameter(
-            "epsilon0",
-            "1",
-            "0.1, 10",
-            "The same order; with 0.1 the claimed delta is at least 0.67, with 10 the claimed epsilon above 10.",
-        ),
-        OpenParameter(
-            "noise of Basic",
-            "Laplace, width of the bounds over epsilon",
-            "none",
-            "Not swept: the paper gives three epsilons and no scale; this one is exact for given bounds.",
-        ),
-        OpenParameter("units and bounds of the claims", "see crowds.py", "none", "ISE has the unit of 1/claim."),
-    ),
-    notes=(
-        "Unit: a single claim, participation public. `claimed_epsilon` of PrisCrowd and Uniform is Theorem 2, at its "
-        "smallest delta (0.018 for equal weights); with learned weights the paper's own formula is infinite where a "
-        "weight is 0. `exact_epsilon` is infinite for both. Basic is a simulation in floating point; with an exact "
-        "sampler it has the epsilon given.",
-        "ISE and SISE are sums over the judged objects, as defined in section 5; `error` is the mean ISE, with its "
-        "standard error over releases; `error_equal` the same against the density by equal weights. *Unprotected "
-        "draws* are 30 draws of the paper's density without a test, *constant* numbers spread evenly over the bounds. "
-        "`truth_error` is the mean distance of weighted means inferred from the release and from the originals, "
-        "`truth_constant` that of the best single number. `histogram` and `pooled-shape` are crowdveil's methods.",
-    ),
-    data=REAL,
-)

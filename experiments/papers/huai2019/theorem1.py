@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.synthesis.density_error import DensityCurve, integrated_squared_error, kernel_curve
 from experiments.theory.published_bounds import density_distance_bound
 
@@ -15,21 +14,9 @@ from crowdveil.synthesis.huai2019.kernel_density import ROOT_5, EpanechnikovKern
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ("kernel", "claims", "bandwidth", "samples", "distance", "bound")
 KERNELS = {"support 1": 1.0, "variance 1": ROOT_5}
 """Half the support of the Epanechnikov kernel: the theorem asks for support 1 and variance 1, which no density has."""
-BANDWIDTHS: dict[Size, tuple[float, ...]] = {
-    "quick": (0.001, 1.0), "default": (0.001, 0.01, 0.1, 1.0, 10.0), "full": (0.001, 0.01, 0.1, 1.0, 10.0)
-}  # fmt: skip
 CLAIMS, SAMPLES = (1, 5, 30), (1, 30, 1_000_000)
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per kernel, number of claims and bandwidth."""
-    return [
-        {"kernel": kernel, "claims": claims, "bandwidth": width}
-        for kernel, claims, width in product(KERNELS, CLAIMS, BANDWIDTHS[size])
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -103,31 +90,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "density in any case."
     )
     return Verdict("not reproduced", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/theorem1",
-    title="Distance of samples from the density",
-    source="Huai et al. 2019, Theorem 1",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {
-            "quantity": "bound in one dimension", "value": "4Ah + A^2 h^2 V + B/(mh) + ABV/m",
-            "read_off": "our copy lost symbols: this reading",
-        },
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "kernel", "Epanechnikov on [-1, 1]", "the same with variance 1", "None: both fail at small bandwidths."
-        ),
-    ),
-    notes=(
-        "No epsilon: the theorem is on samples of the density, without the privacy test. `distance` is exact, by "
-        "quadrature of polynomials, for claims of equal weight more than two supports apart; A is the largest density, "
-        "B the integral of the squared kernel, V the length of the support.",
-    ),
-)  # fmt: skip

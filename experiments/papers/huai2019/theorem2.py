@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim, single_candidate
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
@@ -17,23 +17,8 @@ if TYPE_CHECKING:
 
 Places = tuple[int, ...]
 """Number of claims at every place."""
-COLUMNS = (
-    "release", "claims", "k", "epsilon0", "t", "claimed_epsilon", "claimed_delta", "proven_delta", "exact_delta",
-    "exact_delta_at_20", "worst", "pairs",
-)  # fmt: skip
 LOOP, UNSEEN, SEEN = "loop (Algorithm 1)", "one candidate, failure unseen", "one candidate, failure seen"
 GAMMA = 4.0
-INSTANCES: dict[Size, tuple[tuple[int, int, float], ...]] = {
-    "quick": ((8, 5, 1.0),),
-    "default": ((8, 5, 1.0), (12, 5, 1.0), (12, 10, 1.0)),
-    "full": ((8, 5, 0.1), (8, 5, 1.0), (8, 5, 3.0), (12, 5, 1.0), (12, 10, 1.0), (25, 5, 1.0), (25, 20, 1.0)),
-}
-"""Claims, k and epsilon0."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per setting."""
-    return [{"claims": claims, "k": k, "epsilon0": epsilon0} for claims, k, epsilon0 in INSTANCES[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -146,30 +131,3 @@ def verdict(rows: list[Row]) -> Verdict:
 
 def _number(row: Row, name: str) -> float:
     return float(row[name] or 0)
-
-
-EXHIBIT = Exhibit(
-    name="huai2019/theorem2",
-    title="Privacy of Algorithm 1",
-    source="Huai et al. 2019, Theorem 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {
-            "quantity": "privacy of Algorithm 1 with equal weights, any number of records",
-            "value": "epsilon0 + ln(1 + gamma / t), delta exp(-epsilon0 (k - t))",
-            "read_off": "our copy lost symbols: as Remark 1 requires",
-        },
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=(
-        "Unit: a single claim of one task, replaced; participation public; one record. Claims of equal weight coincide "
-        "or lie more than two supports of the kernel apart, so only a record's place counts and every probability is "
-        "exact. `exact_delta` is the largest over all `pairs` of such neighbours, in both directions, at the claimed "
-        "epsilon; `worst` are the numbers of claims at the places; `proven_delta` is that of the corrected theorem for "
-        "one candidate. gamma is 4.",
-    ),
-)

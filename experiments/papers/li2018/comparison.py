@@ -9,15 +9,16 @@ All trials of one number share their random numbers, so differences have less no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size
-from experiments.papers.li2018.crowds import DUCHENNE, LABELS, as_reports, crowd_of
+from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.li2018.crowds import LABELS, as_reports, crowd_of
 from experiments.papers.li2018.hyper_distribution import HyperDistribution, matching_flip, published
+from experiments.papers.li2018.printed import PRINTED, TRUTH, VOTE
 from experiments.papers.li2018.truth_discovery import (
     WEIGHT_FUNCTIONS,
     Crowd,
@@ -37,33 +38,9 @@ if TYPE_CHECKING:
 
 Equal = Literal["claimed", "exact, answer", "exact, worker", "exact, worker, fewer answers"]
 
-EPSILONS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01, 0.001, 0.0)
-FEW = (1.0, 0.5, 0.0)
-TRIALS: dict[Size, tuple[int, int]] = {"quick": (20, 1), "default": (100, 20), "full": (100, 100)}
-PEER_TRIALS: dict[Size, tuple[int, int]] = {"quick": (60, 1), "default": (500, 100), "full": (2000, 400)}
-"""Trials of votes, and of crowdveil's default; simulated crowds also differ between trials. The paper has 100."""
 SEED = 18
-CROWDVEIL, VOTE, TRUTH = "crowdveil default", "majority vote", "truth discovery"
+CROWDVEIL = "crowdveil default"
 MAIN_WEIGHT = "ln(p / (1 - p))"
-COLUMNS = (
-    "crowd", "equal", "mechanism", "inference", "weight", "claimed_epsilon", "exact_epsilon", "exact_worker_epsilon",
-    "error", "change", "standard_error", "unprotected", "constant", "repeats", "printed",
-)  # fmt: skip
-NOTES = (
-    "Epsilon in nats, participation public. `exact_epsilon` is the largest exact loss of one answer over the "
-    "workers, `exact_worker_epsilon` of all answers of a worker; one flip probability of two-layer serves all "
-    "answers of a worker, so both depend on their number. They are those of a continuous flip probability; the "
-    "device's grid adds less than 1e-9.",
-    "Rows with equal = claimed compare at the claim of Theorems 6.2 to 6.4. Rows with equal = exact, answer (or "
-    "exact, worker) give each worker of one-layer the exact epsilon that two-layer costs this worker per answer (or "
-    "in all). With fewer answers, one-layer sends a random part of a worker's answers, so that each has a larger "
-    "epsilon; the size m of the part maximises m tanh(epsilon / (2 m))^2, from public numbers only.",
-    "`change` is the error rate minus `unprotected`, that of the same inference on unprotected answers, with the "
-    "standard error of the mean over `repeats` trials. `constant` is the error rate of the better of the two labels on "
-    "the known truths; a row whose error is not below it shows no use of the reports.",
-    "crowdveil default: randomized response (one-layer) with the default method for labels, which reads the channel; "
-    "no setting was chosen on the known truths.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +65,7 @@ class Losses:
     share: Numbers
 
 
-def configurations(crowd: str, arms: Sequence[Arm], weights: Sequence[str]) -> Callable[[Size], list[Configuration]]:
-    """Return the steps of a size, one per claimed epsilon."""
-    shared = {"crowd": crowd, "arms": ";".join(f"{a.mechanism}/{a.equal}" for a in arms), "weights": ";".join(weights)}
-
-    def steps(size: Size) -> list[Configuration]:
-        trials, few = (TRIALS if crowd == DUCHENNE else PEER_TRIALS)[size]
-        repeats = {"trials": trials, "crowdveil_trials": few, "seed": SEED}
-        claims = FEW if size == "quick" else EPSILONS
-        return [shared | repeats | {"claimed_epsilon": claimed} for claimed in claims]
-
-    return steps
-
-
-def measure(configuration: Configuration, printed: Sequence[Row] = ()) -> list[Row]:
+def measure(configuration: Configuration) -> list[Row]:
     """Return one row per arm and inference at a claimed epsilon."""
     step: dict[str, Any] = dict(configuration)
     arms = [ARMS[text] for text in step["arms"].split(";")]
@@ -130,7 +94,7 @@ def measure(configuration: Configuration, printed: Sequence[Row] = ()) -> list[R
                     "unprotected": float(unprotected.mean()),
                     "constant": float(constant.mean()),
                     "repeats": count,
-                    "printed": _printed(printed, arm, name, claimed),
+                    "printed": _printed(PRINTED.get(step["crowd"], ()), arm, name, claimed),
                 }
             )
     return rows
@@ -290,22 +254,6 @@ def draw_line(axes: Axes, rows: Sequence[Row], x: str, arm: Arm, inference: str,
     ]  # fmt: skip
     mine.sort(key=lambda row: float(row[x] or 0.0))
     axes.plot([row[x] for row in mine], [row["change"] for row in mine], label=label, **style)
-
-
-def printed_rows(table: Sequence[Sequence[float]]) -> tuple[Row, ...]:
-    """Return the rows of Table 2 or 3: per epsilon one-layer MV and TD, two-layer MV and TD."""
-    names = [(mechanism, inference) for mechanism in ("one-layer", "two-layer") for inference in (VOTE, TRUTH)]
-    return tuple(
-        {
-            "mechanism": mechanism,
-            "inference": inference,
-            "claimed_epsilon": claimed,
-            "change": change,
-            "read_off": "printed",
-        }
-        for claimed, changes in zip(EPSILONS, table, strict=True)
-        for (mechanism, inference), change in zip(names, changes, strict=True)
-    )
 
 
 def draw_table(rows: Sequence[Row], title: str) -> Figure:

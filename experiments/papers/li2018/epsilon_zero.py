@@ -6,25 +6,20 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.li2018 import table2, table3
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.li2018.comparison import SEED, TRUTH, VOTE, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
+from experiments.papers.li2018.printed import PRINTED
 from experiments.papers.li2018.truth_discovery import Numbers, majority_vote, perturbed, truth_discovery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "crowd", "mechanism", "inference", "drawn", "claimed_epsilon", "exact_epsilon", "error", "standard_error",
-    "unprotected", "constant", "repeats", "printed_error", "printed_gain", "runs_with_gain",
-)  # fmt: skip
 RUNS: dict[Size, tuple[int, int]] = {"quick": (8, 10), "default": (40, 100), "full": (300, 100)}
 """Runs, and trials of a run; the paper has one run of 100 trials."""
 UNPROTECTED = {PEER: 0.27, DUCHENNE: 0.24}
 """Error rates without protection in the text of section 7.2."""
-PAPER = {PEER: table2.PAPER, DUCHENNE: table3.PAPER}
 ANEW, ONCE = "in every trial", "once for all trials"
 
 
@@ -89,7 +84,7 @@ def _run(step: dict[str, Any], run: int) -> tuple[float, float]:
 
 def _printed_change(crowd: str, mechanism: str, inference: str) -> float:
     wanted = (mechanism, inference, 0.0)
-    (row,) = (r for r in PAPER[crowd] if (r["mechanism"], r["inference"], r["claimed_epsilon"]) == wanted)
+    (row,) = (r for r in PRINTED[crowd] if (r["mechanism"], r["inference"], r["claimed_epsilon"]) == wanted)
     return float(row["change"] or 0.0)
 
 
@@ -134,33 +129,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"gain: it would then be one draw."
     )
     return Verdict("not reproduced", sentence, half and spread[1] > 1.5 * spread[0] and shares[0] <= shares[1])
-
-
-EXHIBIT = Exhibit(
-    name="li2018/epsilon_zero",
-    title="Error at claimed epsilon 0",
-    source="Li et al. 2018, last rows of Tables 2 and 3",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=tuple(row for row in (*table2.PAPER, *table3.PAPER) if row["claimed_epsilon"] == 0),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="when flip probabilities are drawn",
-            used="in every trial",
-            swept="in every trial; once for all trials of a run",
-            effect="Drawn once, the mean of 100 trials keeps the chance of one draw.",
-        ),
-    ),
-    notes=(
-        "Epsilon in nats of one answer, participation public. Under U(0, 1) a worker's reports have the same "
-        "distribution as their complement, whatever the answers, so the expected error of a method that treats "
-        "labels alike is 1/2. The claim 0 is an exact epsilon of ln k for k answers; for one-layer it is exact. "
-        "`standard_error` is the standard deviation of a run's mean. The peer grading crowd is the first simulated "
-        "one, the same in all runs; `printed_error` is the printed change plus the unprotected error of the paper's "
-        "text, .27 and .24.",
-    ),
-    data=("duchenne",),
-)

@@ -6,19 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import smaller_change_probability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "users", "high", "product", "density", "drawn_density", "one_layer_product", "drawn_mean", "standard_error",
-    "smaller_probability", "drawn_smaller", "draws",
-)  # fmt: skip
-SETTINGS = ((2, 0.2), (2, 0.5), (2, 0.8), (2, 1.0), (1, 1.0), (3, 1.0), (5, 1.0))
-DRAWS: dict[Size, int] = {"quick": 20_000, "default": 1_000_000, "full": 1_000_000}
 BINS = 20
 
 
@@ -33,11 +27,6 @@ def product_distribution(product: Numbers, users: int, high: float) -> Numbers:
     fraction = product / high**users
     terms = [(-np.log(fraction)) ** j / math.factorial(j) for j in range(users)]
     return np.asarray(fraction * np.sum(terms, axis=0))
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per setting of the figure."""
-    return [{"users": users, "high": high, "draws": DRAWS[size], "seed": 1} for users, high in SETTINGS]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -106,32 +95,3 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict(
         "reproduced but trivial", sentence, max(gaps) < 4 * 0.5 / math.sqrt(draws) and all(means) and two > 0.5
     )
-
-
-EXHIBIT = Exhibit(
-    name="li2018/figure1",
-    title="Density of the product of flip probabilities",
-    source="Li et al. 2018, Figure 1",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "density for a = 0", "value": "ln(b^n / x)^(n-1) / (b^n (n-1)!)", "read_off": "printed formula"},
-        {"quantity": "panels", "value": "n = 2 with several b; b = 1 with several n", "read_off": "printed caption"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="b and n of the curves",
-            used="b = .2, .5, .8, 1 for n = 2; n = 1, 2, 3, 5 for b = 1",
-            swept="the same",
-            effect="Smaller b and more users move the product towards 0, under one-layer as well.",
-        ),
-    ),
-    notes=(
-        "No privacy parameter is shown: b sets one-layer's flip probability b / 2 and the claim ln((2 - b) / b). "
-        "That the product stands for the error rate change rests on equation 7, which is false: li2018/section62 has "
-        "the exact change beside it.",
-    ),
-)

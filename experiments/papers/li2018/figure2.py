@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.comparison import SEED, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
@@ -15,18 +15,8 @@ from scipy.stats import spearmanr
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "crowd", "trial", "user", "answers", "claimed_epsilon", "exact_epsilon", "flip", "weight", "perturbed_weight",
-)  # fmt: skip
 CLAIMED, SHOWN = 1.0, 5
-TRIALS: dict[Size, int] = {"quick": 4, "default": 5, "full": 10}
 SMALL, LARGE = 0.1, 0.4
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd and trial."""
-    trials = range(TRIALS[size])
-    return [{"crowd": name, "claimed_epsilon": CLAIMED, "trial": t} for name in (PEER, DUCHENNE) for t in trials]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -88,38 +78,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"answers of a student ({peer:.2f})."
     )
     return Verdict("reproduced in part", sentence, many < -0.15 and abs(peer) < abs(many) / 2 and large < small)
-
-
-EXHIBIT = Exhibit(
-    name="li2018/figure2",
-    title="Weights of users before and after perturbation",
-    source="Li et al. 2018, Figure 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "peer grading, 2nd user", "value": "flip .46, weight lower", "read_off": "printed text"},
-        {"quantity": "Duchenne, 2nd user", "value": "flip .01, weight the same or higher", "read_off": "printed text"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="claimed epsilon of the figure",
-            used="1, so that flips reach .538",
-            swept="none",
-            effect="The paper's largest shown flip, .46, needs a claim of at most 1.21.",
-        ),
-        OpenParameter(
-            name="choice of the five users",
-            used="the first five",
-            swept="all users",
-            effect="The verdict is on all users.",
-        ),
-    ),
-    notes=(
-        "Epsilon in nats of one answer, participation public; `exact_epsilon` is that of the user's own number of "
-        "answers. Weights are ln(p / (1 - p)) of truth discovery, with p kept in [.01, .99].",
-    ),
-    data=("duchenne",),
-)

@@ -6,9 +6,7 @@ import math
 
 from experiments.papers.exhibit import Row, Verdict
 from experiments.papers.li2018.comparison import FEWER_ANSWERS, ONE_PER_WORKER, TRUTH, TWO, claims, value
-from experiments.papers.li2018.crowds import PEER
-from experiments.papers.li2018.table2 import PAPER
-from experiments.papers.li2018.tradeoff import Changes, clearly_lower, costs_no_more, tradeoff_exhibit
+from experiments.papers.li2018.tradeoff import Changes, clearly_lower, costs_no_more
 
 from crowdveil.channels.rounding import format_bound
 
@@ -37,14 +35,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     holds = found.order_follows_the_unit and found.fewer_wins_below and worst < two[0.0] - fewer[0.0]
     return Verdict("cannot be judged", sentence, holds and costs_no_more(rows))
-
-
-EXHIBIT = tradeoff_exhibit(
-    name="li2018/figure3",
-    title="Utility and privacy on peer grading (simulated)",
-    source="Li et al. 2018, Figure 3",
-    crowd=PEER,
-    paper=PAPER,
-    verdict=verdict,
-    note="The figure draws the numbers of Table 2; the worker model is that of li2018/table1.",
-)

@@ -6,9 +6,7 @@ import math
 
 from experiments.papers.exhibit import Row, Verdict
 from experiments.papers.li2018.comparison import FEWER_ANSWERS, ONE_PER_WORKER, TRUTH, TWO, value
-from experiments.papers.li2018.crowds import DUCHENNE
-from experiments.papers.li2018.table3 import PAPER
-from experiments.papers.li2018.tradeoff import Changes, clearly_lower, costs_no_more, tradeoff_exhibit
+from experiments.papers.li2018.tradeoff import Changes, clearly_lower, costs_no_more
 
 from crowdveil.channels.rounding import format_bound
 
@@ -36,15 +34,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     holds = found.order_follows_the_unit and found.fewer_wins_below and 0.5 in found.fewer_wins
     return Verdict("reproduced in part", sentence, holds and costs_no_more(rows))
-
-
-EXHIBIT = tradeoff_exhibit(
-    name="li2018/figure4",
-    title="Utility and privacy on Duchenne smiles",
-    source="Li et al. 2018, Figure 4",
-    crowd=DUCHENNE,
-    paper=PAPER,
-    verdict=verdict,
-    note="The figure draws the numbers of Table 3.",
-    data=("duchenne",),
-)

@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.li2018.comparison import SEED, losses_of, standard_error, uniforms
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.li2018.comparison import losses_of, standard_error, uniforms
 from experiments.papers.li2018.crowds import duchenne
 from experiments.papers.li2018.hyper_distribution import (
     HyperDistribution,
@@ -23,11 +23,6 @@ from crowdveil.channels.rounding import format_bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "distribution", "claimed_epsilon", "mean_flip", "exact_epsilon", "exact_epsilon_5", "exact_epsilon_1",
-    "exact_worker_epsilon", "error", "change", "standard_error", "change_at_exact_answer", "change_at_exact_worker",
-    "unprotected", "constant", "repeats",
-)  # fmt: skip
 PAPER_CHOICE, ONE_LAYER = "U(0, 2m)", "one-layer"
 NAMES = (
     ONE_LAYER,
@@ -38,8 +33,6 @@ NAMES = (
     PAPER_CHOICE,
     "0.01 or 2m - .01",
 )
-CLAIMS: dict[Size, tuple[float, ...]] = {"quick": (0.5,), "default": (1.0, 0.5, 0.1), "full": (1.0, 0.5, 0.1)}
-TRIALS: dict[Size, int] = {"quick": 10, "default": 100, "full": 400}
 
 
 @cache
@@ -56,12 +49,6 @@ def distribution(name: str, claimed: float) -> HyperDistribution:
         "0.01 or 2m - .01": lambda: two_points(0.01, 2 * m - 0.01, share=0.5),
     }
     return made[name]()
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per distribution and claimed epsilon."""
-    shared: Configuration = {"trials": TRIALS[size], "seed": SEED}
-    return [{"distribution": name, "claimed_epsilon": claimed} | shared for claimed in CLAIMS[size] for name in NAMES]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -155,34 +142,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"its exact epsilon of a worker U(0, 2m) and one-layer change the error by {ends}."
     )
     return Verdict("not reproduced", sentence, equal and safer and min(gaps) > -2 * noise and whole[0] < whole[1])
-
-
-EXHIBIT = Exhibit(
-    name="li2018/other_distributions",
-    title="Other distributions of the flip probability",
-    source="Li et al. 2018, section 6.1.2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "privacy of U(a, b)", "value": "stronger than any other distribution", "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="hyper-distribution",
-            used="U(0, 2m), m one-layer's flip probability",
-            swept="U(.9m, 1.1m), U(.5m, 1.5m), two values (two settings), Beta(2, 2)",
-            effect="The weight near 0 decides the exact epsilon, the spread the change at equal "
-            "claim: m/4 or 7m/4 changes the error no more than U(0, 2m), at about a third of its exact epsilon.",
-        ),
-    ),
-    notes=(
-        "Epsilon in nats, participation public. `exact_epsilon` is that of one answer of the busiest worker (1,834 "
-        "answers), `exact_epsilon_5` and `exact_epsilon_1` of a worker with five answers and with one, "
-        "`exact_worker_epsilon` of all answers of the busiest worker. Truth discovery with log-odds weights; "
-        "`change_at_exact_answer` and `change_at_exact_worker` are one-layer's changes if every worker has the exact "
-        "epsilon that the distribution costs this worker, of an answer or of all answers. `constant` is the better "
-        "of the two labels on the known truths.",
-    ),
-    data=("duchenne",),
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.theory.published_bounds import equal_flip_probability, two_layer_exact_epsilon
 
 from crowdveil.channels.rounding import format_bound
@@ -13,18 +13,12 @@ from crowdveil.channels.rounding import format_bound
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ("mechanism", "labels", "low", "high", "answers", "printed_epsilon", "claimed_epsilon", "exact_epsilon")
 ONE, TWO = "one-layer", "two-layer"
 LABELS = (2, 3, 5)
 FLIPS = (0.1, 0.2689, 0.5, 0.9)
 INTERVALS = ((0.0, 1.0), (0.0, 0.538), (0.1, 0.4), (0.25, 0.288), (0.3, 0.9))
 ANSWERS: dict[Size, tuple[int, ...]] = {"quick": (1, 2, 100), "default": (1, 2, 5, 20, 100, 1000)}
 ANSWERS["full"] = ANSWERS["default"]
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per number of labels and answers."""
-    return [{"labels": labels, "answers": answers} for labels in LABELS for answers in ANSWERS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -83,32 +77,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     holds = all(abs(excess(row)) < 1e-4 for row in right) and all(excess(row) > 1e-4 for row in several)
     return Verdict("reproduced in part", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="li2018/section61",
-    title="Privacy of one-layer and two-layer",
-    source="Li et al. 2018, Theorems 6.2 to 6.4",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "epsilon of one-layer", "value": "ln((1 - p)(s - 1) / p)", "read_off": "printed"},
-        {"quantity": "epsilon of two-layer", "value": "ln((2 - a - b)(s - 1) / (a + b))", "read_off": "printed"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="answers of a worker that share one flip probability",
-            used="1 to 1000",
-            swept="the same",
-            effect="The theorems hold for 1; beyond, the loss grows with their number.",
-        ),
-    ),
-    notes=(
-        "Epsilon in nats of one answer, participation public. `printed_epsilon` is the formula of the theorem, "
-        "`claimed_epsilon` its absolute value. Exact arithmetic and quadrature: no crowd is simulated. Other "
-        "distributions than the uniform one are in li2018/other_distributions.",
-    ),
-)

@@ -12,8 +12,8 @@ from itertools import product as all_of
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.li2018.crowds import crowd_of
 from experiments.papers.li2018.hyper_distribution import matching_flip, published
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import weighted_vote_error_bound, weighted_vote_error_printed
@@ -29,7 +29,6 @@ COLUMNS = (
 CLAIMED, ANSWERS = 1.0, 5
 """Claimed epsilon, and answers of a user for the exact epsilon of two-layer."""
 USERS, WRONG, THRESHOLDS = (1, 2, 3, 5, 9), (0.01, 0.05, 0.2, 0.4), (0.9, 0.5, 0.1)
-DRAWS: dict[Size, int] = {"quick": 300, "default": 5000, "full": 20_000}
 MIN_GOLD = 10
 """Fewest known truths for which a Duchenne worker's share of wrong answers counts."""
 ONE, TWO = "one-layer", "two-layer"
@@ -57,16 +56,6 @@ def exact_error(wrong: Numbers) -> Numbers:
     chance = np.exp(np.log(1 - wrong) @ (votes > 0).T + np.log(wrong) @ (votes < 0).T)
     score = np.log((1 - wrong) / wrong) @ votes.T
     return np.asarray((chance * np.where(np.abs(score) < 1e-9, 0.5, score < 0)).sum(axis=-1))
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per number of users and p_u, and one per crowd with users of its own."""
-    equal: list[Configuration] = [
-        {"users": users, "wrong": wrong, "claimed_epsilon": CLAIMED, "draws": DRAWS[size], "seed": 62}
-        for users in USERS
-        for wrong in WRONG
-    ]
-    return [*equal, {"crowd": DUCHENNE}, {"crowd": PEER}]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -190,44 +179,3 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict(
         "reproduced in part", sentence, better and matched and bool(broken) and sound and product < change / 10
     )
-
-
-EXHIBIT = Exhibit(
-    name="li2018/section62",
-    title="Error bounds and important users",
-    source="Li et al. 2018, section 6.2, equations 7 to 11",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {
-            "quantity": "G(p) and 2 p",
-            "value": "very close to each other",
-            "read_off": "printed; they differ by up to .0765",
-        },
-        {"quantity": "change", "value": "dominated by the product of flip probabilities", "read_off": "printed"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="threshold c of important users",
-            used="none is used in the experiments",
-            swept=".9, .5, .1",
-            effect="Few users are important unless c is small: see the rows of Duchenne and of peer grading.",
-        ),
-        OpenParameter(
-            name="users' p_u",
-            used="equal users; for Duchenne the smoothed share of wrong answers on known truths, at least ten of them",
-            swept=".01, .05, .2, .4",
-            effect="With two or more users the order of the mechanisms is the same for all four.",
-        ),
-    ),
-    notes=(
-        "Epsilon in nats of one answer, participation public; two-layer's `exact_epsilon` is for users with five "
-        "answers. Errors are exact given the flip probabilities, means over drawn ones with their standard error; "
-        "`constant` is the error of one label for fair-coin truths. `product` is the mean of the product of flip "
-        "probabilities, the same under both mechanisms at equal claim.",
-    ),
-    data=("duchenne",),
-)

@@ -5,29 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of, peer_grading
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS, Crowd, majority_vote, truth_discovery
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ("crowd", "quantity", "inference", "value", "standard_error", "printed")
 SIZES = {DUCHENNE: (2134, 64, 17729, 159), PEER: (26, 72, 360, 26)}
 QUANTITIES = ("questions", "users", "answers", "questions with known truth")
 ACCURACY = {DUCHENNE: 0.76, PEER: 0.73}
-CROWDS: dict[Size, int] = {"quick": 20, "default": 1000, "full": 1000}
-ABILITIES, CONCENTRATIONS = (0.55, 0.58, 0.65), (4.0, 10.0, 30.0)
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd, and the sweep of the worker model."""
-    sweep: list[Configuration] = [
-        {"crowd": PEER, "ability": ability, "concentration": concentration, "crowds": CROWDS[size]}
-        for ability in ABILITIES
-        for concentration in CONCENTRATIONS
-    ]
-    return [{"crowd": DUCHENNE}, {"crowd": PEER, "crowds": CROWDS[size]}, *sweep]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -119,35 +106,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"log-odds weights ({odds:.3f}), and below truth discovery with g(p) = p ({linear:.3f})."
     )
     return Verdict("reproduced in part", sentence, equal and max(vote, odds) < ACCURACY[DUCHENNE] < linear)
-
-
-EXHIBIT = Exhibit(
-    name="li2018/table1",
-    title="Statistics of the data sets",
-    source="Li et al. 2018, Table 1 and section 7.2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=tuple(
-        {"crowd": crowd, "quantity": quantity, "value": value, "read_off": "printed"}
-        for crowd, values in (*SIZES.items(), *((name, (one,)) for name, one in ACCURACY.items()))
-        for quantity, value in zip(QUANTITIES if len(values) > 1 else ("accuracy",), values, strict=True)
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="worker model of peer grading",
-            used="fair-coin truths; every grade right with the student's ability, Beta with mean .58, concentration 10",
-            swept="mean ability .55, .58, .65; concentration 4, 10, 30",
-            effect="The mean is set so that the majority vote has the printed accuracy .73; a wider spread of "
-            "abilities helps truth discovery and leaves the majority vote where it is.",
-        ),
-    ),
-    notes=(
-        "No privacy here: unprotected answers. The accuracy of peer grading is a mean over simulated crowds, with its "
-        "standard error; the paper does not say which method has its .73 and .76.",
-        "The best constant is the better of the two labels on the known truths.",
-    ),
-    data=("duchenne",),
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Exhibit, OpenParameter, Row, Verdict
+from experiments.papers.exhibit import Row, Verdict
 from experiments.papers.li2018 import comparison
 from experiments.papers.li2018.comparison import (
     CROWDVEIL,
@@ -19,21 +19,11 @@ from experiments.papers.li2018.comparison import (
     votes_apart,
 )
 from experiments.papers.li2018.crowds import DUCHENNE
-from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS
 
 from crowdveil.channels.rounding import format_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-PRINTED = (
-    (0.1228, 0.0735, 0.1240, 0.0560), (0.1296, 0.0870, 0.1337, 0.0629), (0.1438, 0.1104, 0.1447, 0.0709),
-    (0.1459, 0.1157, 0.1564, 0.0821), (0.1699, 0.1321, 0.1701, 0.0906), (0.1784, 0.1562, 0.1738, 0.0962),
-    (0.1917, 0.1769, 0.1903, 0.1081), (0.2126, 0.1930, 0.2133, 0.1271), (0.2218, 0.2016, 0.2160, 0.1379),
-    (0.2335, 0.2086, 0.2248, 0.1511), (0.2406, 0.2150, 0.2362, 0.1742), (0.2414, 0.2178, 0.2426, 0.1774),
-    (0.2516, 0.2277, 0.2447, 0.1793),
-)  # fmt: skip
-PAPER = comparison.printed_rows(PRINTED)
 
 
 def verdict(rows: list[Row]) -> Verdict:
@@ -84,37 +74,3 @@ def _distances(rows: list[Row], inference: str) -> tuple[list[float], list[float
 def draw(rows: list[Row]) -> Figure:
     """Draw ours against the printed numbers, and the comparison at the exact epsilon."""
     return comparison.draw_table(rows, DUCHENNE)
-
-
-EXHIBIT = Exhibit(
-    name="li2018/table3",
-    title="Error rate change on Duchenne smiles",
-    source="Li et al. 2018, Table 3",
-    columns=comparison.COLUMNS,
-    configurations=comparison.configurations(DUCHENNE, (ONE, TWO, ONE_PER_ANSWER), tuple(WEIGHT_FUNCTIONS)),
-    measure=lambda configuration: comparison.measure(configuration, PAPER),
-    paper=PAPER,
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            name="weight function g of truth discovery",
-            used="ln(p / (1 - p)), p kept in [.01, .99]: the choice of section 6.2",
-            swept="ln(p / (1 - p)), p, -ln(1 - p)",
-            effect="Log-odds, which turn the votes of workers below 1/2, come nearest to the printed numbers and give "
-            "the largest advantage of two-layer at every claim (0.059 at .5, against 0.014 and 0.019); the other two "
-            "are more accurate without protection.",
-        ),
-        OpenParameter(
-            name="interval of the hyper-distribution",
-            used="U(0, b), the case that the paper analyses",
-            swept="see li2018/other_distributions",
-            effect="The smaller a, the larger the exact epsilon of an answer.",
-        ),
-        OpenParameter(
-            name="tied votes", used="half an error", swept="none", effect="The expected value of a fair coin."
-        ),
-    ),
-    notes=comparison.NOTES,
-    data=("duchenne",),
-)

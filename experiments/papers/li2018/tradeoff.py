@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from experiments.papers.exhibit import Exhibit, OpenParameter, Row, Verdict
-from experiments.papers.li2018 import comparison
+from experiments.papers.exhibit import Row
 from experiments.papers.li2018.comparison import (
     FEWER_ANSWERS,
-    MAIN_WEIGHT,
     ONE_PER_ANSWER,
     ONE_PER_WORKER,
     TRUTH,
@@ -18,13 +15,6 @@ from experiments.papers.li2018.comparison import (
     Arm,
     claims,
     value,
-)
-
-UNIT = OpenParameter(
-    name="unit of privacy",
-    used="one answer (Definition 6.1)",
-    swept="one answer; all answers of a worker",
-    effect="It decides which mechanism is better at equal privacy.",
 )
 
 
@@ -94,39 +84,4 @@ def costs_no_more(rows: list[Row]) -> bool:
         float(row[name] or 0) <= value(rows, name, TWO, TRUTH, float(row["claimed_epsilon"] or 0)) * (1 + 1e-4)
         for row in rows
         if (name := names.get(str(row["equal"])))
-    )
-
-
-def tradeoff_exhibit(
-    *,
-    name: str,
-    title: str,
-    source: str,
-    crowd: str,
-    paper: tuple[Row, ...],
-    verdict: Callable[[list[Row]], Verdict],
-    note: str,
-    data: tuple[str, ...] = (),
-) -> Exhibit:
-    """Return the exhibit of a figure of utility against privacy.
-
-    Args:
-        name, title, source, verdict, data: as those of `Exhibit`.
-        crowd: name of the crowd, as in `crowds`.
-        paper: rows of the table whose numbers the figure draws.
-        note: where the numbers come from.
-    """
-    return Exhibit(
-        name=name,
-        title=title,
-        source=source,
-        columns=comparison.COLUMNS,
-        configurations=comparison.configurations(crowd, tuple(comparison.ARMS.values()), (MAIN_WEIGHT,)),
-        measure=lambda configuration: comparison.measure(configuration, paper),
-        paper=paper,
-        draw=comparison.draw_tradeoff,
-        verdict=verdict,
-        open_parameters=(UNIT,),
-        notes=(*comparison.NOTES, note),
-        data=data,
     )

@@ -21,10 +21,6 @@ from crowdveil.simulate import perturb_cells
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLUMNS = (
-    "data", "workers", "tasks", "sparsity", "mechanism", "setting", "inference", "claimed_epsilon", "exact_epsilon",
-    "change", "error", "unprotected", "constant", "correlation", "repeats", "standard_error",
-)  # fmt: skip
 OURS = "crowdveil"
 ALGORITHM_1 = WeightedMean(tolerance=1e-4)
 COLOURS = {"RR": "#1b6ca8", "LP": "#b3541e", "MF": "#3d7a3d", "2-Layer": "#7a4fa3", OURS: "#c2185b"}

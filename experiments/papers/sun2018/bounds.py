@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCALE = Scale(0, 9)
-COLUMNS = (
-    "mechanism", "inference", "case", "workers", "tasks", "participation_rate", "claimed_epsilon", "exact_epsilon",
-    "bound", "error", "constant", "unprotected", "repeats", "standard_error",
-)  # fmt: skip
-NOTES = (
-    "Epsilon is in nats and of a single cell (one worker's answer to one task); participation is protected. `bound` is "
-    "the theorem's, `error` the mean absolute error of Algorithm 1 on simulated reports, with its standard error.",
-)
 
 
 def equal_workers(workers: int, tasks: int, rate: float, seed: int, truth: float = 0.0) -> SunCrowd:
@@ -77,7 +69,7 @@ def measured(
     }]  # fmt: skip
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw_points(rows: list[Row]) -> Figure:
     """Draw measured error against bound, one colour per case; above the line the bound fails."""
     from matplotlib.figure import Figure
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLUMNS = ("data", "set", "value", "share_of_answers", "share_of_truths", "known_truths", "right_answers")
-
-
-def configurations(_: Size) -> list[Configuration]:
-    """Return one step per set."""
-    return [{"data": name} for name in REAL]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -66,22 +59,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{zero['AdultContent']['known_truths']} tasks of AdultContent2 with a known truth."
     )
     return Verdict("reproduced in part", sentence, skewed and truths["Web"] > 0.72 > truths["AdultContent"])
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/figure1",
-    title="Distribution of the answers of the real sets",
-    source="Sun et al. 2018, Figure 1",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"statement": "more than 72 % of the truths of both sets are 0", "read_off": "text of section VI-B"},
-        {"statement": "the majority of the answers are right", "read_off": "text of section VI-B"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=("No epsilon: answers are unprotected. Values are positions of the labels: G, P, R, X and senses 1, 2, 3.",),
-    data=tuple(REAL.values()),
-)

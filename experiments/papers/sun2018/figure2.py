@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import (
-    COLUMNS,
     OURS,
     at,
     draw_changes,
-    measure,
     ours_is_best,
     points,
     step,
 )
-from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
 from experiments.papers.sun2018.published import MECHANISMS
 
 if TYPE_CHECKING:
@@ -74,26 +71,3 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict(
         "reproduced but trivial", sentence, least and trivial and best and first > last and correlation < 0.3
     )
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/figure2",
-    title="MAE change against epsilon, 2,000 workers and 200 tasks",
-    source="Sun et al. 2018, Figure 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"statement": "MF always has the smallest MAE change of RR, LP and MF", "read_off": "text of section VI-C"},
-        {"statement": "LP falls from epsilon 0.1 to 1 and is stable then", "read_off": "text of section VI-C"},
-        {"statement": "RR falls sharply with epsilon", "read_off": "text of section VI-C"},
-        {
-            "statement": "LP is smaller at sparsity 0.5 than at 0.9; MF does not change",
-            "read_off": "text of section VI-C",
-        },
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=OPEN_PARAMETERS,
-    notes=NOTES,
-)

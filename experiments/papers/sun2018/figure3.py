@@ -1,10 +1,25 @@
 """Figure 3: MAE change against sparsity, 2,000 workers and 200 tasks."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
-from experiments.papers.sun2018.sparsity import CLAIMS, SPARSITIES, draw, exhibit, is_main, summary
+from experiments.papers.sun2018.sparsity import (
+    CLAIMS,
+    SPARSITIES,
+    Crowds,
+    Repeats,
+    draw_panels,
+    is_main,
+    steps,
+    summary,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 OTHERS: tuple[dict[str, float], ...] = ({"dimensions": 2}, {"ridge": 1.0})
 """Parameters of MF, not printed, that differ from those of the figures."""
@@ -31,22 +46,15 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict("reproduced in part", sentence, holds)
 
 
-PUBLISHED = exhibit(
-    "sun2018/figure3",
-    "MAE change against sparsity, 2,000 workers and 200 tasks",
-    "Sun et al. 2018, Figure 3",
-    crowds={"quick": (1000, 100), "default": (2000, 200), "full": (2000, 200)},
-    repeats={"quick": (1, 0), "default": (5, 1), "full": (20, 3)},
-    verdict=verdict,
-)
+CROWDS: Crowds = {"quick": (1000, 100), "default": (2000, 200), "full": (2000, 200)}
+REPEATS: Repeats = {"quick": (1, 0), "default": (5, 1), "full": (20, 3)}
 
 
 def configurations(size: Size) -> list[Configuration]:
     """Return the steps of the figure, then those of MF with other parameters."""
-    main = PUBLISHED.configurations(size)
-    workers, tasks, repeats = (int(main[0][name] or 0) for name in ("workers", "tasks", "repeats"))
-    crowd = {"workers": workers, "tasks": tasks, "repeats": repeats}
-    return main + [
+    workers, tasks = CROWDS[size]
+    crowd = {"workers": workers, "tasks": tasks, "repeats": REPEATS[size][0]}
+    return steps(size, CROWDS, REPEATS) + [
         step("MF", epsilon, sparsity=sparsity, **crowd, **other)
         for other in OTHERS
         for epsilon in CLAIMS
@@ -54,6 +62,6 @@ def configurations(size: Size) -> list[Configuration]:
     ]
 
 
-EXHIBIT = replace(
-    PUBLISHED, configurations=configurations, draw=lambda rows: draw([row for row in rows if is_main(row)])
-)
+def draw(rows: list[Row]) -> Figure:
+    """Draw the main rows."""
+    return draw_panels([row for row in rows if is_main(row)])

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import (
-    COLUMNS,
     OURS,
     at,
     costs_no_more,
     draw_changes,
-    measure,
     points,
     real_step,
 )
 from experiments.papers.sun2018.crowds import REAL
-from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
 from experiments.papers.sun2018.published import MECHANISMS
 
 if TYPE_CHECKING:
@@ -123,33 +120,3 @@ def _original(rows: list[Row]) -> str:
         "RR on AdultContent falls above epsilon 3, as printed, but its truths are not very close to the original ones: "
         f"its change is {change:.2f} or more up to epsilon {last:g}. "
     )
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/figure5",
-    title="MAE change against epsilon on the real sets",
-    source="Sun et al. 2018, Figure 5",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"statement": "MF has the smallest MAE change in most cases", "read_off": "text of section VI-D"},
-        {"statement": "2-Layer is comparable to RR", "read_off": "text of section VI-D"},
-        {"statement": "RR drops sharply above epsilon 3 on AdultContent", "read_off": "text of section VI-D"},
-        {"statement": "there its truths are very close to the original ones", "read_off": "text of section VI-D"},
-        {"statement": "answers are scores from 0 to 4", "read_off": "text of section VI-A"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        *OPEN_PARAMETERS,
-        OpenParameter(
-            "domain of the answers",
-            "the labels of the sets: 3 (Web), 4 (AdultContent2)",
-            "0 to 4, as printed",
-            "the more labels, the more MF is ahead: no label lies above, and RR, LP and 2-Layer draw from the domain",
-        ),
-    ),
-    notes=NOTES,
-    data=tuple(REAL.values()),
-)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
-from experiments.papers.sun2018.accuracy import COLUMNS, measure, step
-from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.published import MECHANISMS
 
 if TYPE_CHECKING:
@@ -103,18 +102,3 @@ def _ahead(rows: list[Row], swept: list[Row], null: str) -> list[Row]:
 
 def _name(row: Row) -> str:
     return f"{row['mechanism']}: {row['setting']}" if row["setting"] else str(row["mechanism"])
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/parameters",
-    title="Parameters that the paper does not print",
-    source="Sun et al. 2018, section VI-A",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=OPEN_PARAMETERS,
-    notes=NOTES,
-)

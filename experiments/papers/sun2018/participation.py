@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -27,10 +27,6 @@ RIDGES = (1e-8, 0.1)
 WORKERS: dict[Size, int] = {"quick": 40, "default": 300, "full": 2000}
 REAL_RANKS: dict[Size, tuple[int, ...]] = {"quick": (), "default": (5, 20, 50, 100), "full": (5, 20, 50, 100)}
 PUBLISHED, CORRECTED = "MF as printed", "matrix-factorization"
-COLUMNS = (
-    "mechanism", "data", "workers", "tasks", "rank", "ridge", "short_of_rank", "claimed_epsilon", "exact_epsilon",
-    "auc", "standard_error", "limit", "constant",
-)  # fmt: skip
 
 
 def configurations(size: Size) -> list[Configuration]:
@@ -171,37 +167,3 @@ def verdict(rows: list[Row]) -> Verdict:
 
 def _is_main(row: Row) -> bool:
     return row["mechanism"] == PUBLISHED and row["data"] == "synthetic" and row["ridge"] == RIDGES[0]
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/participation",
-    title="Participation attack on matrix factorization",
-    source="Sun et al. 2018, Theorem 4 and Algorithm 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "protection of NULL", "value": "epsilon-cell LDP", "read_off": "Theorem 4"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "rank d",
-            "50",
-            "2, 5, 10, 20, 50, 100",
-            "with nearly no ridge, the larger the rank, the more workers are exposed",
-        ),
-        OpenParameter(
-            "ridge",
-            "1e-08, nearly none",
-            "1e-08, 0.1",
-            "a ridge of 0.1 lowers the AUC, see the verdict; other attacks were not tried",
-        ),
-    ),
-    notes=(
-        "Epsilon is in nats and of a single cell; the claim is protected participation. `auc` is the share of pairs of "
-        "an answered and a NULL cell of a worker that the size of u V orders rightly, a mean over workers. 0.5 is a "
-        "guess (`constant`), and 1 - exp(-epsilon) / 2 bounds it for every epsilon-private mechanism if each of the "
-        "two cells is as likely to be the answered one (`limit`). `short_of_rank` is the share of workers with fewer "
-        "answers than dimensions. The corrected mechanism is ranked by its noisy counts.",
-    ),
-)

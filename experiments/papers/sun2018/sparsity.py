@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size
 from experiments.papers.sun2018.accuracy import (
-    COLUMNS,
     OURS,
     at,
     draw_changes,
-    measure,
     ours_is_best,
     points,
     step,
 )
-from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
 from experiments.papers.sun2018.published import MECHANISMS, setting_text, settings
 
 if TYPE_CHECKING:
@@ -33,12 +29,6 @@ Crowds = dict[Size, tuple[int, int]]
 """Workers and tasks of a size."""
 Repeats = dict[Size, tuple[int, int]]
 """Repeats of the published mechanisms and of crowdveil; without repeats of crowdveil it is left out."""
-Judge = Callable[[list[Row]], Verdict]
-PAPER: tuple[Row, ...] = (
-    {"statement": "the MAE change of MF never exceeds 0.5, even at sparsity 0.9", "read_off": "text of section VI-C"},
-    {"statement": "MF is insensitive to sparsity", "read_off": "text of section VI-C"},
-    {"statement": "LP and RR grow with sparsity", "read_off": "text of section VI-C"},
-)
 
 
 class Summary(NamedTuple):
@@ -51,25 +41,19 @@ class Summary(NamedTuple):
     better: str
 
 
-def exhibit(name: str, title: str, source: str, crowds: Crowds, repeats: Repeats, verdict: Judge) -> Exhibit:
-    """Return the exhibit of one of the two figures."""
-
-    def configurations(size: Size) -> list[Configuration]:
-        workers, tasks = crowds[size]
-        return [
-            step(one, epsilon, workers=workers, tasks=tasks, sparsity=sparsity, repeats=repeats[size][one == OURS])
-            for epsilon in CLAIMS
-            for sparsity in SPARSITIES[size]
-            for one in (*MECHANISMS, OURS)
-            if repeats[size][one == OURS]
-        ]
-
-    return Exhibit(
-        name, title, source, COLUMNS, configurations, measure, PAPER, draw, verdict, OPEN_PARAMETERS, NOTES
-    )  # fmt: skip
+def steps(size: Size, crowds: Crowds, repeats: Repeats) -> list[Configuration]:
+    """Return the steps of one of the two figures."""
+    workers, tasks = crowds[size]
+    return [
+        step(one, epsilon, workers=workers, tasks=tasks, sparsity=sparsity, repeats=repeats[size][one == OURS])
+        for epsilon in CLAIMS
+        for sparsity in SPARSITIES[size]
+        for one in (*MECHANISMS, OURS)
+        if repeats[size][one == OURS]
+    ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw_panels(rows: list[Row]) -> Figure:
     """Draw one panel per epsilon, as in the paper."""
     from matplotlib.figure import Figure
 

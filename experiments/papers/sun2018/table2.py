@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
 
 if TYPE_CHECKING:
@@ -17,15 +17,6 @@ PAPER: tuple[Row, ...] = (
     {"data": "AdultContent", "workers": 825, "tasks": 11_040, "answers": 89_796, "maximum_sparsity": 0.999909,
      "minimum_sparsity": 0.316033, "average_sparsity": 0.993666, "read_off": "printed"},
 )  # fmt: skip
-COLUMNS = (
-    "data", "set", "labels", "workers", "tasks", "tasks_with_answers", "answers", "maximum_sparsity",
-    "minimum_sparsity", "average_sparsity",
-)  # fmt: skip
-
-
-def configurations(_: Size) -> list[Configuration]:
-    """Return one step per set."""
-    return [{"data": name} for name in REAL]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -67,21 +58,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{adult['average_sparsity']:.6f}, not 0.993666."
     )
     return Verdict("reproduced in part", sentence, same and averages and other and sizes)
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/table2",
-    title="Sizes and sparsities of the real sets",
-    source="Sun et al. 2018, Table II",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=PAPER,
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=(
-        "No epsilon: unprotected answers. Sparsities count the 11,040 tasks of the paper; 11,028 have answers here.",
-    ),
-    data=tuple(REAL.values()),
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import laplace_exact_epsilon
 
 from crowdveil import Laplace, Scale
@@ -18,17 +18,6 @@ DOMAINS: dict[str, tuple[float, ...]] = {
     "integers 0 to 4": tuple(range(5)),
     "0 and 100": (0.0, 100.0),
 }
-CLAIMS: dict[Size, tuple[float, ...]] = {
-    "quick": (1.0,),
-    "default": (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0),
-    "full": (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0),
-}
-COLUMNS = ("mechanism", "domain", "domain_size", "domain_range", "claimed_epsilon", "exact_epsilon")
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per domain and claimed epsilon."""
-    return [{"domain": domain, "claimed_epsilon": claimed} for domain in DOMAINS for claimed in CLAIMS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -74,18 +63,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     ours = all(row["exact_epsilon"] <= row["claimed_epsilon"] for row in rows if row not in printed)
     return Verdict("reproduced in part", sentence, holds and ours and as_said)
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/theorem1",
-    title="Privacy of Laplace perturbation",
-    source="Sun et al. 2018, Theorem 1 and equation 7",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "epsilon of a cell", "value": "as claimed, on any domain", "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=("Epsilon in nats, of a single cell (one worker's answer to one task); participation protected.",),
-)

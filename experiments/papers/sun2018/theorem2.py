@@ -1,7 +1,13 @@
 """Theorem 2: bound on the error of Laplace perturbation, and a crowd of one worker that exceeds it."""
 
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.sun2018.bounds import COLUMNS, NOTES, SCALE, draw, equal_workers, exceeds, lone_worker, measured
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.sun2018.bounds import (
+    SCALE,
+    equal_workers,
+    exceeds,
+    lone_worker,
+    measured,
+)
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import laplace_cell_error, mean_error_bound
@@ -56,22 +62,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{lone['bound']:.2f}."
     )
     return Verdict("reproduced in part", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/theorem2",
-    title="Error bound of Laplace perturbation",
-    source="Sun et al. 2018, Theorem 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"case": EQUAL, "participation_rate": 0.1, "claimed_epsilon": 1, "bound": 14.13, "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "numbers of workers and tasks", "2,000 and 400", "200 to 2,000 workers (the sizes)", "none on the bound"
-        ),
-    ),
-    notes=NOTES,
-)

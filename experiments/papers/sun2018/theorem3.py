@@ -1,8 +1,8 @@
 """Theorem 3: bound on the error of randomized response, which Algorithm 1 exceeds in the paper's example."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.sun2018.bounds import COLUMNS, NOTES, SCALE, draw, equal_workers, exceeds, measured
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.sun2018.bounds import SCALE, equal_workers, exceeds, measured
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import randomized_response_cell_error
@@ -61,25 +61,3 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict(
         "not reproduced", sentence, free and all(exceeds(row) and row["error"] > PRINTED for row in examples)
     )
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/theorem3",
-    title="Error bound of randomized response",
-    source="Sun et al. 2018, Theorem 3",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"participation_rate": 0.1, "claimed_epsilon": 1, "bound": PRINTED, "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "reading of N(x; 0, 1) on 0 to 9",
-            "normalised",
-            "normalised, as printed",
-            "3.545 or 3.437 instead of 3.551; both below the measured error",
-        ),
-    ),
-    notes=NOTES,
-)

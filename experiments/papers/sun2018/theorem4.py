@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import published_factorization_delta
 from numpy.typing import NDArray
 
@@ -21,26 +21,7 @@ SCALE = Scale(0, 9)
 NULL = SCALE.size
 PAIRS = {"NULL and value 0": ((NULL, 0), (0, 0)), "values 0 and 9": ((0, 0), (9, 0))}
 """Pair of neighbours: the answers of each to two tasks, both with profile 1."""
-CLAIMS: dict[Size, tuple[float, ...]] = {
-    "quick": (1.0,),
-    "default": (0.1, 0.5, 1.0, 2.0, 5.0),
-    "full": (0.1, 0.5, 1.0, 2.0, 3.0, 5.0),
-}
-DRAWS: dict[Size, int] = {"quick": 4000, "default": 20_000, "full": 500_000}
 PRINTED, ANY = "MF as printed", "any two"
-COLUMNS = (
-    "mechanism", "neighbours", "claimed_epsilon", "exact_epsilon", "exact_delta", "measured_delta", "standard_error",
-    "draws",
-)  # fmt: skip
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per pair and claimed epsilon."""
-    return [
-        {"neighbours": pair, "claimed_epsilon": claimed, "draws": DRAWS[size], "seed": 1}
-        for pair in (*PAIRS, ANY)
-        for claimed in CLAIMS[size]
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -122,21 +103,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{example['measured_delta']:.3f}); the corrected mechanism keeps its claim."
     )
     return Verdict("not reproduced", sentence, close and refuted and unbounded and within and unseen and corrected)
-
-
-EXHIBIT = Exhibit(
-    name="sun2018/theorem4",
-    title="Privacy of matrix factorization",
-    source="Sun et al. 2018, Theorem 4",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "epsilon of a cell, NULL included", "value": "as claimed, delta 0", "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(),
-    notes=(
-        "Epsilon is in nats and of a single cell; the claim is protected participation. The counterexample has two "
-        "tasks with profile 1 and no ridge; its proof is on the page of verdicts. Bars are three standard errors.",
-    ),
-)

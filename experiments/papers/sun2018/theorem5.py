@@ -1,11 +1,13 @@
 """Theorem 5: bound on the error of matrix factorization, below what its row space allows."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, OURS, SEED_OF_REPORTS
-from experiments.papers.sun2018.bounds import COLUMNS as BOUND_COLUMNS
-from experiments.papers.sun2018.bounds import NOTES as BOUND_NOTES
-from experiments.papers.sun2018.bounds import SCALE, draw, measured
+from experiments.papers.sun2018.bounds import SCALE, draw_points, measured
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import factorization_error_bound, row_space_error_floor
@@ -17,12 +19,9 @@ from crowdveil.mechanisms import DesignObjective, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
 
-COLUMNS = (*BOUND_COLUMNS, "floor")
-NOTES = (
-    *BOUND_NOTES,
-    "`floor` is the error below which no vector u V falls, whatever the noise; the mean over the repeats. Truths are "
-    "uniform on 0 to 9 and answers have sigma 1, half of the cells are answered; the best constant is 4.5.",
-)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 CLAIMS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (1.0, 5.0), "full": (0.5, 1.0, 2.0, 5.0)}
 CROWDS: dict[Size, tuple[int, int, int, int]] = {
     "quick": (60, 200, 20, 2),
@@ -130,26 +129,6 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict("not reproduced", sentence, above and gaussian["floor"] > gaussian["bound"] and best)
 
 
-EXHIBIT = Exhibit(
-    name="sun2018/theorem5",
-    title="Error bound of matrix factorization",
-    source="Sun et al. 2018, Theorem 5",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"tasks": 1000, "rank": 100, "claimed_epsilon": 1, "bound": 1.8, "read_off": "printed"},),
-    draw=lambda rows: draw([row for row in rows if row["mechanism"] != OURS]),
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("distribution of V", "Gaussian", "Gaussian, uniform", "both exceed the bound"),
-        OpenParameter(
-            "number of workers",
-            "500",
-            "100 and 500 (sizes default and full)",
-            "at epsilon 1 the error is 4.72 and 4.30 (Gaussian V), 5.11 and 2.94 (uniform V); the floor stays",
-        ),
-        OpenParameter("ridge", "1e-06, nearly none", "see sun2018/parameters", "none on bound and floor"),
-        OpenParameter("truths", "uniform on 0 to 9", "none", "half 0, half 9 with unit profiles gives a floor of 4.5"),
-    ),
-    notes=NOTES,
-)
+def draw(rows: list[Row]) -> Figure:
+    """Draw the rows of the published mechanism."""
+    return draw_points([row for row in rows if row["mechanism"] != OURS])

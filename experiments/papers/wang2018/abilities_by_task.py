@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     DenseCrowd,
@@ -25,35 +25,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "mechanism", "workers", "tasks", "experts", "claimed_epsilon", "exact_epsilon", "exact_epsilon_worker", "groups",
-    "error", "standard_error", "error_by_group", "vote", "vote_exact", "known_abilities", "known_abilities_bound",
-    "default_inference", "unprotected", "constant", "repeats",
-)  # fmt: skip
 WORKERS, EXPERTS = 100, 20
-TASKS: dict[Size, int] = {"quick": 200, "default": 1000, "full": 10_000}
-GROUPS: dict[Size, tuple[int, ...]] = {
-    "quick": (1, 200),
-    "default": (1, 2, 5, 10, 20, 50, 100, 1000),
-    "full": (1, 2, 5, 10, 20, 50, 100, 1000, 10_000),
-}
-EPSILONS: dict[Size, tuple[float, ...]] = {
-    "quick": (2.0,),
-    "default": (1.0, 2.0, 3.0),
-    "full": (0.5, 1.0, 2.0, 3.0, 5.0),
-}
-REPEATS: dict[Size, int] = {"quick": 4, "default": 10, "full": 10}
 LARGEST_FIT = 1_000_000
 """Cells from which the default inference is not run."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per epsilon and number of groups."""
-    return [
-        {"epsilon": epsilon, "groups": groups, "tasks": TASKS[size], "repeats": REPEATS[size], "seed": 6}
-        for epsilon in EPSILONS[size]
-        for groups in GROUPS[size]
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -154,26 +128,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "vote is optimal; with known groups of at least 100 tasks it errs no more than on all tasks together."
     )
     return Verdict("reproduced in part", sentence, lost and gained and known and grouped)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/abilities_by_task",
-    title="Abilities that differ by task",
-    source="Wang and Xu, section 6 (open problem); our limit, docs/explanation/limits-by-task.md",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "abilities that differ by task", "value": "left open", "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("groups", "1 (the paper's model)", "2 to one per task",
-                      "The more groups, the less is left of the advantage over the vote; with many it errs more than "
-                      "the vote at epsilon 0.5 (0.33 against 0.31)."),
-        OpenParameter("T, lambda, start", f"{ITERATIONS}, 1 / (e^epsilon + 1), the vote", "see theorem2",
-                      "See theorem2."),
-    ),
-    notes=("Epsilon in nats, of one answer, participation public. `error_by_group` knows the groups and runs "
-           "Algorithm 1 on each; `unprotected` is Algorithm 1 on the answers of all tasks; `default_inference` is the "
-           "default of `crowdveil infer`; `known_abilities_bound` is proved.",),
-)  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_FLOOR, Context
 from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import (
     failure_probability,
@@ -20,28 +20,13 @@ from experiments.theory.published_bounds import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "mechanism", "claimed_epsilon", "exact_epsilon", "wisdom_before_privacy", "wisdom", "crowd", "tasks", "range_low",
-    "range_high", "range_16", "smallest_tasks", "smallest_workers", "workers", "bound_17", "failure_probability",
-    "smallest_constant",
-)  # fmt: skip
 CROWDS = {
     "Web": 177, "Duchenne": 2134, "AdultContent": 11_040, "1e6 tasks": 10**6, "1e8 tasks": 10**8, "1e12 tasks": 10**12,
     "1e16 tasks": 10**16, "1e20 tasks": 10**20,
 }  # fmt: skip
 """Tasks of the sets of Sun et al. and Li et al., and larger numbers."""
-EPSILONS: dict[Size, tuple[float, ...]] = {
-    "quick": (1.0, 5.0),
-    "default": (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0),
-    "full": (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0),
-}
 WISDOMS = (1.0, 0.3)
 """All workers perfect, the best case, and a crowd of ordinary abilities."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per epsilon and wisdom before privacy."""
-    return [{"epsilon": epsilon, "before": before} for before in WISDOMS for epsilon in EPSILONS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -116,28 +101,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     false = all(numbers(row, "bound_17") * numbers(row, "tasks") < 1 for row in rows) and least[1] > 1000 * least[0] > 0
     return Verdict("not reproduced", sentence, empty and floor and false)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/condition16",
-    title="Crowds that satisfy condition (16)",
-    source="Wang and Xu, Theorem 2, equations 16 and 17, and the step from equation 30 to 31",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "sizes", "value": "n and m are sufficiently large, m much larger than n such as in Web and "
-            "AdultContent", "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("wisdom before privacy", "1, the largest possible", "1 and 0.3",
-                      "A smaller wisdom needs more tasks and more workers."),
-    ),
-    notes=("Epsilon in nats, of one answer, participation public. Exact probabilities: no crowd is simulated. "
-           "`smallest_workers` is at the largest lambda that the smallest number of tasks admits.",
-           "`workers` is the smallest odd number for which (17) allows no wrong truth; where the range is not empty it "
-           "satisfies n <= m <= e^n and log m / n <= v. `failure_probability` is that of a wrong truth after one step "
-           "from the truths, at least, if all workers have one ability; it is 0 where the range is empty or the proof "
-           "does not apply. `smallest_constant` is m times that: C' must be larger. Proof: "
-           "docs/explanation/estimators/private-dawid-skene.md.",),
-)  # fmt: skip

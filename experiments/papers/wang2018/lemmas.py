@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.line_chart import numbers, panels
 from experiments.theory.published_bounds import private_wisdom, truth_error_bound
 from numpy.typing import NDArray
@@ -22,26 +22,7 @@ COLUMNS = (
 STEP_24, REMARK = "step from (23) to (24)", "bound (17) at epsilon 0"
 CONSTANT = 4.0
 """C' of Lemma 1: the paper names none; E1 fails with probability 2 n / m^2 at most, E2 with 2 / m^7."""
-EPSILONS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (0.5, 1.0, 3.0), "full": (0.1, 0.5, 1.0, 3.0)}
-TASKS: dict[Size, tuple[int, ...]] = {
-    "quick": (10,),
-    "default": (10, 100, 10**4),
-    "full": (10, 100, 1000, 10**4, 10**6),
-}
 PROJECTIONS = (0.001, 0.01, 0.1)
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per claim and setting."""
-    crowds: list[Configuration] = [
-        {"epsilon": epsilon, "tasks": tasks, "ability": ability}
-        for epsilon in EPSILONS[size]
-        for tasks in TASKS[size]
-        for ability in (0.5, 1.0)
-    ]
-    lemmas = [{"claim": claim} | one for claim in ("Lemma 1", "Lemma 2") for one in crowds]
-    steps = [{"claim": claim, "projection": one} for claim in ("Lemma 3", STEP_24) for one in PROJECTIONS]
-    return [*lemmas, *steps, {"claim": REMARK, "epsilon": 0.0}]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -119,25 +100,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     holds = all(worst[name] <= 1 + 1e-9 for name in ("Lemma 1", "Lemma 2", "Lemma 3"))
     return Verdict("reproduced in part", sentence, holds and worst[STEP_24] > 1 and worst[REMARK] == 4)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/lemmas",
-    title="Lemmas of Theorem 2, and its bound at epsilon 0",
-    source="Wang and Xu, Lemmas 1 to 3 and the remark after Theorem 2",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "constant of Lemma 1", "value": "some C' > 0", "read_off": "printed"},
-           {"quantity": "bound (17) at epsilon 0", "value": "1/2", "read_off": "printed"}),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("C'", "4", "not swept", "E1 fails with probability at most 2 n / m^2, and n <= m."),
-        OpenParameter("crowd", "as many workers as tasks, the most that Theorem 2 allows, all with one ability",
-                      "abilities 1/2 and 1", "At ability 1/2 the weights are 0, and only E1 can fail."),
-    ),
-    notes=("Epsilon in nats, of one answer, participation public. Exact arithmetic: no crowd is simulated. `found` is "
-           "m times the probability that E1 or E2 fails (Lemma 1, lambda 1/8), the largest ratio to the claimed side "
-           "(Lemmas 2 and 3), or the bound; `claimed` is the largest value with which the claim holds.",),
-)  # fmt: skip

@@ -6,28 +6,12 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import private_mechanism
 from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLUMNS = (
-    "mechanism", "tasks", "claimed_epsilon", "exact_epsilon", "exact_epsilon_definition_3",
-    "exact_epsilon_not_answered", "exact_epsilon_protected_participation",
-)  # fmt: skip
-EPSILONS: dict[Size, tuple[float, ...]] = {
-    "quick": (1.0,),
-    "default": (0.1, 0.5, 1.0, 2.0, 3.0, 5.0),
-    "full": (0.1, 0.5, 1.0, 2.0, 3.0, 5.0),
-}
-TASKS: dict[Size, tuple[int, ...]] = {"quick": (1, 3), "default": (1, 2, 3, 5, 7), "full": (1, 2, 3, 5, 7, 9)}
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per epsilon and number of tasks."""
-    return [{"epsilon": epsilon, "tasks": tasks} for epsilon in EPSILONS[size] for tasks in TASKS[size]]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -80,29 +64,3 @@ def verdict(rows: list[Row]) -> Verdict:
         "answer is visible, since nothing is sent for it."
     )
     return Verdict("reproduced", sentence, one and printed)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/theorem1",
-    title="Privacy of private Dawid-Skene",
-    source="Wang and Xu, Theorem 1, Definition 3 and equation 9",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "epsilon of one answer (LADP)", "value": "epsilon", "read_off": "printed"},
-           {"quantity": "epsilon of all m answers (LDP)", "value": "m epsilon", "read_off": "printed"}),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "neighbours of Definition 3", "the workers differ in one answer only (exact_epsilon)",
-            "any two different workers (exact_epsilon_definition_3)", "The loss is m times as large.",
-        ),
-        OpenParameter(
-            "participation", "public", "protected, with NULL as third symbol",
-            "The same epsilon then covers whether a task was answered; if public, that loss is infinite.",
-        ),
-    ),
-    notes=("Epsilon in nats, by enumeration of all pairs of answers and all reports of one worker. No crowd is "
-           "simulated: there is no error, constant or inference to compare.",),
-)  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.wang2018.condition16 import at_least
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
@@ -31,12 +31,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "sweep", "crowd", "mechanism", "workers", "tasks", "claimed_epsilon", "exact_epsilon", "exact_epsilon_worker",
-    "projection", "iterations", "wisdom", "size_conditions", "range_16", "bound_17", "error", "standard_error",
-    "error_from_15", "vote", "known_abilities", "sound_bound", "default_inference", "unprotected", "constant",
-    "repeats",
-)  # fmt: skip
 BASE: Configuration = {
     "crowd": "uniform",
     "workers": 100,
@@ -44,10 +38,6 @@ BASE: Configuration = {
     "epsilon": 1.0,
     "projection": None,
     "iterations": ITERATIONS,
-}
-CROWDS = {
-    "uniform": "abilities spread evenly over [0.5, 1]",
-    "experts": "one worker in ten has ability 1, the rest 1/2",
 }
 SWEEPS: dict[str, tuple[str, tuple[float, ...], Configuration]] = {
     "workers": ("workers", (10, 20, 50, 100, 200, 500, 1000), {}),
@@ -209,45 +199,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     false = truth_error_bound(workers, wisdom) * tasks < 1 and failure * tasks > 1e5
     return Verdict("not reproduced", sentence, empty and met and known and refuted and false)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/theorem2",
-    title="Error of private Dawid-Skene and its bound",
-    source="Wang and Xu, Theorem 2 (equations 14 to 17)",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "share of wrong truths", "value": "at most 2 exp(-n v / 2), equation 17", "read_off": "printed"},
-        {"quantity": "measured error", "value": "none: the paper has no experiments", "read_off": "printed"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter(
-            "lambda", "1 / (e^epsilon + 1), the smallest P(report right)", "0.001 to 0.4",
-            "None up to 0.2; 0.4 limits the weights and makes the error larger.",
-        ),
-        OpenParameter("T, iterations", str(ITERATIONS), "1 to 100", "The same from 5 on, to a standard error."),
-        OpenParameter(
-            "y(0), the start", "share of the votes (column error)",
-            "vote, and truths of which the share allowed by (15) is inverted (error_from_15)",
-            "After 20 iterations 0.001 with 1,000 tasks; with 50 tasks the start (15) is better than the vote "
-            "up to 100 workers, and worse from 500 on.",
-        ),
-        OpenParameter(
-            "abilities", CROWDS["uniform"], CROWDS["experts"],
-            "The vote meets the bound in the first crowd, and exceeds it in the second from 200 workers on.",
-        ),
-    ),
-    notes=(
-        "Epsilon in nats, of one answer; participation is public, every worker answers every task. "
-        "`exact_epsilon_worker` is the sum over the tasks. Randomized response is the best mechanism for two labels, "
-        "so ours is the same.",
-        "`sound_bound` is exp(-n v / 2) / 2, proved for known abilities only: with p the accuracy of a report, the "
-        "error is at most half the product of 2 sqrt(p (1 - p)) over the workers, and 4 p (1 - p) <= "
-        "exp(-(2 p - 1)^2). `constant` is the best constant; `unprotected` is Algorithm 1 on the answers; "
-        "`default_inference` is the default of `crowdveil infer` on the same reports, up to 300,000 of them.",
-    ),
-)  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     channel_projection,
@@ -23,29 +23,13 @@ from experiments.theory.published_bounds import ability_error_bound, private_wis
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "sweep", "mechanism", "workers", "tasks", "claimed_epsilon", "exact_epsilon", "exact_epsilon_worker", "range_16",
-    "bound_32", "error", "standard_error", "error_from_15", "mean_error", "default_inference", "unprotected",
-    "constant", "repeats",
-)  # fmt: skip
 SWEEPS: dict[str, tuple[str, tuple[float, ...], Configuration]] = {
     "tasks": ("tasks", (100, 300, 1000, 3000, 10_000, 30_000), {"epsilon": 1.0, "workers": 50}),
     "epsilon": ("epsilon", (0.1, 0.25, 0.5, 0.75, 1.0), {"tasks": 3000, "workers": 50}),
     "workers": ("workers", (10, 50, 200, 1000), {"tasks": 1000, "epsilon": 1.0}),
 }
-QUICK = {"tasks": (300, 3000), "epsilon": (0.25, 1.0), "workers": (50,)}
-REPEATS: dict[Size, int] = {"quick": 2, "default": 20, "full": 200}
 LARGEST_FIT = 200_000
 """Cells from which the default inference is not run."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per point of each sweep."""
-    return [
-        other | {"sweep": name, variable: value, "repeats": REPEATS[size], "seed": 32}
-        for name, (variable, values, other) in SWEEPS.items()
-        for value in (values if size != "quick" else QUICK[name])
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -126,28 +110,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"rows, although none has a lambda in (16); in {len(trivial)} of them the constant 0.75 is below the bound too."
     )
     return Verdict("reproduced but trivial", sentence, holds and most)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/theorem3",
-    title="Error of the abilities and its bound",
-    source="Wang and Xu, Theorem 3 (equation 32)",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=({"quantity": "largest error of an ability, epsilon at most 1", "value": "6 sqrt(log m / m) / epsilon",
-            "read_off": "printed"},),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("y(0), the start", "share of the votes (column error)", "the truths with the errors that (15) "
-                      "allows (error_from_15)", "0.88 against 0.87 at epsilon 0.1, the same to 0.0002 from 0.25 on."),
-        OpenParameter("abilities", "spread evenly over [0.5, 1]", "not swept",
-                      "The bound does not depend on them; the constant's error is the half width, 0.25."),
-        OpenParameter("T and lambda", f"{ITERATIONS}, 1 / (e^epsilon + 1)", "see theorem2", "See theorem2."),
-    ),
-    notes=("Epsilon in nats, of one answer, participation public; abilities by step 7 without clipping, as printed. "
-           "Largest errors over the workers, means over the runs. `constant` is the ability 0.75 for every worker, "
-           "the best constant; `unprotected` is Algorithm 1 on the answers; `default_inference` is the default of "
-           "`crowdveil infer`.",),
-)  # fmt: skip

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     channel_projection,
@@ -27,11 +27,6 @@ from scipy.stats import binom, norm
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "mechanism", "delta", "claimed_epsilon", "exact_epsilon", "workers", "experts", "vote", "bound_34", "left_of_34",
-    "vote_bound_38", "distance_36", "bound_36", "known_abilities", "tasks", "size_conditions", "error",
-    "standard_error", "error_from_15", "default_inference", "vote_unprotected", "unprotected", "constant", "repeats",
-)  # fmt: skip
 DELTAS = (0.2, 0.3, 0.4, 0.49)
 EPSILONS = (0.5, 1.0, 2.0, 3.0)
 WORKERS = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
@@ -181,39 +176,3 @@ def verdict(rows: list[Row]) -> Verdict:
     )
     holds = left and better and normal and len(right) == len(measured)
     return Verdict("reproduced in part", sentence, holds)
-
-
-EXHIBIT = Exhibit(
-    name="wang2018/theorem4",
-    title="Majority vote and private Dawid-Skene with few experts",
-    source="Wang and Xu, Theorem 4 (equations 33 to 40)",
-    columns=COLUMNS,
-    configurations=configurations,
-    measure=measure,
-    paper=(
-        {"quantity": "epsilon", "value": "above ln(85/15) = 1.735", "read_off": "printed"},
-        {"quantity": "n", "value": "above a constant that depends on delta only, not given", "read_off": "printed"},
-        {"quantity": "claim (34)", "value": "vote >= 2 exp(-tanh(epsilon / 2)^2 n^delta / 2) >= Algorithm 1",
-         "read_off": "printed"},
-    ),
-    draw=draw,
-    verdict=verdict,
-    open_parameters=(
-        OpenParameter("delta", "0.4 in the picture", "0.2, 0.3, 0.4, 0.49",
-                      "At 0.2 the bound is above 1/2 in 26 of 36 rows: ceil(n^0.2) is 10 at n = 1e5."),
-        OpenParameter("tasks m", "m = n, the fewest that Theorem 2 allows", "see theorem2",
-                      "With fewer tasks than workers the start (15) can confirm itself."),
-        OpenParameter("constant C", "none", "n from 10 to 1e5",
-                      "The left inequality starts where the bound falls below the vote's error, which tends to 1/2."),
-        OpenParameter("T, lambda, start", f"{ITERATIONS}, 1 / (e^epsilon + 1), the vote", "see theorem2",
-                      "See theorem2."),
-    ),
-    notes=(
-        "Epsilon in nats, of one answer, participation public. `vote`, `known_abilities` (the vote of the experts "
-        "alone) and `distance_36` are exact; `error` is Algorithm 1, up to 1e8 reports. The left inequality holds "
-        "for every epsilon above 0 and large n: n^delta experts shift the vote by tanh(epsilon / 2) n^(delta - 1/2) "
-        "standard deviations, which tends to 0, so its error tends to 1/2 while the bound tends to 0.",
-        "`unprotected` is Algorithm 1 on the answers themselves and `vote_unprotected` the exact error of the vote on "
-        "them; `default_inference` is the default of `crowdveil infer` on the reports, up to 100,000 of them. m = n.",
-    ),
-)  # fmt: skip
