@@ -27,6 +27,8 @@ from crowdveil.standalone import device as one_file
 
 URL, TASKS, SLOTS = "http://127.0.0.1:8000", 3, 3
 EPSILON = 1.0
+LEVELS = (0.5, 1.0, 2.0)
+"""Epsilons of a single answer in the campaign whose workers choose."""
 OTHERS = bytes(TASKS), bytes([1] * TASKS)
 """Bodies of the reports of the other workers."""
 Answers = Mapping[str, str]
@@ -36,9 +38,9 @@ Answers = Mapping[str, str]
 class Written:
     """Campaign in a folder, with the tokens of its workers."""
 
-    def __init__(self, folder: Path, url: str | None) -> None:
+    def __init__(self, folder: Path, url: str | None, *, levels: bool = False) -> None:
         self.folder = folder
-        self.campaign, self.parts = asked(url)
+        self.campaign, self.parts = asked(url, levels=levels)
         self.tokens = [Token.new(slot) for slot in range(SLOTS)]
         entries = [TokenEntry(token.slot, token_hash(self.campaign.digest, token)) for token in self.tokens]
         (folder / PARTS_FOLDER).mkdir(parents=True)
@@ -53,9 +55,14 @@ class Written:
 
 
 @cache
-def asked(url: str | None, relay: Relay | None = None) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
-    """Return the campaign of the audits."""
-    response = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=EPSILON)
+def asked(
+    url: str | None, relay: Relay | None = None, *, levels: bool = False
+) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
+    """Return the campaign of the audits, or that with levels."""
+    alphabet = Categories(("no", "yes"))
+    responses = (
+        RandomizedResponse(alphabet=alphabet, epsilon=epsilon) for epsilon in (LEVELS if levels else (EPSILON,))
+    )
     tasks = tuple(Task(f"t{number}", f"Statement {number}") for number in range(TASKS))
     content = Content(
         title="Statements",
@@ -65,7 +72,8 @@ def asked(url: str | None, relay: Relay | None = None) -> tuple[Campaign, tuple[
         opens=date(2020, 1, 1),
         closes=date(2099, 12, 31),
         min_reports=SLOTS,
-        channels=(response.channel(),),
+        channels=tuple(response.channel() for response in responses),
+        levels=len(LEVELS) if levels else None,
         tasks=tasks,
         url=url,
         relay=relay,
@@ -74,11 +82,17 @@ def asked(url: str | None, relay: Relay | None = None) -> tuple[Campaign, tuple[
     return assemble(content, [range(TASKS)] * SLOTS)
 
 
-def requests(answers: Answers) -> dict[str, bytes]:
-    """Return all requests of a device in turn, with the body of its report, but without its random name."""
+def requests(answers: Answers, level: int | None = None) -> dict[str, bytes]:
+    """Return all requests of a device in turn, with the body of its report, but without its random name.
+
+    Args:
+        answers: label of each answered task.
+        level: level that the worker chooses, from 0; None for the campaign without levels.
+    """
     with TemporaryDirectory(prefix="crowdveil-audit-") as name:
         folder = Path(name)
-        return {f"request {n}": one for n, one in enumerate(_sent(Written(folder / "asked", URL), answers, folder))}
+        written = Written(folder / "asked", URL, levels=level is not None)
+        return {f"request {n}": one for n, one in enumerate(_sent(written, answers, folder, level))}
 
 
 def service(answers: Answers) -> dict[str, bytes]:
@@ -102,7 +116,7 @@ def service(answers: Answers) -> dict[str, bytes]:
             store.close()
 
 
-def _sent(written: Written, answers: Answers, folder: Path) -> list[bytes]:
+def _sent(written: Written, answers: Answers, folder: Path, level: int | None = None) -> list[bytes]:
     """Return the requests of a device to a service that has every document and stores the report."""
     sent: list[bytes] = []
 
@@ -116,7 +130,7 @@ def _sent(written: Written, answers: Answers, folder: Path) -> list[bytes]:
         return written.parts[0].to_bytes() if path else written.campaign.to_bytes()
 
     with patch.object(one_file, "call", call):
-        _report(written.link, answers, folder / "home")
+        _report(written.link, answers, folder / "home", level=level)
     return sent
 
 
@@ -148,11 +162,20 @@ def without_service(answers: Answers) -> dict[str, bytes]:
         return found | {name: path.read_bytes() for name, path in files.items()}
 
 
-def _report(link: str, answers: Answers, home: Path, files: Path | None = None, out: Path | None = None) -> Path:
+def _report(
+    link: str,
+    answers: Answers,
+    home: Path,
+    files: Path | None = None,
+    out: Path | None = None,
+    level: int | None = None,
+) -> Path:
     """Answer on a new device; return the report file, or the folder of the device if there is a service."""
     with Device(link, home, files) as device:
         device.open()
         device.require_open()
+        if level is not None:
+            device.choose(level)
         given = device.folder / "given.csv"
         given.write_text("task,label\n" + "".join(f"{task},{label}\n" for task, label in answers.items()), "utf-8")
         for cell, label in one_file.read_answers(given, device).items():

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -134,10 +135,21 @@ LEAKING = Case("worker list from answers", (f"{RESPONSE.replace(LISTS, '')} --li
 LINKING = Case("link with the answers in its text", ("sh link.sh {input} {out}",), (("one.csv", "none.csv"),))
 """Program whose files are all alike, but for the target of a symbolic link."""
 CAMPAIGNS = {
-    "`campaign answer`: requests of a device": campaigns.requests,
-    "`campaign serve`, `campaign close`, `export`, `report`": campaigns.service,
-    "`campaign answer --files`, `close`, `campaign collect`, `infer`, `report`": campaigns.without_service,
+    "`campaign answer`: requests of a device": (campaigns.requests, campaigns.EPSILON),
+    "`campaign serve`, `campaign close`, `export`, `report`": (campaigns.service, campaigns.EPSILON),
+    "`campaign answer --files`, `close`, `campaign collect`, `infer`, `report`": (
+        campaigns.without_service,
+        campaigns.EPSILON,
+    ),
+    **{
+        f"`campaign answer --level {level + 1}`: requests of a device": (
+            partial(campaigns.requests, level=level),
+            epsilon,
+        )
+        for level, epsilon in enumerate(campaigns.LEVELS)
+    },
 }
+"""Box of each campaign, and the epsilon of a single answer."""
 RELAYS = {
     "`campaign relay`, whole reports: another order": (relays.reports, relays.FORWARDS, relays.BACKWARDS),
     "`campaign relay`, single cells: other workers": (relays.cells, relays.LINKED, relays.CROSSED),
@@ -221,9 +233,9 @@ def every_box() -> Iterator[tuple[str, float, list[Pair]]]:
     for name, context in ((MECHANISMS, mechanism_pairs), (READERS, reader_pairs)):
         with context() as pairs:
             yield name, EPSILON, pairs
-    for title, function in CAMPAIGNS.items():
+    for title, (function, epsilon) in CAMPAIGNS.items():
         inputs = [Pair.of_function(function, *pair, name="an answer against none") for pair in ANSWERED]
-        yield title, campaigns.EPSILON, inputs
+        yield title, epsilon, inputs
     for title, (box, one, two) in RELAYS.items():
         yield title, relays.EPSILON, [Pair.of_function(box, one, two)]
 

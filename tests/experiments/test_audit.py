@@ -3,6 +3,8 @@
 import json
 import math
 import shutil
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ from crowdveil.cli import main
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.privacy.audit.black_box import FAILURE, Pair, audit_black_box
 from crowdveil.randomness import Secure, seeded
+from crowdveil.standalone import device as one_file
+from crowdveil.standalone.checks import Claims, check_certificate
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "audits.md"
 
@@ -175,6 +179,40 @@ def test_a_device_sends_the_same_requests_but_for_its_report():
 
     assert asked == others
     assert len(report) == len(other)
+
+
+@pytest.mark.parametrize("level", range(3))
+def test_a_device_with_levels_sends_its_level_and_symbols_and_nothing_else(level):
+    """With other answers only the symbols of the report differ; the level is the byte before them."""
+    answered, nothing = (campaigns.requests(answers, level) for answers in ({"t0": "yes", "t1": "no"}, {}))
+    *asked, report = answered.values()
+    *others, other = nothing.values()
+    names = [one.rpartition(b" ") for one in (report, other)]
+
+    assert asked == others
+    assert names[0][0] == names[1][0]
+    assert [level, level] == [body[0] for *_, body in names]
+    assert [1 + campaigns.TASKS] * 2 == [len(body) for *_, body in names]
+
+
+@pytest.mark.parametrize("level", range(3))
+def test_a_device_loses_exactly_the_ratio_of_its_level(level):
+    """Symbols change exactly at the borders of the rows, so that the largest ratio of a report is that of the level."""
+    campaign, _ = campaigns.asked(None, levels=True)
+    checked = check_certificate(campaign.certificates[level], Claims())
+    mass = []
+    for answer in (0, 1, None):
+        row = checked.rows[2 if answer is None else answer]
+        borders = [0, *accumulate(row)]
+        words = [(low, high - 1) for low, high in pairwise(borders)]
+        for symbol, ends in enumerate(words):
+            drawn = [one_file.draw([checked], [answer], 1, lambda _, w=word: w.to_bytes(6, "little")) for word in ends]
+            assert [bytes([symbol])] * 2 == drawn
+        mass.append([Fraction(high - low, 2**48) for low, high in pairwise(borders)])
+    worst = max(max(column) / min(column) for column in zip(*mass, strict=True))
+
+    assert Fraction(*campaign.certificates[level]["ratio"]) == worst
+    assert campaigns.LEVELS[level] - 1e-9 < math.log(worst) <= campaigns.LEVELS[level]
 
 
 @pytest.mark.parametrize("box", [campaigns.service, campaigns.without_service])

@@ -5,12 +5,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.cli import main
 from tests.cli.conftest import Refusal, Run, RunJson
 
 pytestmark = pytest.mark.slow
@@ -47,8 +50,8 @@ def settings(folder: Path) -> Callable[[str], Path]:
     return write
 
 
-def answer_all(run: Run) -> None:
-    """Answer for every worker: the first with the one-file device, the others with the library's."""
+def answer_all(run: Run, levels: int = 0) -> None:
+    """Answer for every worker: the first with the one-file device, the others with the library's, levels in turn."""
     run("campaign", "invite", "rooms")
     run("campaign", "page", "--python", "device.py")
     with Path("rooms/links.csv").open() as stream:
@@ -57,13 +60,14 @@ def answer_all(run: Run) -> None:
     Path("received").mkdir()
     subprocess.run([sys.executable, "device.py", links[0], *words, "--home", "home-0"], check=True, capture_output=True)
     for slot, link in enumerate(links[1:], start=1):
-        run("campaign", "answer", link, *words, "--home", f"home-{slot}")
+        chosen = ["--level", slot % levels + 1] if levels else []
+        run("campaign", "answer", link, *words, *chosen, "--home", f"home-{slot}")
 
 
-def ask_and_infer(run: Run, run_json: RunJson, path: Path) -> tuple[dict[str, Any], dict[str, float]]:
+def ask_and_infer(run: Run, run_json: RunJson, path: Path, levels: int = 0) -> tuple[dict[str, Any], dict[str, float]]:
     """Run a campaign from its settings to its truths; return what `campaign new` said, and the truths."""
     made = run_json("campaign", "new", path, "--out", "rooms")
-    answer_all(run)
+    answer_all(run, levels)
     run("campaign", "close", "rooms/campaign.json", "--reports", "received")
     run("campaign", "collect", "received", "--campaign", "rooms/campaign.json", "--out", "collected")
     found = run_json("infer", "collected/reports.csv", "--out", "found")
@@ -78,6 +82,8 @@ def ask_and_infer(run: Run, run_json: RunJson, path: Path) -> tuple[dict[str, An
         (f'mechanism = "quantized-response", {BUDGET}, cuts = [1, 3]', "quantized-response"),
         (f'mechanism = "quantized-response", {BUDGET}, prior = "rooms-prior.csv"', "quantized-response"),
         (f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"', "designed"),
+        (f'mechanism = "quantized-response", {BUDGET}, cuts = [[1, 3], [2, 4]]', "quantized-response"),
+        (f'mechanism = "two-layer", {BUDGET}', "one-layer"),
     ],
 )
 def test_a_campaign_is_asked_collected_and_inferred(
@@ -90,10 +96,43 @@ def test_a_campaign_is_asked_collected_and_inferred(
     """
     made, truth = ask_and_infer(run, run_json, settings(privacy))
 
+    prior = Path("rooms/prior.csv")
+    assert prior.is_file() == ("prior" in privacy)
+    assert "prior" not in privacy or CampaignFolder("rooms").campaign.prior == sha256(prior.read_bytes()).hexdigest()
     assert mechanism == made["mechanism"] == CampaignFolder("rooms").campaign.channels[0].mechanism
     assert made["expected"]["protected"]["error"] < made["expected"]["constant_error"]
     assert made["epsilon_per_worker"] <= 16.0
     assert truth["cold"] < 1.5 < 3 < truth["warm"]
+
+
+def test_workers_choose_their_level(settings: Callable[[str], Path], run: Run, run_json: RunJson) -> None:
+    """Levels are asked, read through the table of each worker, and counted on the page where each has enough workers.
+
+    Eight workers choose in turn, four each.
+    """
+    made, truth = ask_and_infer(run, run_json, settings('mechanism = "plan", levels = [8, 16]'), levels=2)
+    run("report", "found", "--reports", "collected/reports.csv", "--campaign", "rooms/campaign.json")
+    page = Path("found/report.html").read_text("utf-8")
+    table = json.loads(Path("collected/certificate.json").read_text("utf-8"))
+
+    assert [8.0, 16.0] == pytest.approx(made["epsilon_per_level"], rel=1e-9)
+    assert made["epsilon_per_worker"] == made["epsilon_per_level"][-1]
+    assert {f"w{slot:04}": slot % 2 for slot in range(8)} == table["workers"]
+    assert "Chosen: 4 level 1, 4 level 2." in page
+    assert truth["cold"] < 2 < 3 < truth["warm"]
+
+
+def test_a_changed_prior_is_found(settings: Callable[[str], Path], run: Run, run_json: RunJson) -> None:
+    """`verify` compares the file of the prior beside a campaign with the SHA-256 in it."""
+    run_json(
+        "campaign", "new", settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"'), "--out", "rooms"
+    )
+    before = run("verify", "rooms/campaign.json")
+    Path("rooms/prior.csv").write_text(PRIOR.replace("0.05", "0.06"))
+    after = CliRunner().invoke(main, ["verify", "rooms/campaign.json"])
+
+    assert "The file of the public prior is the one that the campaign names." in " ".join(before.stdout.split())
+    assert 1 == after.exit_code
 
 
 def test_what_a_plan_recommends_is_asked(settings: Callable[[str], Path], run: Run, run_json: RunJson) -> None:
