@@ -29,13 +29,13 @@ SOURCE = replace(SAMPLE, slots=12, names=SAMPLE.names[:12], excluded=SAMPLE.excl
 def test_the_choice_is_that_of_the_command():
     """Mechanism and tasks of each worker are those that a plan by budgets chooses for the same crowd."""
     source = replace(SOURCE, excluded=(frozenset(),) * 12)
-    planned = plan_budgets(planned_campaign(source), (5.0,)).chosen[0]
+    planned = plan_budgets(planned_campaign(source), (5.0,)).results[0]
 
     chosen = choose_mechanism(source)
     made = chosen.build(planned.mechanism.epsilon)
 
     assert planned.mechanism == made
-    assert planned.cells == chosen.source.per_worker
+    assert planned.cost.cells == chosen.source.per_worker
     assert chosen.planned
 
 
