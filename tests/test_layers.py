@@ -45,7 +45,6 @@ FLOORS = {
     "crowd_review": 7,
     "demo": 8,
     "release": 8,
-    "workflow": 8,
     "aggregation": 9,
     "comparison": 9,
     "perturbation": 9,

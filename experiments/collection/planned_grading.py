@@ -26,9 +26,9 @@ from crowdveil.campaign.source.privacy_request import PLAN, PrivacyRequest
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.data.assignment import Assignment
 from crowdveil.mechanisms import Laplace
+from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
-from crowdveil.workflow.campaigns.chosen_mechanism import ChosenMechanism, choose_mechanism
 
 RESULTS = Path(__file__).parent / "results" / "planned_grading.csv"
 STUDENTS, BUDGETS, RUNS = 40, (2.0, 5.0, 10.0, 20.0), 20

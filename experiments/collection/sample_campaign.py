@@ -16,11 +16,11 @@ from crowdveil.campaign.source.settings_file import CampaignSource, read_source
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.evaluation.metrics import score
+from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.creation import write_template
+from crowdveil.planning.settings.expected_error import planned_campaign, predict_error
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
-from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-from crowdveil.workflow.campaigns.creation import write_template
-from crowdveil.workflow.campaigns.expected_error import planned_campaign, predict_error
 
 SETTINGS = Path(__file__).parents[2] / "docs" / "samples" / "campaign.toml"
 FIRST_SEED, RUNS = 1_000, 20

@@ -12,8 +12,8 @@ from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.plan import EPSILONS, Plan, Progress
 from crowdveil.planning.plan import plan as plan_campaign
+from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.privacy.mechanism_settings import Expectation
-from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
 
 
 def plan(

@@ -10,9 +10,9 @@ from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, compared
 from crowdveil.campaign.token import Link, Token
 from crowdveil.cli import main
+from crowdveil.folder.campaign.invitations import render_sheet
+from crowdveil.planning.settings.creation import write_campaign
 from crowdveil.standalone import device as one_file
-from crowdveil.workflow.campaigns.creation import write_campaign
-from crowdveil.workflow.campaigns.invitations import render_sheet
 from tests.device_vectors import read_vectors
 from tests.service.accessibility import await_screen
 from tests.service.browser import chromium, needs_chromium

@@ -6,8 +6,8 @@ from experiments.collection.sample_campaign import FIRST_SEED, former_sample, sa
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.planning import predict
 from crowdveil.planning.prediction import FIRST_SEED as FIRST_SEED_OF_PLANS
-from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-from crowdveil.workflow.campaigns.expected_error import planned_campaign
+from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.expected_error import planned_campaign
 
 pytestmark = pytest.mark.slow
 

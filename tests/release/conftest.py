@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.data.report_tables import reports_table, write_table
+from crowdveil.folder.campaign.export import worker_name
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import Conclusion
 from crowdveil.release.page import PageText, write_page
 from crowdveil.release.privacy_statement import find_reports, state_results
 from crowdveil.release.result_files import read_results
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
-from crowdveil.workflow.campaigns.export import worker_name
 from tests.campaign.builders import build_campaign, response
 
 Folder = Callable[..., Path]

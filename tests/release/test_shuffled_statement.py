@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from crowdveil.campaign.document import Relay
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.cli import main
+from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
 from crowdveil.folder.evidence import WITHOUT_NAMES
-from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 from tests.release.conftest import WORKERS, Folder, command
 

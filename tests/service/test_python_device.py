@@ -8,13 +8,13 @@ import pytest
 from crowdveil.campaign.device import answer_campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import DeviceError
+from crowdveil.folder.campaign.export import EXPORT_FILES
+from crowdveil.folder.campaign.report_files import read_report_files, write_collected
 from crowdveil.service.app import create_app
 from crowdveil.service.registration import register
 from crowdveil.service.release import export
 from crowdveil.service.store import Store
 from crowdveil.standalone import device as one_file
-from crowdveil.workflow.campaigns.export import EXPORT_FILES
-from crowdveil.workflow.campaigns.report_files import read_report_files, write_collected
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.service.browser import free_port, served
 

@@ -1,6 +1,9 @@
-"""Tables of a review as CSV files."""
+"""Tables of reviews, links and workers as CSV."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,3 +20,12 @@ def write_columns(outputs: Outputs, columns: Mapping[str, Identifiers]) -> None:
     """
     table = pa.table({name: as_arrow(column) for name, column in columns.items()})
     write_outputs(outputs, {outputs.names[0]: lambda stream: write_table(stream, table)})
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return the text of a CSV file with quotes where needed."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()

@@ -13,12 +13,13 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.folder.evidence import Evidence
+from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import decided, expected_error
 from crowdveil.release.sufficiency import what_is_enough
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
-USEFUL, USELESS = 0.5, 0.9
+USEFUL, USELESS = 0.5, WORTH_ASKING
 """Shares of the constant's error: up to the first the truths are useful, from the second on they are not."""
 SMALL_ERROR = 0.05
 """Expected share of wrong truths up to which they are useful, however small the constant's error is."""

@@ -26,6 +26,7 @@ from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
+from crowdveil.folder.campaign.export import worker_name
 from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
 from crowdveil.folder.evidence import (
     AS_THEY_ARE,
@@ -54,7 +55,6 @@ from crowdveil.privacy.statement import (
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
 from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, verify
-from crowdveil.workflow.campaigns.export import worker_name
 
 NOTHING_STATED = "No collection of protected reports was given with these results."
 PLAIN = "The answers were read as they are: they have no certificate of a mechanism."

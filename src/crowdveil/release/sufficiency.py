@@ -19,9 +19,9 @@ from crowdveil.planning import Campaign
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.expected_campaign import expected_campaign
 from crowdveil.planning.prediction import predict_from_bayes_errors
+from crowdveil.planning.settings.expected_error import planned_mechanism
 from crowdveil.planning.worker_budget import LARGEST_CELL_EPSILON, RANKING_EXCESS
 from crowdveil.privacy.mechanism_settings import Expectation
-from crowdveil.workflow.campaigns.expected_error import planned_mechanism
 
 FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Factors on workers and on epsilon that are tried."""

@@ -11,9 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from crowdveil.campaign.document import Campaign
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.folder.campaign.export import read_body, write_campaign_reports
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
-from crowdveil.workflow.campaigns.export import read_body, write_campaign_reports
 
 CHECK_SECONDS = 3600.0
 """Time between two looks at the day (UTC)."""

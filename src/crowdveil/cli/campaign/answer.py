@@ -37,7 +37,7 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no pa
 
 def _seal(campaign: Campaign, body: bytes) -> bytes:
     """Return a body encrypted to the curator's key; the package for it is loaded only for a campaign with a relay."""
-    from crowdveil.workflow.campaigns.curator_key import require_sealing
+    from crowdveil.folder.campaign.curator_key import require_sealing
 
     sealed: bytes = require_sealing().seal_body(campaign, body)
     return sealed

@@ -52,7 +52,7 @@ def close(file: Path, database: str | None, reports: Path | None, as_json: bool)
 def _close_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
     """Close a campaign without a service; return the number of reports, None below the least, and their digest."""
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.workflow.campaigns.report_files import close_report_files
+    from crowdveil.folder.campaign.report_files import close_report_files
 
     asked = CampaignFolder(file.parent)
     closed = close_report_files(reports, asked)

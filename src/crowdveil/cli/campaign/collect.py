@@ -41,8 +41,8 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
     With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
     """
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.workflow.campaigns.export import EXPORT_FILES
-    from crowdveil.workflow.campaigns.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
+    from crowdveil.folder.campaign.export import EXPORT_FILES
+    from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     if key is not None:
@@ -75,9 +75,9 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
 
 def _collect_batches(folder: Path, campaign: Campaign, key: Path, out: Path, as_json: bool) -> None:
     """Open the batches of a relay and write the folder that infer reads."""
-    from crowdveil.workflow.campaigns.batches import OPENED_FILES, read_batches, write_opened
-    from crowdveil.workflow.campaigns.curator_key import require_sealing
-    from crowdveil.workflow.campaigns.report_files import LIST_FILE
+    from crowdveil.folder.campaign.batches import OPENED_FILES, read_batches, write_opened
+    from crowdveil.folder.campaign.curator_key import require_sealing
+    from crowdveil.folder.campaign.report_files import LIST_FILE
 
     opened = read_batches(folder, campaign, require_sealing().read_key(key.read_bytes()))
     files = [str(out / name) for name in (*OPENED_FILES, LIST_FILE)]

@@ -35,9 +35,9 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.report_tables import formula_notes
+        from crowdveil.folder.campaign.export import EXPORT_FILES
         from crowdveil.folder.reports import collection_outputs
         from crowdveil.service.release import export as export_campaign
-        from crowdveil.workflow.campaigns.export import EXPORT_FILES
 
         outputs = collection_outputs(out, EXPORT_FILES, replace=replace)
         replaced = list(map(str, outputs.check(inputs=[file])))

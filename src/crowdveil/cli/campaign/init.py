@@ -18,7 +18,7 @@ from crowdveil.cli.verb import Verb
 @json_option
 def init(out: Path, as_json: bool) -> None:
     """Write a commented settings file to change; an existing file stays."""
-    from crowdveil.workflow.campaigns.creation import write_template
+    from crowdveil.planning.settings.creation import write_template
 
     write_template(out)
     rows = [("written", str(out)), ("next", f"change it, then crowdveil campaign new {out} --out FOLDER")]

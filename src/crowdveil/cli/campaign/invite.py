@@ -44,7 +44,7 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool, as_jso
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report is an option of --replace: give both.")
     from crowdveil.campaign.document import compared
-    from crowdveil.workflow.campaigns import invitations
+    from crowdveil.folder.campaign import invitations
 
     if replace is None:
         made = invitations.invite(folder)

@@ -13,7 +13,7 @@ from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.workflow.campaigns.creation import CreatedCampaign
+    from crowdveil.planning.settings.creation import CreatedCampaign
 
 HELP = """Make a campaign: check the settings, draw the assignment, write the files.
 
@@ -42,7 +42,7 @@ PURPOSES = (
 @json_option
 def new(settings: Path, out: Path, anyway: bool, as_json: bool) -> None:
     """Make a campaign; see `HELP`."""
-    from crowdveil.workflow.campaigns.creation import create_campaign
+    from crowdveil.planning.settings.creation import create_campaign
 
     with progress_bar("simulating") as bar:
         created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)

@@ -55,7 +55,7 @@ def _expectation(given: Given) -> Expectation:
 
 def _with_settings(source: CampaignSource, given: Given) -> dict[str, Any]:
     """Return the options with those that are not given from the settings of a campaign; its alphabet is `alphabet`."""
-    from crowdveil.workflow.campaigns.expected_error import expectation_of
+    from crowdveil.planning.settings.expected_error import expectation_of
 
     assigned, expected = expectation_of(source)
     stated: dict[str, Any] = {

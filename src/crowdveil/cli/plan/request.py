@@ -107,7 +107,7 @@ def _planned(request: PlanRequest, bar: Bar | None) -> Plan:
     from crowdveil import planning
 
     if not request.by_budget:
-        from crowdveil.workflow.campaigns.alternatives import WORTH_ASKING
+        from crowdveil.planning.settings.alternatives import WORTH_ASKING
 
         usual = WORTH_ASKING * request.campaign.crowd.constant_error
         target, epsilons = usual if request.target is None else request.target, request.values or planning.EPSILONS
@@ -125,10 +125,10 @@ def _planned(request: PlanRequest, bar: Bar | None) -> Plan:
 def _as_stated(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
     from crowdveil.channels.rounding import format_promise
+    from crowdveil.planning.settings.alternatives import is_worth_asking
+    from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+    from crowdveil.planning.settings.expected_error import predict_error
     from crowdveil.planning.summary import error_with_interval
-    from crowdveil.workflow.campaigns.alternatives import is_worth_asking
-    from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-    from crowdveil.workflow.campaigns.expected_error import predict_error
 
     chosen = choose_mechanism(source)
     mechanism, tasks = chosen.mechanism, chosen.most_tasks

@@ -1,7 +1,5 @@
 """Creation of a campaign folder from a settings file."""
 
-import csv
-import io
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -21,14 +19,14 @@ from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
+from crowdveil.folder.campaign.curator_key import curator_key, key_path
+from crowdveil.folder.tables import csv_text
 from crowdveil.mechanisms import ChannelMechanism, Designed
+from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
+from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.expected_error import ExpectedError, OnSimulation, predict_error
 from crowdveil.privacy.levels import level_guarantees
 from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.release.conclusion import USELESS
-from crowdveil.workflow.campaigns.alternatives import require_worth_asking
-from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-from crowdveil.workflow.campaigns.curator_key import curator_key, key_path
-from crowdveil.workflow.campaigns.expected_error import ExpectedError, OnSimulation, predict_error
 
 PAGE_LANGUAGES = ("de", "en")
 """Languages of the messages on the answering page."""
@@ -168,7 +166,7 @@ def write_template(path: Path) -> None:
     Raises:
         SettingsError: the file exists, or cannot be written.
     """
-    template = files("crowdveil.workflow.campaigns").joinpath("templates", "campaign.toml").read_text("utf-8")
+    template = files("crowdveil.planning.settings").joinpath("templates", "campaign.toml").read_text("utf-8")
     today = datetime.now(UTC).date()
     opens, closes = (today + timedelta(days=days) for days in TEMPLATE_DAYS)
     with folder_errors(path):
@@ -206,15 +204,6 @@ def _plan_bytes(campaign: Campaign, expected: ExpectedError) -> bytes:
     return (json.dumps(chosen, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def csv_text(header: Sequence[str], rows: object) -> str:
-    """Return the text of a CSV file with quotes where needed."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)  # type: ignore[arg-type]
-    return stream.getvalue()
-
-
 def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple[str, ...]:
     """Return what a person may have overlooked: too much noise, a closing in the past, a language, few reports."""
     found = []
@@ -223,7 +212,7 @@ def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple
         hint = "Lower the budget or epsilon, or give each worker fewer tasks."
         found.append(f"{posterior_sentences(answer, worker)[0]} {hint}")
     error, constant, high = expected.protected.error, expected.constant, expected.protected.real_high
-    if error >= USELESS * constant or high >= constant:
+    if error >= WORTH_ASKING * constant or high >= constant:
         worst = "above" if high > constant else "no better"
         real = f"; in a real crowd like the worst of the public sets it is {high:.2g}, {worst}"
         found.append(

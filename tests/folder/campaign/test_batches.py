@@ -11,8 +11,8 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.campaign.batches import OPENED_FILES, read_batches, write_opened
 from crowdveil.sealing import new_key, seal_body
-from crowdveil.workflow.campaigns.batches import OPENED_FILES, read_batches, write_opened
 from tests.campaign.builders import build_campaign, relay_of_key
 
 BODIES = [bytes((0, 1, 2)), bytes((2, 2, 0)), bytes((1, 3, 1)), bytes((0, 0, 0))]

@@ -11,12 +11,12 @@ from crowdveil.campaign.source.privacy_request import PLAN, PrivacyRequest
 from crowdveil.campaign.source.settings_file import ExpectedCrowd, RelayRequest, read_source
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
+from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.creation import create_campaign
+from crowdveil.planning.settings.expected_error import planned_campaign
 from crowdveil.planning.worker_budget import plan_budgets
 from crowdveil.randomness import seeded
-from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-from crowdveil.workflow.campaigns.creation import create_campaign
-from crowdveil.workflow.campaigns.expected_error import planned_campaign
-from tests.workflow.campaigns.test_creation import elsewhere
+from tests.planning.settings.test_creation import elsewhere
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from crowdveil.campaign.source.privacy_request import PrivacyRequest
 from crowdveil.campaign.source.settings_file import ExpectedCrowd
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-from crowdveil.workflow.campaigns.expected_error import planned_mechanism, predict_error
+from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.expected_error import planned_mechanism, predict_error
 
 pytestmark = pytest.mark.slow
 

@@ -10,14 +10,13 @@ from crowdveil.errors import SettingsError
 from crowdveil.planning import Prediction, predict
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.prediction import predict_from_bayes_errors
+from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.expected_error import ExpectedError, planned_campaign, planned_mechanism
 from crowdveil.planning.summary import expected_error
 from crowdveil.planning.worker_budget import loads
-from crowdveil.release.conclusion import USELESS
 from crowdveil.standalone.checks import MAX_SLOTS
-from crowdveil.workflow.campaigns.chosen_mechanism import choose_mechanism
-from crowdveil.workflow.campaigns.expected_error import ExpectedError, planned_campaign, planned_mechanism
 
-WORTH_ASKING = USELESS
+WORTH_ASKING = 0.9
 """Share of the error of the best public constant up to which a campaign is asked."""
 WORKER_FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0)
 EPSILON_FACTORS = (*WORKER_FACTORS, 20.0, 50.0, 100.0, 1_000.0)

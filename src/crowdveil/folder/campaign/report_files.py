@@ -21,9 +21,9 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
+from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
+from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_campaign_reports
 from crowdveil.standalone.checks import SLOTS_PER_PART
-from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
-from crowdveil.workflow.campaigns.export import AcceptedReport, read_body, write_campaign_reports
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"

@@ -27,7 +27,7 @@ from crowdveil.campaign.folder import (
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.workflow.campaigns.creation import csv_text
+from crowdveil.folder.tables import csv_text
 
 KIND = "links"
 MAX_SHEET = 2_000
@@ -167,7 +167,7 @@ def _write(
 def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str] = ()) -> str:
     """Return a printable page with a card per link: QR code, link, worker, host, and the characters people compare."""
     environment = Environment(
-        loader=PackageLoader("crowdveil.workflow.campaigns", "templates"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("crowdveil.folder.campaign", "templates"), autoescape=True, undefined=StrictUndefined
     )
     phrases = PHRASES.get(campaign.language.partition("-")[0], PHRASES["en"])
     cards = [

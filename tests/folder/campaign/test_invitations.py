@@ -11,9 +11,9 @@ from crowdveil.campaign.document import compared
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.token import Link, token_hash
 from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.workflow.campaigns import invitations
-from crowdveil.workflow.campaigns.creation import write_campaign
-from crowdveil.workflow.campaigns.invitations import invite, render_sheet, replace_link
+from crowdveil.folder.campaign import invitations
+from crowdveil.folder.campaign.invitations import invite, render_sheet, replace_link
+from crowdveil.planning.settings.creation import write_campaign
 from tests.campaign.builders import build_campaign
 
 NAMES = ("Ann", "<b>Bo</b>", "Chen, J.")

@@ -13,9 +13,8 @@ from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
-from crowdveil.folder.evidence import read_evidence
-from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
-from crowdveil.workflow.campaigns.report_files import (
+from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
+from crowdveil.folder.campaign.report_files import (
     ACCEPTED,
     COPY,
     LATE,
@@ -25,6 +24,7 @@ from crowdveil.workflow.campaigns.report_files import (
     read_report_files,
     write_collected,
 )
+from crowdveil.folder.evidence import read_evidence
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
 

@@ -11,8 +11,8 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.report_body import NOT_ANSWERED
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
+from crowdveil.folder.campaign.export import EXPORT_FILES, AcceptedReport, write_campaign_reports
 from crowdveil.folder.evidence import Evidence, read_evidence
-from crowdveil.workflow.campaigns.export import EXPORT_FILES, AcceptedReport, write_campaign_reports
 from tests.device_vectors import read_vectors
 
 VECTORS = {vector["name"]: vector for vector in read_vectors("campaigns.json")}

@@ -21,11 +21,11 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import CampaignError, ReportsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
+from crowdveil.folder.campaign.curator_key import require_sealing
+from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, LIST_FILE, LIST_KIND
 from crowdveil.folder.crowd import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.evidence import WITHOUT_NAMES
-from crowdveil.workflow.campaigns.curator_key import require_sealing
-from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
-from crowdveil.workflow.campaigns.report_files import ACCEPTED, COPY, LIST_FILE, LIST_KIND
 
 if TYPE_CHECKING:
     from crowdveil.sealing import PrivateKey

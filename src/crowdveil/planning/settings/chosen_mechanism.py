@@ -16,6 +16,7 @@ from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, 
 from crowdveil.planning import Campaign, candidates
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.plan import predict_group
+from crowdveil.planning.settings.expected_error import expectation_within_cells, planned_campaign
 from crowdveil.planning.worker_budget import (
     LARGEST_CELL_EPSILON,
     best_choice,
@@ -23,7 +24,6 @@ from crowdveil.planning.worker_budget import (
     loads,
     with_load,
 )
-from crowdveil.workflow.campaigns.expected_error import expectation_within_cells, planned_campaign
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ import pytest
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.source.settings_file import read_source
 from crowdveil.errors import SettingsError
-from crowdveil.workflow.campaigns.alternatives import nearest_alternatives
-from crowdveil.workflow.campaigns.creation import create_campaign, write_campaign
-from crowdveil.workflow.campaigns.expected_error import planned_campaign
+from crowdveil.planning.settings.alternatives import nearest_alternatives
+from crowdveil.planning.settings.creation import create_campaign, write_campaign
+from crowdveil.planning.settings.expected_error import planned_campaign
 from tests.campaign.builders import build_campaign
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,1 @@
+"""Campaigns on disk: links, report files, batches, closing, and the folder that `infer` reads."""

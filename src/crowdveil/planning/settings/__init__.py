@@ -1,0 +1,1 @@
+"""Campaigns from a settings file: expected error, mechanism, alternatives, and creation."""

@@ -1,1 +1,0 @@
-"""Library calls of the commands: files in, one value out, files written whole."""

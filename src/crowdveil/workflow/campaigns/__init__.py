@@ -1,1 +1,0 @@
-"""Work of the curator on campaigns: creation, expected error, and links."""
