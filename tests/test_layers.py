@@ -59,8 +59,9 @@ FLOORS = {
 PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
-WORKERS_HALF = {"arguments", "errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
-WORKERS_HALF |= {"standalone"}
+DEVICE_FOLDERS = {"arguments", "errors", "randomness", "registry", "presentation"}
+DEVICE_FOLDERS |= {"channels", "mechanisms", "campaign", "standalone"}
+"""Files and folders that run on a worker's device."""
 SEPARATE = {"mechanisms", "estimators"}
 OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service")
 """Extras of the library: engines, sources and pictures."""
@@ -171,14 +172,14 @@ def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:
     """No file that runs on a device names another package, or a file of the curator's half."""
     allowed = sys.stdlib_module_names | {"numpy", "crowdveil"}
     for module, tree in modules().items():
-        if folder_of(module) in WORKERS_HALF:
+        if folder_of(module) in DEVICE_FOLDERS:
             assert {name.split(".")[0] for name in imports(tree)} - allowed == set(), module
-            assert {folder_of(other) for other in inner_imports(module)} - WORKERS_HALF == set(), module
+            assert {folder_of(other) for other in inner_imports(module)} - DEVICE_FOLDERS == set(), module
 
 
 def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     """A fresh interpreter that imports the worker's half has loaded nothing else, numpy's own needs included."""
-    half = sorted(module for module in modules() if folder_of(module) in WORKERS_HALF)
+    half = sorted(module for module in modules() if folder_of(module) in DEVICE_FOLDERS)
     program = (
         "import importlib, json, sys; before = set(sys.modules); "
         f"[importlib.import_module('crowdveil.' + name) for name in {half}]; "
@@ -191,7 +192,7 @@ def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     installed = roots & set(packages_distributions()) - sys.stdlib_module_names
 
     assert installed - {"crowdveil"} == {"numpy"}
-    assert ours == WORKERS_HALF
+    assert ours == DEVICE_FOLDERS
 
 
 def test_every_imported_package_is_a_dependency() -> None:

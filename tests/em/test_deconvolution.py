@@ -106,16 +106,6 @@ def test_participation_is_determined_if_null_is_no_mixture_of_answers(
         assert pytest.approx(10 * many.participation / few.participation) == ratio
 
 
-def test_pooled_shares_find_the_truth() -> None:
-    """From a million exact counts the shares come back, at an epsilon where expectation-maximization would creep."""
-    table = RandomizedResponse(alphabet=LABELS, epsilon=0.1).channel().probabilities
-    truth = np.array([0.1, 0.2, 0.05, 0.65])
-
-    shares = estimate_frequencies(np.rint(1e8 * truth @ table), table, np.ones(4))
-
-    np.testing.assert_allclose(shares, truth, atol=1e-4)
-
-
 @each_channel
 def test_task_shares_are_the_direct_maximum(channel: Channel) -> None:
     """With pseudo-cells, deconvolution of each row finds what a general optimiser finds."""
@@ -128,22 +118,6 @@ def test_task_shares_are_the_direct_maximum(channel: Channel) -> None:
 
     for row, own in zip(counts, shares, strict=True):
         np.testing.assert_allclose(own, direct_shares(row, table, 5.0 * base), atol=1e-5)
-
-
-def test_one_step_of_deconvolution_is_its_equation() -> None:
-    """f'(x) = (sum_y n(y) f(x) Q(x, y) / sum_x' f(x') Q(x', y) + weight base(x)) / (n + weight), in loops."""
-    table = CHANNELS["lopsided"].probabilities
-    counts, base, weight = np.array([3.0, 0.0, 5.0, 2.0]), np.array([0.4, 0.3, 0.1, 0.2]), 2.0
-
-    expected = np.zeros(4)
-    for x in range(4):
-        split = sum(
-            counts[y] * base[x] * table[x, y] / sum(base[other] * table[other, y] for other in range(4))
-            for y in range(4)
-        )
-        expected[x] = (split + weight * base[x]) / (10 + weight)
-
-    np.testing.assert_allclose(deconvolve(counts[None], table, base, weight=weight, steps=1)[0], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["identity, public", "identity, protected"])
@@ -275,26 +249,6 @@ def test_no_report_is_all_noise() -> None:
     silent = Reports(np.array([], int), np.array([], int), np.array([], int), np.arange(3), np.arange(4), LABELS)
 
     assert 1 == frequencies_of_reports(summary_of(silent, CHANNELS["randomized response, public"])).noise
-
-
-def test_noise_falls_with_epsilon_to_nothing() -> None:
-    """Simulated exact counts: noise falls as epsilon grows, and vanishes."""
-    truth = np.array([0.1, 0.06, 0.04, 0.8])
-    noise = []
-    for epsilon in (0.1, 1.0, 3.0, 6.0, 12.0, 20.0):
-        channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
-        counts = np.rint(1e6 * truth @ channel.probabilities)
-        noise.append(
-            deconvolution._noise(
-                counts,
-                estimate_frequencies(counts, channel.probabilities, np.ones(len(channel.inputs))),
-                model_of(channel),
-            )
-        )
-
-    assert noise == sorted(noise, reverse=True)
-    assert noise[0] > 0.9
-    assert noise[-1] < 1e-4
 
 
 def test_the_vote_weighs_reports_by_what_they_say() -> None:

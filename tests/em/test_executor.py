@@ -127,7 +127,7 @@ def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any
     np.testing.assert_array_equal(REPORTS.per_task[3:5], part["votes"])
 
 
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+@pytest.mark.parametrize("kernels", ["plain", pytest.param("compiled", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_progress_gets_the_largest_change(method: Any, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step is said to have moved is the largest difference of the posteriors of fits one step apart."""

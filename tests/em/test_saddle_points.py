@@ -70,6 +70,7 @@ def test_six_equally_likely_solutions_share_every_task(epsilon: float | None) ->
         np.testing.assert_allclose(0.5, estimate.posterior, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_two_equally_likely_solutions_are_averaged() -> None:
     """Two tasks whose labels can be exchanged have posterior one half each, and the likelihood of the best optima."""
     estimate = fitted(DawidSkene(), NEARLY_SAME, 2)

@@ -88,6 +88,7 @@ def test_subtypes_explain_errors_that_workers_share() -> None:
     assert 0.66 < found.mean()
 
 
+@pytest.mark.slow
 def test_more_starts_never_lower_the_bound() -> None:
     """The start with the highest lower bound is returned."""
     reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=8, share=0.6)

@@ -340,9 +340,11 @@ def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
         assert estimate.posterior[40].max() < 0.9
 
 
+@pytest.mark.slow
 @every_categorical
 def test_tasks_without_reports_change_nothing(cls: AnyClass) -> None:
-    """Four hundred listed tasks without answers move no posterior of the others by more than the tolerance of a fit."""
+    """Four hundred listed tasks without answers move no posterior of the others by more than the tolerance of a fit;
+    that of the default method, whose number of steps is fixed, by rounding only."""
     reports = crowd()
     tasks = np.array([*np.asarray(reports.tasks), *(f"unasked {number}" for number in range(400))])
     longer = Reports(reports.task, reports.worker, reports.value, tasks, reports.workers, reports.alphabet)
@@ -350,7 +352,8 @@ def test_tasks_without_reports_change_nothing(cls: AnyClass) -> None:
     found = cls().fit(longer).posterior[: len(reports.tasks)]
 
     asked = np.asarray(reports.per_task) > 0
-    assert np.allclose(found[asked], cls().fit(reports).posterior[asked], atol=3e-3)
+    within = 1e-9 if cls.name == "hierarchical-dawid-skene" else 3e-3
+    assert np.allclose(found[asked], cls().fit(reports).posterior[asked], atol=within)
 
 
 @every_categorical

@@ -267,6 +267,7 @@ def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:
     assert np.ptp(ability[:150]) > 0.3
 
 
+@pytest.mark.slow
 def test_intervals_reach_abilities_near_one() -> None:
     """Of 240 careful workers (4 seeds, 150 answers each) 90 % intervals hold 82 % to 96 %, though kinds hold one
     answer in five for a guess; a share so far from 90 % has a chance of about 1 in 10,000."""

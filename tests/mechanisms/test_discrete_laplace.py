@@ -108,6 +108,7 @@ def test_noise_follows_the_definition(scale, source):
     assert goodness_of_fit(np.array(sample_discrete_laplace(scale, 20_000, source)), scale) > 1e-7
 
 
+@pytest.mark.slow
 def test_a_five_percent_wrong_scale_is_rejected():
     """The same test rejects (p < 1e-7) noise whose scale is 5 % too small; n = 60,000."""
     noise = sample_discrete_laplace(Fraction(3) * Fraction(95, 100), 60_000, seeded(5))

@@ -183,6 +183,7 @@ def test_the_device_draws_as_the_simulation_does():
         assert sampled(mechanism, codes, 1, seed)[0].tolist() == mechanism.perturb(codes, seeded(seed)).tolist()
 
 
+@pytest.mark.slow
 def test_sampling_alone_shows_more_loss_than_the_mean_budget():
     """A black-box audit of 10 cells at mean budget 2 finds a loss above 2 and no more than the exact figure.
 

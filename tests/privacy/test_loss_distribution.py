@@ -13,7 +13,6 @@ from scipy.stats import binom
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy import loss_distribution
 from crowdveil.privacy.loss_distribution import (
     advanced_epsilon,
@@ -24,21 +23,12 @@ from crowdveil.privacy.loss_distribution import (
     least_bound,
     pure_epsilon,
 )
-
-YES_NO = Categories(("no", "yes"))
-
-
-def table(probabilities) -> Channel:
-    """Integer channel nearest to a table of positive probabilities, participation public."""
-    rows = np.array(probabilities, dtype=float)
-    names = Categories(tuple(f"a{k}" for k in range(len(rows))))
-    outputs = tuple(f"y{k}" for k in range(rows.shape[1]))
-    return Channel.from_probabilities(names, "public", outputs, rows / rows.sum(axis=1, keepdims=True), None)
+from tests.privacy.channels import randomized_response, table
 
 
 def coin(epsilon: float) -> Channel:
     """Randomized response over two answers."""
-    return RandomizedResponse(alphabet=YES_NO, epsilon=epsilon, participation="public").channel()
+    return randomized_response(2, epsilon)
 
 
 def enumerated_delta(channels, epsilon: float) -> float:
@@ -217,7 +207,7 @@ def test_no_cells_and_no_privacy_are_refused():
     with pytest.raises(SettingsError, match="at least one cell"):
         composed_epsilon([], 1e-6)
     with pytest.raises(SettingsError, match="finite epsilon"):
-        channel_profile(Channel.identity(YES_NO, "public"))
+        channel_profile(Channel.identity(Categories(("no", "yes")), "public"))
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_names_get_more_words_where_longer_ones_come(lengths: tuple[int, ...]) -
     assert names == table.dictionary().to_pylist()
 
 
+@pytest.mark.slow
 def test_many_names_outgrow_the_first_slots() -> None:
     """A table that grows several times gives the codes of Arrow's own."""
     generator = np.random.default_rng(1)

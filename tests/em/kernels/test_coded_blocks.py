@@ -126,6 +126,7 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
         assert given.strides == found.strides
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [3, 9])
 def test_shares_from_logarithms_are_those_that_were_taken(labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Soft-max by label gives back shares of unrolled and other sizes, also where all logarithms are far below zero."""

@@ -80,6 +80,7 @@ def test_channels_are_read_alike(monkeypatch: pytest.MonkeyPatch, name: str, met
     assert_alike(*both_ways(monkeypatch, lambda: method.fit(reports, channel=channel)))
 
 
+@pytest.mark.slow
 def test_tables_of_channels_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of tasks whose silence means something else start from scores of their own."""
     from crowdveil.mechanisms import RandomizedResponse

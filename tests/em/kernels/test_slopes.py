@@ -9,6 +9,7 @@ from crowdveil.em.kernels.reductions import Slopes, squared_slopes
 from tests.estimators.dense import random_reports
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 @pytest.mark.parametrize("labels", [2, 3, 11])
 def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:

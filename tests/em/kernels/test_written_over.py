@@ -69,6 +69,7 @@ def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> Non
         np.testing.assert_array_equal(before, kept)
 
 
+@pytest.mark.slow
 def test_a_posterior_that_does_not_lie_row_by_row_stays() -> None:
     """Where the old posterior cannot be written over as it lies, the new one gets a place of its own."""
     reports = random_reports(np.random.default_rng(0), LABELS, TASKS, WORKERS, share=0.15)

@@ -114,6 +114,7 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
     )
 
 
+@pytest.mark.slow
 def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
     """Splitting whole reports and splitting only kept ones (theory 7.1) have the same fixed point of the M-step.
 

@@ -71,13 +71,6 @@ def test_progress_reaches_all_tasks() -> None:
         assert calls[-1] == (3, 3)
 
 
-def test_a_worker_can_be_the_unit() -> None:
-    """Under unit worker the whole release costs a worker epsilon."""
-    made = Histogram(epsilon=3.0, unit="worker").release(bimodal(3, 20), seeded(1))
-
-    assert [(g.epsilon, g.unit) for g in made.guarantees()] == [(1.0, "cell"), (3.0, "worker")]
-
-
 def test_tasks_without_claims_release_nothing() -> None:
     """Who claimed is public: a task without claims, or with too few, is withheld, counted and named as a reason."""
     claims = bimodal(3, 20, tasks=np.arange(5))

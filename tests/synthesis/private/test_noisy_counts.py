@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -90,6 +91,7 @@ def noisy_loss(noisy: tuple[NoisyCounts, NoisyCounts]) -> float:
     return float(math.log(least / most))
 
 
+@cache
 def noisy_pair(epsilon: int, select_range: bool, runs: int) -> tuple[NoisyCounts, NoisyCounts]:
     """Noisy counts of two neighbours, whose one claim lies at either end."""
     counter = NoisyCounter(epsilon=Fraction(epsilon), bins=8, largest=1, select_range=select_range)
