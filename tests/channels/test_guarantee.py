@@ -10,25 +10,15 @@ from crowdveil.channels.guarantee import MAX_EPSILON, Guarantee, require_epsilon
 from crowdveil.errors import SettingsError
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, math.nan])
-def test_epsilon_must_not_be_negative_or_nan(epsilon):
-    """A guarantee refuses nonsense at birth."""
-    with pytest.raises(SettingsError, match="epsilon must be non-negative"):
-        Guarantee(epsilon=epsilon)
-
-
-@pytest.mark.parametrize("delta", [-1e-9, 1.1, math.nan])
-def test_delta_must_be_a_probability(delta):
-    """Delta lies in [0, 1]."""
-    with pytest.raises(SettingsError, match="delta"):
-        Guarantee(epsilon=1.0, delta=delta)
-
-
-@pytest.mark.parametrize("claimed", [-1.0, math.nan])
-def test_a_claim_must_not_be_negative_or_nan(claimed):
-    """A claimed epsilon obeys the same rule."""
-    with pytest.raises(SettingsError, match="claimed"):
-        Guarantee(epsilon=1.0, claimed=claimed)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epsilon", -0.1), ("epsilon", math.nan), ("claimed", -1.0), ("claimed", math.nan)]
+    + [("delta", value) for value in (-1e-9, 1.1, math.nan)],
+)
+def test_figures_out_of_range_are_refused(name, value):
+    """Epsilon and what is claimed are not negative, delta is a probability, and none is nan."""
+    with pytest.raises(SettingsError, match=name):
+        Guarantee(**{"epsilon": 1.0, name: value})
 
 
 def test_infinity_and_zero_are_guarantees():

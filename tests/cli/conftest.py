@@ -38,10 +38,16 @@ def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
     (folder / f"{stem}-gold.csv").write_text("task,truth\n" + rows, "utf-8")
 
 
-def rows(path: str) -> list[dict[str, str]]:
+def rows(path: str | Path) -> list[dict[str, str]]:
     """Rows of a CSV file by column name."""
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
+
+
+def write(path: str, *lines: str) -> str:
+    """Write a text file and return its name."""
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Campaigns whose cells differ, through the command line: assigned tasks, dealt cuts, channels by name."""
 
-import csv
 import math
 from pathlib import Path
 
@@ -8,22 +7,10 @@ import pytest
 
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.mechanisms import RandomizedResponse
-from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, write
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
 CUTS = ("perturb", "numbers.csv", "--scale", "-2:7", "--mechanism", "quantized-response", "--epsilon", 2)
-
-
-def rows(path: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    with Path(path).open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
-def write(path: str, *lines: str) -> str:
-    """Write a text file and return its name."""
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 @pytest.fixture

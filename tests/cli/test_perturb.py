@@ -1,6 +1,5 @@
 """`crowdveil perturb`: files that belong together, a true account, and the word simulation where a seed was given."""
 
-import csv
 import json
 import re
 from importlib import import_module
@@ -13,16 +12,10 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import format_number
 from crowdveil.mechanisms import SunTwoLayer, TwoLayer
-from tests.cli.conftest import LABELS, LISTS, Run, RunJson, written
+from tests.cli.conftest import LABELS, LISTS, Run, RunJson, rows, written
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
 LAPLACE = ("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", *LISTS)
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    """Rows of a CSV file by column name."""
-    with open(path, newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_writes_reports_certificate_and_crowd_that_belong_together(folder: Path, run: Run) -> None:

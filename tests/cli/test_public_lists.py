@@ -8,19 +8,13 @@ import pytest
 
 from crowdveil.folder.evidence import GUARANTEE_SCOPE
 from crowdveil.randomness import Secure
-from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, write
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)
 GIVEN = {"labels": ("--labels", ",".join(LABELS)), "tasks": LISTS[:2], "workers": LISTS[2:]}
 EVERYTHING = tuple(word for words in GIVEN.values() for word in words)
 ANSWERS = ["a,ann,yes", "a,bob,no", "b,bob,no", "c,cid,maybe"]
 """Worker ann, worker cid, task c, task b and the labels yes and maybe occur once."""
-
-
-def write(path: str, *lines: str) -> str:
-    """Write a text file and return its name."""
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def contents(folder: str) -> dict[str, bytes]:

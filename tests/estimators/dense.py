@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
 from crowdveil.channels.channel import Channel
@@ -188,3 +189,8 @@ def assert_never_falls(estimate: Estimate) -> None:
     trace = np.array(estimate.log_likelihoods)
     assert np.isfinite(trace).all()
     assert (np.diff(trace) >= -1e-9 * np.maximum(1.0, np.abs(trace[1:]))).all()
+
+
+def share(counts: Table) -> Table:
+    """Return exp(E log) of Dirichlet distributed shares, along the last axis."""
+    return np.exp(digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True)))

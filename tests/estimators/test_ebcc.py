@@ -2,19 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.special import digamma
 
 from crowdveil import Reports
 from crowdveil.estimators import Ebcc
 from crowdveil.estimators.ebcc import EbccParameters
-from tests.estimators.dense import LABELS, Table, one_block, random_reports, summary_of
+from tests.estimators.dense import LABELS, one_block, random_reports, share, summary_of
 
 KINDS = 2
-
-
-def share(counts: Table) -> Table:
-    """Return exp(E log) of Dirichlet distributed shares, along the last axis."""
-    return np.exp(digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True)))
 
 
 def test_a_step_equals_loops_over_reports() -> None:

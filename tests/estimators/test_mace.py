@@ -2,16 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.special import digamma
 
 from crowdveil import Reports
 from crowdveil.estimators import Mace
-from tests.estimators.dense import LABELS, Table, random_reports
-
-
-def share(counts: Table) -> Table:
-    """Return exp(E log) of Dirichlet distributed shares, along the last axis."""
-    return np.exp(digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True)))
+from tests.estimators.dense import LABELS, random_reports, share
 
 
 def test_two_steps_equal_loops_over_reports() -> None:

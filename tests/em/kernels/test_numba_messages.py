@@ -17,11 +17,10 @@ from crowdveil.simulate import perturb
 from tests.estimators.gaussian.test_belief_propagation import (
     CHANNELS,
     PUBLIC,
-    cuts_by_worker,
+    crowd_through_cuts,
     every_channel,
     random_reports,
     ready,
-    table_reports,
 )
 from tests.estimators.gaussian.test_estimator import MECHANISMS, sun_crowd
 
@@ -59,11 +58,9 @@ def test_messages_through_channels_are_alike(name: str) -> None:
 @pytest.mark.parametrize("assigned", [False, True])
 def test_messages_through_tables_of_channels_are_alike(assigned: bool) -> None:
     """Each cell is read through its own channel, NULL silent or listed in assigned cells, by either kernel."""
-    table = cuts_by_worker()
-    asked = np.random.default_rng(2).random((4, 5)) < 0.7 if assigned else np.ones((4, 5), dtype=bool)
-    assignment = Assignment(np.arange(4), np.arange(5), *np.nonzero(asked)) if assigned else None
+    table, _, reports, assignment = crowd_through_cuts(assigned=assigned)
 
-    assert_told_alike(table_reports(table, asked), table, assignment)
+    assert_told_alike(reports, table, assignment)
 
 
 def test_long_products_do_not_vanish() -> None:

@@ -211,13 +211,19 @@ def table_reports(table: ChannelTable, asked: NDArray[np.bool_]) -> Reports:
     return Reports(task, worker, value, np.arange(4), np.arange(5), table.report_alphabet)
 
 
-@pytest.mark.parametrize("assigned", [False, True])
-def test_tables_of_channels_give_exact_posteriors_of_known_workers(assigned: bool) -> None:
-    """Each cell is read through its own channel; NULL is silent where all report, listed in assigned cells."""
+def crowd_through_cuts(*, assigned: bool) -> tuple[ChannelTable, NDArray[np.bool_], Reports, Assignment | None]:
+    """Return the table, the asked cells [task][worker], all or assigned, their reports, and the assignment if any."""
     table = cuts_by_worker()
     asked = np.random.default_rng(2).random((4, 5)) < 0.7 if assigned else np.ones((4, 5), dtype=bool)
     reports = table_reports(table, asked)
     assignment = Assignment(np.arange(4), np.arange(5), *np.nonzero(asked)) if assigned else None
+    return table, asked, reports, assignment
+
+
+@pytest.mark.parametrize("assigned", [False, True])
+def test_tables_of_channels_give_exact_posteriors_of_known_workers(assigned: bool) -> None:
+    """Each cell is read through its own channel; NULL is silent where all report, listed in assigned cells."""
+    table, asked, reports, assignment = crowd_through_cuts(assigned=assigned)
     sigma, share = np.array([0.5, 2.0, 0.5, 1.0, 2.0]), np.array([0.3, 0.3, 0.6, 0.6, 0.6])
 
     found = PUBLIC.fit_known(reports, sigma=sigma, participation=share, channel=table, assignment=assignment)
@@ -279,10 +285,7 @@ def test_learned_workers_over_tables_of_channels_are_nearly_exact(assigned: bool
     Four classes of each of 5 workers; to 0.01 in total mass, for messages go around loops. What the reports
     taught is far more than that.
     """
-    table = cuts_by_worker()
-    asked = np.random.default_rng(2).random((4, 5)) < 0.7 if assigned else np.ones((4, 5), dtype=bool)
-    reports = table_reports(table, asked)
-    assignment = Assignment(np.arange(4), np.arange(5), *np.nonzero(asked)) if assigned else None
+    table, asked, reports, assignment = crowd_through_cuts(assigned=assigned)
     block, parameters = ready(reports, table, assignment, replace(PUBLIC, participations=(0.3, 0.6)))
     cells = cells_of(reports, asked, table.report_alphabet.size)
 
@@ -301,10 +304,7 @@ def test_a_whole_fit_over_tables_of_channels_is_nearly_exact(assigned: bool) -> 
 
     Pseudo-workers by the million hold the mixture where it is.
     """
-    table = cuts_by_worker()
-    asked = np.random.default_rng(2).random((4, 5)) < 0.7 if assigned else np.ones((4, 5), dtype=bool)
-    reports = table_reports(table, asked)
-    assignment = Assignment(np.arange(4), np.arange(5), *np.nonzero(asked)) if assigned else None
+    table, asked, reports, assignment = crowd_through_cuts(assigned=assigned)
     estimator = replace(PUBLIC, participations=(0.3, 0.6), smoothing=1e6, tolerance=1e-6)
     _, parameters = ready(reports, table, assignment, estimator)
     even = replace(parameters, sigma_shares=np.full(2, 0.5), participation_shares=np.full(2, 0.5))
