@@ -11,7 +11,7 @@ from crowdveil.errors import SettingsError
 def require_number(name: str, value: Any) -> None:
     """Refuse what is no real number; truth values and texts of digits are none."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        quoted = isinstance(value, str) and _is_number(value)
+        quoted = isinstance(value, str) and is_number(value)
         hint = f"Write it without quotes: {name}={value}." if quoted else "Give a number, such as 1.5."
         raise SettingsError(f"{name} must be a number", value=value, hint=hint)
 
@@ -61,7 +61,8 @@ def _key(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
     try:
         float(text)
     except ValueError:

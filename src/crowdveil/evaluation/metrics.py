@@ -230,11 +230,6 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
     return BestConstant(f"{numbers.mean():g}", float(numbers.std()))
 
 
-def best_constant_error(gold: Mapping[Any, Any], error: ErrorName) -> float:
-    """Return the error of the best constant on gold."""
-    return best_constant(list(gold.values()), error).error
-
-
 def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
     """Return the area under the ROC curve: P(a good worker has higher quality than another); ties count 1/2.
 

@@ -3,16 +3,14 @@
 They are not private; their file names say so.
 """
 
-import io
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.plotting import styled_figure
+from crowdveil.plotting import file_bytes, styled_figure
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedKernelDensity
 from crowdveil.synthesis.huai2019.methods import HuaiPublished
@@ -28,7 +26,6 @@ LEAST_AXIS_SHARE = 0.1
 """Smallest width of the axis, as a share of the bounds."""
 SMALL_WEIGHT = 0.25
 """Share of an equal weight below which a claim is drawn as a cross."""
-STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
 
 
 def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, logarithmic: bool) -> dict[str, bytes]:
@@ -87,7 +84,7 @@ def _picture(
 ) -> bytes:
     low, high = ends
     points = np.linspace(low, high, POINTS)
-    with styled_figure(6.4, 3.8, STYLE) as figure:
+    with styled_figure(6.4, 3.8) as figure:
         axes = figure.add_subplot()
         for kind, color in DRAWN:
             axes.plot(points, densities[kind].pdf(points), color=color, lw=1.5, label=kind)
@@ -109,9 +106,7 @@ def _picture(
         axes.set_xlabel(name)
         axes.set_title(WARNING, fontsize=8.5, color="#b91c1c")
         axes.legend(frameon=False, fontsize=8)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
-    return stream.getvalue()
+        return file_bytes(figure, "png")
 
 
 def _code(claims: Claims, name: str) -> int:

@@ -103,19 +103,6 @@ def half_width(variance: float, excess: float) -> float:
     return linear + math.sqrt(linear**2 + 2 * TAIL * variance)
 
 
-def tilt_to(terms: Terms, target: float, largest: float) -> float:
-    """Return the tilt in [0, largest] whose mean is nearest to `target`; it minimises the Chernoff bound there."""
-    low, high = 0.0, 1e-6
-    while high < largest and moments(terms, high)[1] < target:
-        low, high = high, 2 * high
-    if high >= largest:
-        return largest
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if moments(terms, middle)[1] < target else (low, middle)
-    return low
-
-
 def tilted_sum(terms: Terms, tilt: float, least_points: int = 16) -> TiltedSum:
     """Return the measure of the sum, with the lattice's cyclic window around its tilted mean.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
@@ -299,15 +300,6 @@ def _is_free_text(contents: Sequence[Any]) -> bool:
 def _is_given(content: Any) -> bool:
     """Return whether a content is not empty."""
     return content not in (None, "", [])
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_readable(content: Any) -> bool:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, final
 
+from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
-from crowdveil.data.importers.collecting import is_number
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_data import is_personal
