@@ -96,7 +96,6 @@ def describe_crowd(
     seed: int | None = None,
     certificate: Mapping[str, Any] | None = None,
     assignment: str | None = None,
-    edited: bool = False,
 ) -> Crowd:
     """Return the contents of `crowd.json` for these reports.
 
@@ -110,7 +109,6 @@ def describe_crowd(
             lists must be public.
         notes: `evidence.guarantee_notes`.
         certificate, assignment: contents of the files in the same folder.
-        edited: whether they were made from reports that were edited after they were sent.
     """
     protected = "protected" in (participation, guarantee.participation)
     missing = missing_lists(reports.public_lists, "protected" if protected else "public")
@@ -126,7 +124,7 @@ def describe_crowd(
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
         seed=seed,
         lists_from_answers=list(missing),
-        edited=edited,
+        edited=False,
         reports_sha256=None,
         assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
         blocks_sha256=None,
