@@ -1,7 +1,7 @@
 """Exceptions of crowdveil, each with the rule, the value found and a hint."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 
 class CrowdveilError(Exception):
@@ -98,12 +98,32 @@ class DeviceError(CrowdveilError):
         super().__init__(sentence)
 
 
+class TextSource(str):
+    """Name of a text file whose errors name lines of the file in place of rows.
+
+    Attributes:
+        lines: returns the lines of data rows, both counted from 1; the header is a line, but no row.
+    """
+
+    lines: Callable[[tuple[int, ...]], tuple[int, ...]]
+
+    def __new__(cls, name: str, lines: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Self:
+        """Return the name with its function."""
+        source = super().__new__(cls, name)
+        source.lines = lines
+        return source
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return the arguments for unpickling."""
+        return str(self), self.lines
+
+
 class ReportsError(CrowdveilError, ValueError):
     """Invalid answers or reports.
 
     Args:
         rule: violated rule, as a clause.
-        source: file name, or "data" for arrays and frames.
+        source: file name, or "data" for arrays and frames; a `TextSource` for the lines of a text file.
         rows: first offending data rows, counted from 1 without the header.
         examples: values found there.
         hint: suggested remedy.
@@ -114,7 +134,11 @@ class ReportsError(CrowdveilError, ValueError):
     ) -> None:
         self.rule, self.value, self.hint = rule, examples or None, hint
         self.source, self.rows = source, rows
-        where = source + (f", row {', '.join(map(str, rows))}" if rows else "")
+        where: str = source
+        if rows:
+            in_text = isinstance(source, TextSource)
+            unit = ("lines" if len(rows) > 1 else "line") if in_text else "row"
+            where += f", {unit} {', '.join(map(str, source.lines(rows) if in_text else rows))}"
         found = f" Found: {examples}." if examples else ""
         super().__init__(f"{where}: {rule}.{found}" + (f" {hint}" if hint else ""))
 

@@ -85,6 +85,6 @@ def test_a_prior_of_zero_is_named(sent: Path, refusal: Refusal) -> None:
     Path("prior.csv").write_text("label,probability\nno,0.5\nmaybe,0\nyes,0.5\n")
     line = refusal("infer", *SENT, "--prior", "prior.csv")
 
-    assert "prior.csv, row 2: prior probabilities must be positive" in line
+    assert "prior.csv, line 3: prior probabilities must be positive" in line
     assert "Found: 'maybe' has 0." in line
     assert "such as 1e-6" in line

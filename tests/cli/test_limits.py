@@ -30,9 +30,9 @@ def test_numbers_that_cannot_be_squared_are_refused(value: str, refusal: Callabl
     perturb = ("perturb", "huge.csv", "--mechanism", "laplace", "--epsilon", 1, "--scale", "0:9", "--seed", 1, *out)
 
     for line in (refusal("infer", "huge.csv", *out), refusal(*perturb)):
-        assert "huge.csv, row 3: values must be 0, or between 1e-100 and 1e+100 in size" in line
+        assert "huge.csv, line 4: values must be 0, or between 1e-100 and 1e+100 in size" in line
         assert f"Found: '{value}'. Choose another unit" in line
-    assert "gold.csv, row 1: values must be 0" in refusal("infer", "numbers.csv", "--score", "gold.csv", *out)
+    assert "gold.csv, line 2: values must be 0" in refusal("infer", "numbers.csv", "--score", "gold.csv", *out)
 
 
 def limited(megabytes: int, *words: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ PERTURB = ("--mechanism", "randomized-response", "--epsilon", 1, "--out", "sent"
 
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "missing column": (b"task,label\na,x\n", "column for the worker"),
-    "NaN label": (b"task,worker,label\na,u,x\nb,u,y\nb,v,NaN\n", "row 3"),
+    "NaN label": (b"task,worker,label\na,u,x\nb,u,y\nb,v,NaN\n", "line 4"),
     "repeated pair": (b"task,worker,label\na,u,x\na,u,y\n", "--duplicates"),
     "one label": (b"task,worker,label\na,u,x\nb,u,x\n", "2 to 1024"),
 }
@@ -100,7 +100,7 @@ def test_settings_that_a_mechanism_cannot_have_are_refused(refusal: Refusal) -> 
 
 def test_lists_must_be_complete_and_named(refusal: Refusal) -> None:
     """A list of tasks that misses one, repeats one or holds an empty name is refused."""
-    for contents, said in (("task\n1\n2\n", "given list"), ("task\n1\n1\n", "repeat"), ("task,x\n1,2\n,3\n", "row 2")):
+    for contents, said in (("task\n1\n2\n", "given list"), ("task\n1\n1\n", "repeat"), ("task,x\n1,2\n,3\n", "line 3")):
         Path("tasks.csv").write_text(contents)
         assert said in refusal("perturb", "labels.csv", "--tasks", "tasks.csv", *PERTURB)
 

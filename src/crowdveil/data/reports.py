@@ -412,7 +412,7 @@ class Reports:
             (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
                 lambda: _tasks_of_one_question(columns, options),
                 lambda: encode_ids(columns.worker, options.workers, "worker", source),
-                lambda: _values_of(answers, answered, options),
+                lambda: _values_of(answers, answered, options, source),
             )
         except ReportsError as error:
             raise all_at_once([error, *_repeats(columns, options)]) from None
@@ -441,7 +441,7 @@ def _repeats(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]
 
 
 def _values_of(
-    answers: ReportColumns, rows: NDArray[np.int64] | None, options: ReadOptions
+    answers: ReportColumns, rows: NDArray[np.int64] | None, options: ReadOptions, source: str
 ) -> tuple[Alphabet | None, NDArray[Any]]:
     """Return alphabet and values of the answers in some rows of a source; a refusal names the rows of the source."""
     try:
@@ -451,7 +451,7 @@ def _values_of(
             raise
         places = tuple(int(rows[row - 1]) + 1 for row in error.rows)
         examples = str(error.value or "")
-        raise ReportsError(error.rule, source=error.source, rows=places, examples=examples, hint=error.hint) from None
+        raise ReportsError(error.rule, source=source, rows=places, examples=examples, hint=error.hint) from None
 
 
 def _tasks_of_one_question(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header
+from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header, text_source
 from crowdveil.data.ingest.gold_files import load_drawn_gold
 from crowdveil.data.ingest.labels import group_spellings
 from crowdveil.data.ingest.readers import ReportColumns, match_columns, read_csv_roles, text_roles
@@ -289,7 +289,7 @@ def read_names(path: Path, name: str) -> list[str]:
     """
     names: list[str] = read_csv_roles(path, {name: (name,)})[1][name].cells.tolist()
     if "" in names:
-        raise ReportsError(f"every row needs a {name}", source=str(path), rows=(names.index("") + 1,))
+        raise ReportsError(f"every row needs a {name}", source=text_source(path), rows=(names.index("") + 1,))
     return names
 
 

@@ -312,7 +312,7 @@ def _read(
     if protected and len(rows):
         raise ReportsError(
             "NULL reports are not stored: they follow from the lists of tasks and workers",
-            source=source.name,
+            source=columns.source,
             rows=tuple((rows[:EXAMPLES_SHOWN] + 1).tolist()),
             hint="Leave these rows out.",
         )

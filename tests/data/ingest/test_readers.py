@@ -104,50 +104,56 @@ DAMAGED = {
     "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
     "text after a quote, semicolons": (
         b'task;worker;label\na;v;"x",1\n',
-        "row 1: quotes .*only a semicolon",
+        "line 2: quotes .*only a semicolon",
     ),
-    "ragged, tabs": (b"task\tworker\tlabel\na\tv,x\n", "row 1: every row must have as many cells as the header, 3"),
+    "ragged, tabs": (b"task\tworker\tlabel\na\tv,x\n", "line 2: every row must have as many cells as the header, 3"),
     "two ids": (b"task_id,item_id,worker,label\na,b,v,x\n", "column for the task is needed, 2 were found"),
-    "ragged": (HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n', "row 2, 3: every row must have as many cells .* 3.*2 cells, 4"),
-    "Latin-1": (LATIN, "row 2: the file must be text in UTF-8.*iconv"),
+    "ragged": (
+        HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n',
+        "lines 5, 6: every row must have as many .* 3.*2 cells, 4",
+    ),
+    "Latin-1": (LATIN, "line 3: the file must be text in UTF-8.*iconv"),
     "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
     "UTF-16 without mark": (UTF16[2:], "without NUL bytes .its header.*byte 0x00.*--encoding utf-16-le or"),
     "a NUL byte": (
         HEAD + b"a,v,x\nb\0,w,y\n",
-        "row 2: the file must be text without NUL bytes. Found: byte 0x00. Remove it",
+        "line 3: the file must be text without NUL bytes. Found: byte 0x00. Remove it",
     ),
     "a NUL byte behind others": (
         b"task,worker,label\na\xfc,v,x\nb,w\nb\0,w,y\n",
-        "row 1: the file must be text in UTF-8.*row 3: .*without NUL.*row 2: every row must have as many cells",
+        "line 2: the file must be text in UTF-8.*line 4: .*without NUL.*line 3: every row must have as many cells",
     ),
     "UTF-16, cut": (UTF16[:-1], "must be text in utf-16"),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "must be text in UTF-8"),
-    "open quote": (HEAD + b'a,v,x\nb,w,"y\nc,w,x\n', "row 2: quotes must be closed"),
+    "open quote": (HEAD + b'a,v,x\nb,w,"y\nc,w,x\n', "line 3: quotes must be closed"),
     "open quote in an unread column": (
         b'task,worker,label,n\na,v,x,\nb,w,y,"n\nc,w,x,\n',
-        "row 2: quotes must be closed",
+        "line 3: quotes must be closed",
     ),
-    "open quote, ragged before": (HEAD + b'a,v\nb,w,"y\nc,w,x\n', "row 1: every row must have as many cells"),
+    "open quote, ragged before": (HEAD + b'a,v\nb,w,"y\nc,w,x\n', "line 2: every row must have as many cells"),
     "text after a quote": (
         HEAD + b'a,v,x\nb,w,"a"4\nc,w,x\n',
-        "row 2: quotes must be closed, and only a comma or the end",
+        "line 3: quotes must be closed, and only a comma or the end",
     ),
     "text after a quote in the header": (b'task,worker,label,"n"1\na,v,x,\n', "only a comma or the end of the row"),
     "text after a quote in an unread column": (
         b'task,worker,label,n\na,v,x,\nb,w,y,"n" \n',
-        "row 2: quotes must be closed, and only a comma",
+        "line 3: quotes must be closed, and only a comma",
     ),
     "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be complete"),
-    "empty id": (HEAD + b"a,v,x\n,w,y\n", "row 2: every row needs a task"),
-    "empty label": (HEAD + b"a,v,x\nb,w,\n", "row 2: labels must not be empty"),
-    "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "row 2: values must be finite"),
-    "a huge value": (b"task,worker,value\na,v,1\nb,w,-2e160\n", "row 2: values must be 0, or between .*'-2e160'.*unit"),
-    "a tiny value": (b"task,worker,value\na,v,0\nb,w,1e-170\n", "row 2: values must be 0, or between .*as 0"),
+    "empty id": (HEAD + b"a,v,x\n,w,y\n", "line 3: every row needs a task"),
+    "empty label": (HEAD + b"a,v,x\nb,w,\n", "line 3: labels must not be empty"),
+    "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "line 3: values must be finite"),
+    "a huge value": (
+        b"task,worker,value\na,v,1\nb,w,-2e160\n",
+        "line 3: values must be 0, or .*'-2e160'.*unit",
+    ),
+    "a tiny value": (b"task,worker,value\na,v,0\nb,w,1e-170\n", "line 3: values must be 0, or between .*as 0"),
     "all at once": (
         b"task,worker,value\na,,1\n,w,one\n",
-        "row 2: every row needs a task.*row 1: every row needs a worker.*row 2: values must be finite",
+        "line 3: every row needs a task.*line 2: every row needs a worker.*line 3: values must be finite",
     ),
-    "decimal comma": (b'task,worker,value\na,v,1\nb,w,"3,5"\n', "row 2: values must be finite.*with a point"),
+    "decimal comma": (b'task,worker,value\na,v,1\nb,w,"3,5"\n', "line 3: values must be finite.*with a point"),
 }
 
 
@@ -176,7 +182,7 @@ def test_an_overlong_row_is_refused(write, monkeypatch, cell) -> None:
     path = write(HEAD + b"a,v,x\nb,w," + cell + b"\nc,w,x\n")
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 100)
 
-    with pytest.raises(ReportsError, match="row 2: a row must have at most 100 bytes"):
+    with pytest.raises(ReportsError, match="line 3: a row must have at most 100 bytes"):
         Reports.from_csv(path)
 
 
@@ -197,7 +203,7 @@ def test_a_row_is_not_inflated_beyond_the_limit(write) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
     message, megabytes = done.stdout.splitlines()
 
-    assert "row 1: a row must have at most 4,194,304 bytes" in message
+    assert "line 2: a row must have at most 4,194,304 bytes" in message
     assert int(megabytes) < 100
 
 
@@ -224,7 +230,7 @@ def test_reports_on_a_scale_can_be_held_to_it(write) -> None:
     path = write(b"task,worker,value\na,v,0.3\nb,w,0.7\n")
 
     assert [0.3, 0.7] == pytest.approx(Reports.from_csv(path, alphabet=Scale(0, 1, 0.1), grid="exact").numbers)
-    with pytest.raises(ReportsError, match=r"row 1, 2: every value must be a point of the scale 0 to 1.*0.3, 0.7"):
+    with pytest.raises(ReportsError, match=r"lines 2, 3: every value must be a point of the scale 0 to 1.*0.3, 0.7"):
         Reports.from_csv(path, alphabet=Scale(0, 1, 0.5), grid="exact")
 
 
@@ -247,9 +253,9 @@ def test_gold_is_read(write) -> None:
 
 
 BAD_GOLD = {
-    "two truths": (b"task,truth\na,1\nb,2\na,2\n", "row 3: a gold task has one truth.*'a'"),
-    "no truth": (b"task,truth\na,1\nb,\n", "row 2: every gold task needs a truth"),
-    "no number": (b"task,value\na,x\n", "row 1: values must be finite numbers"),
+    "two truths": (b"task,truth\na,1\nb,2\na,2\n", "line 4: a gold task has one truth.*'a'"),
+    "no truth": (b"task,truth\na,1\nb,\n", "line 3: every gold task needs a truth"),
+    "no number": (b"task,value\na,x\n", "line 2: values must be finite numbers"),
     "no column": (b"task,gold\na,x\n", "column for the truth is needed"),
 }
 
@@ -276,7 +282,7 @@ def test_a_prior_is_read(write) -> None:
 BAD_PRIORS = {
     "sum": (b"label,probability\nx,.5\ny,.6\n", "sum to 1.*1.1"),
     "zero": (b"label,probability\nx,1\ny,0\n", "must be positive"),
-    "text": (b"label,probability\nx,half\ny,.5\n", "row 1: values must be finite"),
+    "text": (b"label,probability\nx,half\ny,.5\n", "line 2: values must be finite"),
     "repeated": (b"label,probability\nx,.5\nx,.5\n", "one row per label"),
     "nothing": (b"label,probability\n", "one row per label"),
 }

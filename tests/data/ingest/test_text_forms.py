@@ -51,9 +51,9 @@ def test_all_defects_of_a_table_are_named_at_once(write: Write) -> None:
         "--task-column",
         "--worker-column",
         "--value-column",
-        "Also, row 1: the file must be text in UTF-8. Found: byte 0xf6.",
+        "Also, line 2: the file must be text in UTF-8. Found: byte 0xf6.",
         "--encoding cp1252",
-        "Also, row 4: every row must have as many cells as the header, 3",
+        "Also, line 5: every row must have as many cells as the header, 3",
         "Answers: some numbers have a comma, state it, --decimal ,.",
     ):
         assert part in message
@@ -122,18 +122,18 @@ def test_blank_rows_are_skipped_and_counted(write: Write, files: int) -> None:
     [(";;;note", "every row needs a task"), (";;", "as many cells"), (";v;x;", "every row needs a task")],
 )
 def test_a_row_with_any_content_is_not_blank(write: Write, row: str, rule: str) -> None:
-    """A row without identifiers but with another cell is refused; its number does not count blank rows."""
+    """A row without identifiers but with another cell is refused; its line counts blank rows."""
     text = f"task;worker;label;note\na;v;x;\n\n;;;\n{row}{'' if rule[0] == 'e' else 'n'}\nb;w;y;\n"
-    with pytest.raises(ReportsError, match=f"row 2: .*{rule}"):
+    with pytest.raises(ReportsError, match=f"line 5: .*{rule}"):
         Reports.from_csv(write(text, "utf-8"))
 
 
 def test_a_name_that_is_missing_in_a_list_is_refused(write: Write) -> None:
     """In a list of one column an empty line is no name, and an empty cell is a missing one."""
     assert ["a", "b"] == read_names(write("task\n\na\n\nb\n", "utf-8"), "task")
-    with pytest.raises(ReportsError, match="row 2: every row needs a task"):
+    with pytest.raises(ReportsError, match="line 3: every row needs a task"):
         read_names(write('task\na\n""\nb\n', "utf-8"), "task")
-    with pytest.raises(ReportsError, match="row 2: every row needs a task"):
+    with pytest.raises(ReportsError, match="line 3: every row needs a task"):
         read_names(write("task;text\na;x\n;y\n;\n", "utf-8"), "task")
 
 
@@ -174,7 +174,7 @@ def test_other_tables_in_another_encoding_are_refused_with_byte_and_row(write: W
     """Without an option for their encoding, the way out is a command that converts the file."""
     text, read, _ = TABLES[kind]
 
-    with pytest.raises(ReportsError, match=r"row 1: .* text in UTF-8\. Found: byte 0xe4.*iconv -f cp1252"):
+    with pytest.raises(ReportsError, match=r"line 2: .* text in UTF-8\. Found: byte 0xe4.*iconv -f cp1252"):
         read(write(text, "cp1252"))
 
 
@@ -203,7 +203,7 @@ def test_a_stated_decimal_comma_is_read(write: Write, header: str) -> None:
     path = write(f"{header}\na;v;1,5\nb;v;-,25\nb;w;3\n", "utf-8")
 
     assert [("a", "v", 1.5), ("b", "v", -0.25), ("b", "w", 3.0)] == cells(Reports.from_source(path, decimal=","))
-    with pytest.raises(ReportsError, match=r"row 1, 2: values must be finite.*--decimal ,"):
+    with pytest.raises(ReportsError, match=r"lines 2, 3: values must be finite.*--decimal ,"):
         Reports.from_source(path)
 
 
@@ -211,7 +211,7 @@ def test_a_point_beside_a_stated_decimal_comma_is_refused(write: Write) -> None:
     """1.500 may be 1,500 or 1.5: none of them is taken."""
     path = write("task;worker;value\na;v;\na;w;1.500\nb;v;2,5\n", "utf-8")
 
-    with pytest.raises(ReportsError, match=r"row 2: numbers with a decimal comma must have no point\. Found: '1.500'"):
+    with pytest.raises(ReportsError, match=r"line 3: numbers with a decimal comma must have no point\. Found: '1.500'"):
         Reports.from_source(path, decimal=",")
     with pytest.raises(SettingsError, match="a point or a comma, got ';'"):
         Layout(decimal=";")
@@ -287,7 +287,7 @@ def test_few_numbers_with_a_decimal_comma_are_no_labels_either(write: Write) -> 
 
 def test_a_row_that_is_not_utf8_and_too_long_prints_nothing(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
     """Both defects are in the message, and no traceback is on stderr."""
-    with pytest.raises(ReportsError, match=r"byte 0xf6.*Also, row 1: every row must have as many cells"):
+    with pytest.raises(ReportsError, match=r"byte 0xf6.*Also, line 2: every row must have as many cells"):
         Reports.from_source(write("task,worker,label\na,wör,x,y\nb,v,x\n", "cp1252"))
 
     assert ("", "") == capfd.readouterr()
@@ -307,5 +307,5 @@ def test_json_in_another_encoding_has_its_option_in_the_refusal(write: Write) ->
 def test_empty_labels_and_repeats_are_named_in_one_refusal(write: Write) -> None:
     """A file with both needs one refusal, with both ways out."""
     text = "task,worker,label\na,v,yes\na,w,\nb,v,no\nb,v,yes\n"
-    with pytest.raises(ReportsError, match=r"--missing skip.*Also, row 4: a worker answers a task once.*--duplicates"):
+    with pytest.raises(ReportsError, match=r"--missing skip.*Also, line 5: a worker answers a task once.*--duplicates"):
         Reports.from_csv(write(text, "utf-8"))

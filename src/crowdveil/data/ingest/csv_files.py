@@ -16,11 +16,11 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ import pyarrow.csv
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches, encode_batches
 from crowdveil.data.ingest.quotes import QuoteValidator
 from crowdveil.data.ingest.validation import CodedColumn
-from crowdveil.errors import ReportsError, all_at_once
+from crowdveil.errors import ReportsError, TextSource, all_at_once
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")
@@ -50,7 +50,7 @@ GROUP_BYTES = 256 << 20
 """Bytes of text per group that is encoded at a time."""
 GZIP_MAGIC = b"\x1f\x8b"
 EXAMPLES_SHOWN = 5
-CELL_LIMIT = Lock()
+CELL_LIMIT = RLock()
 """Lock for changes of the process-wide field size limit of the csv module."""
 
 
@@ -89,9 +89,9 @@ def find_header(path: Path, delimiter: str = COMMA, encoding: str | None = None)
     if not names:
         raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
     if any("\0" in name for name in names):
-        raise _zero_byte(path, 0)
+        raise _zero_byte(str(path), 0)
     written = [name.encode(errors="surrogateescape") for name in names]
-    defects = _strange_bytes(path, 0, (name.decode("latin-1") for name in written))
+    defects = _strange_bytes(str(path), 0, (name.decode("latin-1") for name in written))
     shown = [name.decode("cp1252", "replace") for name in written] if defects else names
     return Header(shown, skipped, defects, text, is_last)
 
@@ -158,7 +158,7 @@ def read_csv_batches(
             hint=f"Write it again as text in UTF-8, with a {_named(delimiter)} between cells.",
         )
         raise all_at_once(
-            find_defects(path, delimiter, encoding) or [unknown if found else _bad_quotes(path, 0, "", delimiter)]
+            find_defects(path, delimiter, encoding) or [unknown if found else _bad_quotes(str(path), 0, "", delimiter)]
         )
     return columns, sum(blank)
 
@@ -171,31 +171,75 @@ def _position(raw: Any, path: Path, progress: Progress | None) -> Callable[[], N
     return lambda: progress(min(file.tell(), size), size)
 
 
+def text_source(path: Path, delimiter: str | None = None, encoding: str | None = None, name: str = "") -> TextSource:
+    """Return the name of a text file, by default its path, which finds the lines of rows.
+
+    Without a delimiter it is the one that gives the header the most cells.
+    """
+    return TextSource(name or str(path), partial(_lines_of, path, delimiter, encoding))
+
+
+def _lines_of(path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the first line of each row, counted from 1, in a file whose rows up to these can be read."""
+    found = dict.fromkeys(rows, 0)
+    delimiter = delimiter or max(DELIMITERS, key=lambda one: len(find_header(path, one, encoding).names))
+    with _numbered_rows(path, delimiter, encoding) as numbered, suppress(csv.Error, _TooLongError):
+        for number, line, _ in numbered:
+            found |= {number: line} if number in found else {}
+            if number >= max(rows):
+                break
+    return tuple(found.values())
+
+
+@contextmanager
+def _numbered_rows(path: Path, delimiter: str, encoding: str | None) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
+    """Open a file as `_numbered` rows."""
+    with open_text(path, encoding) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+        yield _numbered(text, delimiter)
+
+
+def _numbered(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield number, first line and cells of every row that is not blank; the header has the number 0.
+
+    A row that cannot be read has no cells; csv.Error or `_TooLongError` follows.
+    """
+    lines = _RowLines(text, BLOCK_BYTES)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
+    number, width, line = 0, 0, 1
+    try:
+        for row in reader:
+            lines.length = 0
+            if not _is_blank(row, width):
+                yield number, line, row
+                number, width = number + 1, width or len(row)
+            line = reader.line_num + 1
+    except (csv.Error, _TooLongError):
+        yield number, line, []
+        raise
+
+
 def find_defects(
     path: Path, delimiter: str = COMMA, encoding: str | None = None, most: int | None = None
 ) -> list[ReportsError]:
     """Return the defects of a damaged file, each with its first rows, found in at most `most` rows."""
+    source = text_source(path, delimiter, encoding)
     defects: list[ReportsError] = []
     zeros: list[ReportsError] = []
     broken: list[ReportsError] = []
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with open_text(path, encoding) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
-        lines = _RowLines(text, BLOCK_BYTES)
+    with _numbered_rows(path, delimiter, encoding) as numbered:
         try:
-            for row in islice(csv.reader(lines, strict=True, delimiter=delimiter), most):
-                lines.length = 0
-                if _is_blank(row, width):
-                    continue
-                number, width = number + 1, width or len(row)
-                defects += [] if defects else _strange_bytes(path, number, row)
-                zeros += [_zero_byte(path, number)] if not zeros and any("\0" in cell for cell in row) else []
-                ragged += [(number, len(row))] if len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
+            for number, _, row in islice(numbered, most):
+                width = width or len(row)
+                defects += [] if defects else _strange_bytes(source, number, row)
+                zeros += [_zero_byte(source, number)] if not zeros and any("\0" in cell for cell in row) else []
+                ragged += [(number, len(row))] if row and len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
         except csv.Error as error:
-            broken.append(_bad_quotes(path, number + 1, str(error), delimiter))
+            broken.append(_bad_quotes(source, number, str(error), delimiter))
         except _TooLongError:
-            broken.append(_too_long(path, number + 1))
-    defects += [*zeros, *_ragged_errors(path, width, ragged), *broken]
+            broken.append(_too_long(source, number))
+    defects += [*zeros, *_ragged_errors(source, width, ragged), *broken]
     if number <= 0 and not defects:
         return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
     return defects
@@ -377,20 +421,20 @@ def _batches(
         del reader  # its end stops the thread that reads ahead
 
 
-def _strange_bytes(path: Path, row: int, cells: Iterable[str]) -> list[ReportsError]:
+def _strange_bytes(source: str, row: int, cells: Iterable[str]) -> list[ReportsError]:
     """Return the defect of the first byte that is not UTF-8, if there is one; cells are read as latin-1."""
     for cell in cells:
         try:
             cell.isascii() or cell.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
-            return [_not_utf8(path, row, error.object[error.start])]
+            return [_not_utf8(source, row, error.object[error.start])]
     return []
 
 
-def _not_utf8(path: Path, row: int, byte: int) -> ReportsError:
+def _not_utf8(source: str, row: int, byte: int) -> ReportsError:
     return ReportsError(
         "the file must be text in UTF-8" + ("" if row else " (its header is not)"),
-        source=str(path),
+        source=source,
         rows=(row,) if row else (),
         examples=f"byte 0x{byte:02x}",
         hint="Answers: state the encoding, --encoding cp1252 (western Windows), cp1250 (central European) or cp1251 "
@@ -398,10 +442,10 @@ def _not_utf8(path: Path, row: int, byte: int) -> ReportsError:
     )
 
 
-def _zero_byte(path: Path, row: int) -> ReportsError:
+def _zero_byte(source: str, row: int) -> ReportsError:
     return ReportsError(
         "the file must be text without NUL bytes" + ("" if row else " (its header has one)"),
-        source=str(path),
+        source=source,
         rows=(row,) if row else (),
         examples="byte 0x00",
         hint="Remove it; for UTF-16 without a byte-order mark (answers), state --encoding utf-16-le or utf-16-be.",
@@ -412,32 +456,32 @@ def _named(delimiter: str) -> str:
     return DELIMITERS.get(delimiter, repr(delimiter))
 
 
-def _bad_quotes(path: Path, row: int, found: str, delimiter: str) -> ReportsError:
+def _bad_quotes(source: str, row: int, found: str, delimiter: str) -> ReportsError:
     return ReportsError(
         f"quotes must be closed, and only a {_named(delimiter)} or the end of the row may follow a closing quote",
-        source=str(path),
+        source=source,
         rows=(row,) if row else (),
         examples=found,
         hint="Close the quote; write a quote inside a quoted cell twice.",
     )
 
 
-def _too_long(path: Path, row: int) -> ReportsError:
+def _too_long(source: str, row: int) -> ReportsError:
     return ReportsError(
         f"a row must have at most {BLOCK_BYTES:,} bytes",
-        source=str(path),
+        source=source,
         rows=(row,) if row else (),
         hint="Check the line ends and quotes; leave out columns of long texts, which are not read anyway.",
     )
 
 
-def _ragged_errors(path: Path, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:
+def _ragged_errors(source: str, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:
     if not ragged:
         return []
     return [
         ReportsError(
             f"every row must have as many cells as the header, {width}",
-            source=str(path),
+            source=source,
             rows=tuple(row for row, _ in ragged),
             examples=", ".join(f"{cells} cells" for _, cells in ragged),
             hint="Quote cells that hold the delimiter; remove cells that are too many.",

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.data.ingest.csv_files import text_source
 from crowdveil.data.ingest.readers import GOLD, read_csv_roles
 from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
 from crowdveil.errors import ReportsError
@@ -40,10 +41,11 @@ def load_drawn_gold(
 
     With a seed, tasks whose truth is still empty are left out.
     """
-    source = str(path)
+    source: str = text_source(Path(path))
     roles, columns = read_csv_roles(Path(path), GOLD, optional=(SEED,))
     if SEED in columns:
-        columns = _with_truths(columns, source)
+        # The rows that are left are counted anew.
+        columns, source = _with_truths(columns, source), str(path)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
     reject_rows(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")

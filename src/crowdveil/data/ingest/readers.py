@@ -28,6 +28,7 @@ from crowdveil.data.ingest.csv_files import (
     find_defects,
     find_header,
     read_csv_coded,
+    text_source,
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
 from crowdveil.data.ingest.validation import (
@@ -134,7 +135,8 @@ class ReportColumns:
         """Return the given rows only."""
         question = None if self.question is None else self.question.keep(rows)
         task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
-        fields = (task, worker, value, self.value_name, self.source, question)
+        # Rows are counted anew, so that they are not those of a text file.
+        fields = (task, worker, value, self.value_name, str(self.source), question)
         return ReportColumns(*fields, skip_empty=self.skip_empty, labels=self.labels)
 
 
@@ -228,8 +230,8 @@ def read_columns(
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    source = str(path)
     delimiter, roles = text_roles(Path(path), names.roles, delimiter, encoding)
+    source = text_source(Path(path), delimiter, encoding)
     coded, blank = read_csv_coded(Path(path), list(roles.values()), delimiter, progress, encoding)
     columns = _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
     return replace(columns, blank_rows=blank)
@@ -345,7 +347,7 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
         ReportsError: the file is damaged, a label is missing or repeated, or the probabilities are not positive numbers
             that sum to 1.
     """
-    source = str(path)
+    source = text_source(Path(path))
     _, columns = read_csv_roles(Path(path), PRIOR)
     label, probability = columns["label"], columns["probability"]
     names, codes = encode_ids(label, None, "label", source)

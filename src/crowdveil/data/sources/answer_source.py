@@ -22,7 +22,7 @@ from crowdveil.data.importers.collecting import (
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, importer_of
-from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8
+from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
 from crowdveil.data.ingest.labels import require_stated_kind
 from crowdveil.data.ingest.questions import answers_by_question, answers_to
 from crowdveil.data.ingest.readers import (
@@ -317,7 +317,9 @@ class AnswerSource:
             file = self.files[0]
             if file.form == "text":
                 columns = read_columns(file.path, names, self.layout.delimiter, progress, self.layout.encoding)
-                return replace(columns, source=self.name)
+                return replace(
+                    columns, source=text_source(file.path, self.layout.delimiter, self.layout.encoding, self.name)
+                )
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names, blank_rows = [], set(), 0
