@@ -136,9 +136,10 @@ class ReportsError(CrowdveilError, ValueError):
         self.source, self.rows = source, rows
         where: str = source
         if rows:
-            in_text = isinstance(source, TextSource)
-            unit = ("lines" if len(rows) > 1 else "line") if in_text else "row"
-            where += f", {unit} {', '.join(map(str, source.lines(rows) if in_text else rows))}"
+            unit, places = "row", rows
+            if isinstance(source, TextSource):
+                unit, places = "line" if len(rows) == 1 else "lines", source.lines(rows)
+            where += f", {unit} {', '.join(map(str, places))}"
         found = f" Found: {examples}." if examples else ""
         super().__init__(f"{where}: {rule}.{found}" + (f" {hint}" if hint else ""))
 

@@ -91,9 +91,11 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
     workers = estimate.workers
     if not estimate.categorical:
         raise SettingsError(
-            "workers are reviewed by their labels, these are numbers",
+            "workers are reviewed by their labels, these answers are numbers",
             value=estimate.method,
-            hint=f"The column {workers.quality_name} of workers.csv has the quality of each worker.",
+            hint="The file of workers that `infer` writes has the quality of each worker, and `infer --truths` names "
+            "the pairs of workers who answer alike.",
+            value_in_rule=True,
         )
     if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:
         raise SettingsError(

@@ -62,7 +62,7 @@ def _tasks(estimate: Estimate) -> list[str]:
         unsure = int((estimate.confidence < UNSURE).sum())
         lines.append(
             f"{unsure:,} of {tasks:,} tasks have a confidence below {UNSURE * 100:.0f} %; "
-            "crowdveil next lists the answers that help most."
+            "`crowdveil next` lists the answers that help most."
         )
     return lines
 

@@ -477,9 +477,9 @@ def test_columns_and_delimiter_can_be_stated(write) -> None:
 
 
 def test_a_stated_column_must_exist(write) -> None:
-    """A column that the header lacks is refused with those that it has."""
-    with pytest.raises(ReportsError, match=r"there is no column 'who'.*'worker'"):
-        read_columns(write(PLAIN), ColumnNames(worker="who"))
+    """All stated columns that the header lacks are refused at once, with those that it has."""
+    with pytest.raises(ReportsError, match=r"there is no column 'what', 'who'.*'worker'"):
+        read_columns(write(PLAIN), ColumnNames(task="what", worker="who"))
 
 
 def test_progress_ends_at_the_size_of_the_file(write) -> None:

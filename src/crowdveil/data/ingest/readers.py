@@ -178,10 +178,10 @@ class ColumnNames:
         absent = [name for name in stated.values() if name is not None and name not in found]
         if absent:
             raise ReportsError(
-                f"there is no column {absent[0]!r}",
+                f"there is no column {', '.join(map(repr, absent))}",
                 source=source,
                 examples=_shown_names(found),
-                hint="State a column that it has.",
+                hint=f"State {'a column' if len(absent) == 1 else 'columns'} that it has.",
             )
         open_roles = {role: names for role, names in ANSWERS.items() if stated[role] is None}
         rest = [name for name in found if name not in stated.values()]
