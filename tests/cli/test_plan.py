@@ -343,6 +343,9 @@ def test_a_settings_file_gives_the_size_and_the_budget(run: Run, run_json: RunJs
         data["tasks"], data["workers"], len(data["labels"]), [one["budget"] for one in data["candidates"]],
     )  # fmt: skip
     assert {"protected"} == {one["participation"] for one in data["candidates"]}
+    offered = Path("campaign.toml").read_text("utf-8").replace("budget_per_worker = 5.0", "levels = [5, 8]")
+    Path("campaign.toml").write_text(offered, "utf-8")
+    assert [5.0, 8.0] == [one["budget"] for one in run_json(*words)["candidates"]]
     assert (20, 24, ["no", "yes"], 4) == (
         changed["tasks"], changed["workers"], changed["labels"], changed["assigned_per_task"],
     )  # fmt: skip

@@ -91,7 +91,8 @@ def test_a_level_is_chosen_before_any_question_and_sent(service: Campaigning, br
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_choice_can_be_read_and_used_by_everybody(service: Campaigning, browser: Any, language: str) -> None:
     """The screen of the levels passes the checks of accessibility in both languages."""
-    page = browser.new_context(locale="en-US", viewport={"width": 360, "height": 700}).new_page()
+    small = {"width": 360, "height": 700}
+    page = browser.new_context(locale="en-US", viewport=small, reduced_motion="reduce").new_page()
     page.goto(service.link(0))
     await_screen(page, "level")
     page.click(f"[data-language={language}]")

@@ -68,9 +68,11 @@ def _with_settings(source: CampaignSource, given: Given) -> dict[str, Any]:
         stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": expected.prior_file}
         stated["sigmas"] = ",".join(map(repr, expected.sigmas)) or None
     if not (given["epsilon"] or given["budget"]):
-        budget, epsilon = source.privacy.budget_per_worker, source.privacy.epsilon_per_answer
-        stated["budget" if epsilon is None else "epsilon"] = (repr(budget if epsilon is None else epsilon),)
-    if not (given["budget"] or "budget" in stated):
+        own = source.privacy
+        budgets, epsilon = own.levels or (own.budget_per_worker,), own.epsilon_per_answer
+        stated["budget"] = (",".join(map(repr, budgets)),) if epsilon is None else ()
+        stated["epsilon"] = () if epsilon is None else (repr(epsilon),)
+    if not (given["budget"] or stated.get("budget")):
         stated["assigned_per_task"] = assigned
     return {**given} | {name: value for name, value in stated.items() if given.get(name) in (None, ())}
 

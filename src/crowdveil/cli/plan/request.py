@@ -146,7 +146,7 @@ def _as_stated(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, 
     }
     loss = (
         f"epsilon {format_promise(all_tasks.epsilon)} per worker, {format_promise(cell.epsilon)} per answer, "
-        f"participation {cell.participation}"
+        f"participation {cell.participation}{', every worker at level 1' if source.privacy.levels else ''}"
     )
     lines = [
         ("campaign", f"{mechanism.name}, {tasks:,} task{'s' * (tasks > 1)} per worker, {loss}: as the settings are"),
