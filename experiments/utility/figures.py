@@ -13,7 +13,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from real_report import Point, point, read, series
+from real_report import Point, read, series
 
 ROOT = Path(__file__).parents[2]
 DOCS_PICTURES = ROOT / "docs" / "pictures"
@@ -39,7 +39,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "savefig.transparent": True,
 }
-NAIVE, FULL, BLOCKS, CUTS, ASSIGNED, PUBLIC = "#d97706", "#0d9488", "#3b82f6", "#8b5cf6", "#db2777", "#65a30d"
+NAIVE, FULL, CUTS, ASSIGNED, PUBLIC = "#d97706", "#0d9488", "#8b5cf6", "#db2777", "#65a30d"
 SETS = {
     "adult2": ("AdultContent2", "error_rate", "weighted-vote", ("ordinal-dawid-skene", "learned")),
     "web_zhou": ("Web search relevance", "error_rate", "weighted-vote", ("ordinal-dawid-skene", "public")),
@@ -122,40 +122,6 @@ def sun_crowd(page: str) -> Figure:
     return figure
 
 
-def workers(rows: Sequence[dict[str, str]]) -> Figure:
-    """Return a figure of error against the number of workers, and against the epsilon of a worker."""
-    figure = Figure(figsize=(8.6, 4.3), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    sizes = sorted({int(row["workers"]) for row in rows})
-    epsilons = sorted({float(row["epsilon"]) for row in rows})
-    for asked, style, marker in (("every task", "-", "o"), ("assigned tasks", "--", "s")):
-        mine = [row for row in rows if row["asked"] == asked]
-        for epsilon, color in zip(epsilons, (NAIVE, BLOCKS, FULL), strict=True):
-            here = [row for row in mine if float(row["epsilon"]) == epsilon]
-            line(left, _by(here, "workers", "workers"), f"epsilon {epsilon:g}, {asked}", color, style, marker)
-        for size, color in ((100, CUTS), (800, ASSIGNED)):
-            here = [row for row in mine if int(row["workers"]) == size]
-            line(right, _by(here, "epsilon", "exact_worker"), f"{size} workers, {asked}", color, style, marker)
-    for axes, ticks in ((left, sizes), (right, (20, 50, 100, 200, 300))):
-        level(axes, point(rows, "constant").mean, "best constant", "--")
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.legend(
-            *axes.get_legend_handles_labels(), fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
-        )
-    left.set_xlabel("workers, each answering 10 of 100 tasks")
-    right.set_xlabel("epsilon per worker (1, 2, 3 per cell)")
-    left.set_ylabel("share of wrong truths")
-    left.set_ylim(bottom=0)
-    return figure
-
-
-def _by(rows: Sequence[dict[str, str]], group: str, place: str) -> dict[float, Point]:
-    """Return mean errors of groups of rows, at the mean of a column of theirs."""
-    groups = {row[group]: [other for other in rows if other[group] == row[group]] for row in rows}
-    return {point(lines, place).mean: point(lines, "error") for lines in groups.values()}
-
-
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as SVG without a date: the same results give the same file."""
     stream = io.StringIO()
@@ -171,7 +137,6 @@ def main() -> None:
         save(real_sets(read()), DOCS_PICTURES / "truth-per-epsilon-real.svg")
         page = (RESULTS / "estimators.md").read_text("utf-8")
         save(sun_crowd(page), PICTURES / "truth-per-epsilon-sun.svg")
-        save(workers(read(RESULTS / "more_workers.csv")), PICTURES / "truth-per-epsilon-workers.svg")
 
 
 if __name__ == "__main__":
