@@ -20,7 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Figure = Any  # matplotlib is needed to draw only
 
 PAPERS = Path(__file__).parent
 Size = Literal["quick", "default", "full"]
@@ -76,7 +79,8 @@ class Exhibit:
         configurations: steps of a size.
         measure: rows of one step; deterministic.
         paper: numbers printed in the paper; a column says which were read off a figure.
-        draw: picture of all rows in the form of the paper.
+        draw: draws all rows in the form of the paper, on an empty figure.
+        size_inches: width and height of the figure; without it `draw` sets the size.
         verdict: verdict on all rows.
         open_parameters: parameters that the paper does not give.
         notes: sentences for the page: unit of epsilon, participation, what is compared.
@@ -90,7 +94,8 @@ class Exhibit:
     configurations: Callable[[Size], list[Configuration]]
     measure: Callable[[Configuration], list[Row]]
     paper: tuple[Row, ...]
-    draw: Callable[[list[Row]], Figure]
+    draw: Callable[[list[Row], Figure], None]
+    size_inches: tuple[float, float] | None
     verdict: Callable[[list[Row]], Verdict]
     open_parameters: tuple[OpenParameter, ...]
     notes: tuple[str, ...] = ()
@@ -134,6 +139,7 @@ def declared(name: str) -> Exhibit:
         measure=_found(name, "measure"),
         paper=tuple(_found(name, "paper") if isinstance(printed, str) else printed),
         draw=_found(name, "draw"),
+        size_inches=entry.get("size_inches"),
         verdict=_found(name, "verdict"),
         open_parameters=tuple(OpenParameter(**one) for one in entry.get("open_parameters", [])),
         notes=tuple(entry["notes"]),

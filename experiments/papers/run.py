@@ -211,9 +211,12 @@ def read_rows(path: Path) -> list[Row]:
 def picture_bytes(exhibit: Exhibit, rows: list[Row]) -> bytes:
     """Return the picture as SVG; the same rows give the same bytes."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        return file_bytes(exhibit.draw(rows), "svg")
+        figure = Figure(figsize=exhibit.size_inches, layout="constrained")
+        exhibit.draw(rows, figure)
+        return file_bytes(figure, "svg")
 
 
 def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Axes, Configuration, Figure, Row, Size, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, crowd, lengths, published
 from experiments.papers.huai2019.table2 import SETTINGS as OF_PRISCROWD
 from experiments.papers.li2018 import comparison
@@ -36,10 +36,6 @@ from crowdveil.simulate import categorical_crowd
 from crowdveil.synthesis.expected_error import more_accurate
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLUMNS = (
     "panel", "mechanism", "setting", "known", "inference", "claimed_epsilon", "exact_epsilon", "error",
@@ -287,11 +283,9 @@ NEVER = 12.0
 TICKS = (0.25, 0.5, 1, 2, 3, 5, 8)
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw one panel per crowd, every line named at its end, for light and dark pages."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.4, 8.8), layout="constrained", facecolor="none")
+    figure.set_facecolor("none")
     for axes, (name, panel) in zip(figure.subplots(3, 1), PANELS.items(), strict=True):
         mine = [row for row in rows if row["panel"] == name]
         ends = []
@@ -312,7 +306,6 @@ def draw(rows: list[Row]) -> Figure:
         "published methods: best setting tried, chosen on the truths",
         color=INK,
     )  # fmt: skip
-    return figure
 
 
 def best(rows: list[Row]) -> list[Row]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 COLUMNS = ("workers", "local", "share", "product", "root", "least_of_grid", "grid")
@@ -41,11 +37,8 @@ def objective(combined: Floats, local: Floats, share: Floats) -> float:
     return float((combined * (2 * np.log(combined) - np.log(local) - np.log(-np.log(share)))).sum())
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the objective at the product against that at the root; above the line the product is no minimiser."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 4), layout="constrained")
     axes = figure.subplots()
     for workers, color in ((2, "#dc2626"), (3, "#2563eb")):
         mine = [row for row in rows if row["workers"] == workers]
@@ -56,7 +49,6 @@ def draw(rows: list[Row]) -> Figure:
     axes.axline((0, 0), (1, 1), color="#7a8594", linestyle="--", label="equal")
     axes.set(xlabel="equation 4 at the square root", ylabel="equation 4 at the product")
     axes.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.synthesis.density_error import (
     DensityCurve,
     histogram_curve,
@@ -17,9 +15,6 @@ from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, WeightedKernelDensity
 from crowdveil.synthesis.private.histogram import Histogram
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 POINTS, BOUNDS = (5.0, 6.5, 8.0, 10.0, 11.5), (2.0, 14.0)
 EPSILON, RELEASES = 5.0, 20
@@ -66,11 +61,8 @@ def _row(
     }  # fmt: skip
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the components, the density, and the private and the constant one, at the first bandwidth."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     mine = [row for row in rows if row["bandwidth"] == rows[0]["bandwidth"] and row["x"] is not None]
     styles = {KERNEL: ("#2563eb", "-"), PRIVATE: ("#0f766e", "-"), CONSTANT: ("#7a8594", "--")}
@@ -83,7 +75,6 @@ def draw(rows: list[Row]) -> Figure:
     axes.plot(POINTS, np.zeros(5), "o", color="black", clip_on=False)
     axes.set(xlabel="X", ylabel="density", ylim=(0, None))
     axes.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, UNITS, WIDTH, crowd, truths
 from experiments.synthesis.density_error import (
     DensityCurve,
@@ -21,9 +19,6 @@ from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedKernelD
 from crowdveil.synthesis.huai2019.weights import KINDS, Kind, LocalRule, Thresholds, Weighting
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 COLUMNS = (
@@ -170,13 +165,11 @@ def _points(claims: Claims, task: int, curve: DensityCurve) -> list[tuple[float,
     return list(zip(grid.tolist(), curve.at(grid).tolist(), strict=True))
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw two tasks of every crowd."""
-    from matplotlib.figure import Figure
-
     points = [row for row in rows if row["x"] is not None]
     crowds = list(dict.fromkeys(str(row["crowd"]) for row in points))
-    figure = Figure(figsize=(8, 2.5 * len(crowds) + 0.6), layout="constrained")
+    figure.set_size_inches(8, 2.5 * len(crowds) + 0.6)
     grid = figure.subplots(len(crowds), CASES, squeeze=False)
     styles = {
         COMBINED: "#dc2626",
@@ -201,7 +194,6 @@ def draw(rows: list[Row]) -> Figure:
     # The simulated crowd has every curve.
     last = next(axes for line in grid for axes in line if FLOORPLAN in axes.get_title())
     figure.legend(*last.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

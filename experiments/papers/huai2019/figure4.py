@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd, published
 from experiments.papers.huai2019.judge import Judge
 
@@ -14,9 +12,6 @@ from crowdveil.synthesis.huai2019 import accounting
 from crowdveil.synthesis.huai2019.accounting import WeightProfile
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAPER, EPSILON = "huai-published", 5.0
 
@@ -60,12 +55,10 @@ def measure(configuration: Configuration) -> list[Row]:
     return rows
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw ISE and SISE against the number of records, one line of panels per crowd."""
-    from matplotlib.figure import Figure
-
     crowds = list(dict.fromkeys(str(row["crowd"]) for row in rows))
-    figure = Figure(figsize=(8, 2.1 * len(crowds) + 0.6), layout="constrained")
+    figure.set_size_inches(8, 2.1 * len(crowds) + 0.6)
     grid = figure.subplots(len(crowds), 2, squeeze=False, sharex=True)
     colors = {PAPER: "#dc2626", "histogram": "#0f766e", "pooled-shape": "#2563eb"}
     for line, name in zip(grid, crowds, strict=True):
@@ -85,7 +78,6 @@ def draw(rows: list[Row]) -> Figure:
     figure.legend(
         *grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8
     )
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

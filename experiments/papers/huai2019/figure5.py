@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import TEST, crowd, published
 from numpy.typing import NDArray
 
@@ -15,9 +15,6 @@ from crowdveil.randomness import Seeded, seeded
 from crowdveil.synthesis.huai2019.candidates import CandidateSampler
 from crowdveil.synthesis.huai2019.methods import trial_tasks
 from crowdveil.synthesis.private.histogram import Histogram
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = ("crowd", "mechanism", "records", "exact_epsilon", "candidates", "comparisons", "seconds")
 WITH, WITHOUT = "with privacy tests", "without privacy tests"
@@ -65,12 +62,10 @@ def count_until_pass(sampler: CandidateSampler, task: NDArray[np.int64], source:
     return candidates, comparisons
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw seconds against the number of records."""
-    from matplotlib.figure import Figure
-
     crowds = list(dict.fromkeys(str(row["crowd"]) for row in rows))
-    figure = Figure(figsize=(4 * len(crowds) + 0.5, 3), layout="constrained")
+    figure.set_size_inches(4 * len(crowds) + 0.5, 3)
     grid = figure.subplots(1, len(crowds), squeeze=False)[0]
     for axes, name in zip(grid, crowds, strict=True):
         for mechanism, color in ((WITH, "#dc2626"), (WITHOUT, "#2563eb")):
@@ -82,7 +77,6 @@ def draw(rows: list[Row]) -> Figure:
             axes.plot(*zip(*points, strict=True), color=color, marker="o", ms=4, label=mechanism)
         axes.set(xlabel="number of records", ylabel="seconds", ylim=(0, None), title=name)
     grid[0].legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

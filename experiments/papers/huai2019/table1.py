@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRINTED = {"Population": (2_344, 1_124), "Stock": (55, 5_521), "Indoor Floorplan": (247, 129)}
 """Users and objects as printed."""
@@ -25,17 +20,13 @@ def measure(configuration: Configuration) -> list[Row]:
     return [row | {"share": enough / tasks}]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the share of objects with at least k claims."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 2.4), layout="constrained")
     axes = figure.subplots()
     bars = axes.barh([str(row["crowd"]) for row in rows], [row["share"] for row in rows], color="#0f766e")
     axes.bar_label(bars, [f"{row['tasks_with_k_claims']:,} of {row['tasks']:,}" for row in rows], padding=3)
     axes.set(xlim=(0, 1.35), xlabel=f"share of objects with at least k = {TEST.k} claims")
     axes.invert_yaxis()
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

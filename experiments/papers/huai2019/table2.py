@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
@@ -22,9 +21,6 @@ from crowdveil.synthesis.huai2019.methods import HuaiPublished, trial_tasks
 from crowdveil.synthesis.huai2019.weights import GlobalRule, LocalRule
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRISCROWD, UNIFORM, UNTESTED, CONSTANT = "PrisCrowd", "Uniform", "unprotected draws", "constant"
 BASIC = {level: f"Basic ({level})" for level in ("weak", "normal", "strong")}
@@ -159,13 +155,11 @@ def _figures(judge: Judge, made: list[Reports]) -> Row:
     }
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the mean ISE of every mechanism, one panel per crowd."""
-    from matplotlib.figure import Figure
-
     mine = [row for row in rows if row["setting"] == MAIN]
     crowds = list(dict.fromkeys(str(row["crowd"]) for row in mine))
-    figure = Figure(figsize=(8, 0.6 + 2.9 * ((len(crowds) + 1) // 2)), layout="constrained")
+    figure.set_size_inches(8, 0.6 + 2.9 * ((len(crowds) + 1) // 2))
     grid = figure.subplots((len(crowds) + 1) // 2, min(2, len(crowds)), squeeze=False).ravel()
     for axes, name in zip(grid, crowds, strict=False):
         here = [row for row in mine if row["crowd"] == name]
@@ -177,7 +171,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_xmargin(0.15)
         axes.invert_yaxis()
         axes.set_title(f"{name}: mean ISE", fontsize=9)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.synthesis.density_error import DensityCurve, integrated_squared_error, kernel_curve
 from experiments.theory.published_bounds import density_distance_bound
 
 from crowdveil.synthesis.huai2019.kernel_density import ROOT_5, EpanechnikovKernel, WeightedKernelDensity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 KERNELS = {"support 1": 1.0, "variance 1": ROOT_5}
 """Half the support of the Epanechnikov kernel: the theorem asks for support 1 and variance 1, which no density has."""
@@ -56,11 +51,8 @@ def expected_distance(reach: float, claims: int, samples: int) -> float:
     return bias + (top - integrated_squared_error(twice, nothing) / claims) / samples
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw both sides against the bandwidth, for one claim and most samples."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.4), layout="constrained")
     axes = figure.subplots()
     for kernel, color in zip(KERNELS, ("#dc2626", "#2563eb"), strict=True):
         mine = [row for row in rows if (row["kernel"], row["claims"], row["samples"]) == (kernel, 1, SAMPLES[-1])]
@@ -69,7 +61,6 @@ def draw(rows: list[Row]) -> Figure:
             axes.plot(*zip(*points, strict=True), style, color=color, label=f"{side}, {kernel}")
     axes.set(xscale="log", yscale="log", xlabel="bandwidth h", ylabel="expected squared distance")
     axes.legend(frameon=False, fontsize=8)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim, single_candidate
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Places = tuple[int, ...]
 """Number of claims at every place."""
@@ -94,11 +90,8 @@ def shown(places: Places) -> str:
     return " + ".join(f"{times} x {count}" if times > 1 else str(count) for count, times in counts.items())
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw exact against claimed delta; above the line the theorem fails."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for release, color in zip((LOOP, UNSEEN, SEEN), ("#dc2626", "#0f766e", "#2563eb"), strict=True):
         mine = [row for row in rows if row["release"] == release]
@@ -107,7 +100,6 @@ def draw(rows: list[Row]) -> Figure:
     axes.axline((0.01, 0.01), (0.1, 0.1), color="#7a8594", linestyle="--", label="as claimed")
     axes.set(xscale="log", yscale="log", xlabel="claimed delta", ylabel="exact delta at the claimed epsilon")
     axes.legend(frameon=False, fontsize=8)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

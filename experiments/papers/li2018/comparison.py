@@ -12,10 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.exhibit import Axes, Configuration, Figure, Row
 from experiments.papers.li2018.crowds import LABELS, as_reports, crowd_of
 from experiments.papers.li2018.hyper_distribution import HyperDistribution, matching_flip, published
 from experiments.papers.li2018.printed import PRINTED, TRUTH, VOTE
@@ -31,10 +31,6 @@ from experiments.papers.li2018.truth_discovery import (
 from crowdveil import HierarchicalDawidSkene, RandomizedResponse
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import MIN_EPSILON
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Equal = Literal["claimed", "exact, answer", "exact, worker", "exact, worker, fewer answers"]
 
@@ -256,11 +252,10 @@ def draw_line(axes: Axes, rows: Sequence[Row], x: str, arm: Arm, inference: str,
     axes.plot([row[x] for row in mine], [row["change"] for row in mine], label=label, **style)
 
 
-def draw_table(rows: Sequence[Row], title: str) -> Figure:
-    """Draw the changes by claimed epsilon, the printed ones as dashed lines."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.8), layout="constrained")
+def draw_table(rows: list[Row], figure: Figure) -> None:
+    """Draw the changes by claimed epsilon on the first crowd, the printed ones as dashed lines."""
+    crowd = str(rows[0]["crowd"])
+    rows = [row for row in rows if row["crowd"] == crowd]
     shown = [row for row in rows if row["weight"] in (None, MAIN_WEIGHT) and row["printed"] is not None]
     for axes, inference in zip(figure.subplots(1, 2, sharey=True), (VOTE, TRUTH), strict=True):
         for arm, colour in ((ONE, "#b3541e"), (TWO, "#1b6ca8")):
@@ -270,18 +265,18 @@ def draw_table(rows: Sequence[Row], title: str) -> Figure:
             axes.plot(*points, color=colour, linestyle=":", label=f"{arm.mechanism}, printed")
         label = "one-layer at two-layer's exact epsilon"
         draw_line(axes, rows, "claimed_epsilon", ONE_PER_ANSWER, inference, label, color="#3d7a3d")
-        axes.set(title=f"{title}: {inference}", xlabel="claimed epsilon of an answer", ylabel="error rate change")
+        axes.set(
+            title=f"{crowd.partition(',')[0]}: {inference}",
+            xlabel="claimed epsilon of an answer",
+            ylabel="error rate change",
+        )
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-    return figure
 
 
-def draw_tradeoff(rows: Sequence[Row]) -> Figure:
+def draw_tradeoff(rows: list[Row], figure: Figure) -> None:
     """Draw the changes by claimed epsilon: at equal claim, and at equal exact epsilon of an answer and of a worker."""
-    from matplotlib.figure import Figure
-
     panels = {"equal claimed epsilon": ONE, "equal exact epsilon of an answer": ONE_PER_ANSWER}
     panels["equal exact epsilon of a worker"] = ONE_PER_WORKER
-    figure = Figure(figsize=(10.5, 3.8), layout="constrained")
     for axes, (title, one) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
         for arm, colour in ((one, "#b3541e"), (TWO, "#1b6ca8")):
             for inference, style in ((VOTE, ":"), (TRUTH, "-"), (CROWDVEIL, "--")):
@@ -296,4 +291,3 @@ def draw_tradeoff(rows: Sequence[Row]) -> Figure:
             float(pair[0] or 0) - float(pair[1] or 0), color="#7a8594", label="best constant, against truth discovery"
         )
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
-    return figure

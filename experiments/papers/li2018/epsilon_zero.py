@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.li2018.comparison import SEED, TRUTH, VOTE, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
 from experiments.papers.li2018.printed import PRINTED
 from experiments.papers.li2018.truth_discovery import Numbers, majority_vote, perturbed, truth_discovery
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RUNS: dict[Size, tuple[int, int]] = {"quick": (8, 10), "default": (40, 100), "full": (300, 100)}
 """Runs, and trials of a run; the paper has one run of 100 trials."""
@@ -88,11 +85,8 @@ def _printed_change(crowd: str, mechanism: str, inference: str) -> float:
     return float(row["change"] or 0.0)
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the mean error of a run with its standard deviation, and the printed error."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     names = [f"{r['crowd']}: {r['mechanism']}, {r['inference']}, {r['drawn']}" for r in rows]
     places = range(len(rows))
@@ -103,7 +97,6 @@ def draw(rows: list[Row]) -> Figure:
     axes.set(yticks=places, yticklabels=names, xlabel="error rate at claimed epsilon 0")
     axes.invert_yaxis()
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import smaller_change_probability
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BINS = 20
 
@@ -55,11 +52,8 @@ def measure(configuration: Configuration) -> list[Row]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the densities: two users by b, and b = 1 by the number of users; dots are draws."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for users, high in dict.fromkeys((r["users"], r["high"]) for r in rows):
         mine = [row for row in rows if (row["users"], row["high"]) == (users, high)]
@@ -72,7 +66,6 @@ def draw(rows: list[Row]) -> Figure:
     right.set(title="b = 1", xlabel="product of flip probabilities", ylim=(0, 10), xlim=(0, 1))
     left.legend(frameon=False)
     right.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.li2018.comparison import SEED, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
 from experiments.papers.li2018.truth_discovery import perturbed, truth_discovery
 from scipy.stats import spearmanr
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLAIMED, SHOWN = 1.0, 5
 SMALL, LARGE = 0.1, 0.4
@@ -44,11 +41,8 @@ def changes(rows: list[Row], crowd: str) -> tuple[np.ndarray[Any, Any], np.ndarr
     return table[:, 0], table[:, 2] - table[:, 1]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the weights of five users as the paper does, and the change of all weights by flip probability."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5.4), layout="constrained")
     for (upper, lower), name in zip(figure.subplots(2, 2).T, (PEER, DUCHENNE), strict=True):
         five = [row for row in rows if (row["crowd"], row["trial"]) == (name, 0)][:SHOWN]
         users = range(1, SHOWN + 1)
@@ -61,7 +55,6 @@ def draw(rows: list[Row]) -> Figure:
         lower.axhline(0, color="#7a8594", linewidth=0.8)
         lower.set(xlabel="flip probability", ylabel="change of the weight")
     figure.axes[0].legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.li2018.comparison import losses_of, standard_error, uniforms
 from experiments.papers.li2018.crowds import duchenne
 from experiments.papers.li2018.hyper_distribution import (
@@ -19,9 +19,6 @@ from experiments.papers.li2018.hyper_distribution import (
 from experiments.papers.li2018.truth_discovery import Numbers, perturbed, truth_discovery
 
 from crowdveil.channels.rounding import format_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAPER_CHOICE, ONE_LAYER = "U(0, 2m)", "one-layer"
 NAMES = (
@@ -86,11 +83,8 @@ def measure(configuration: Configuration) -> list[Row]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the change against the exact epsilon of an answer: one colour per claim, one marker per distribution."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     colours = dict(zip((1.0, 0.5, 0.1), ("#1b6ca8", "#b3541e", "#3d7a3d"), strict=True))
     for name, marker in zip(NAMES, "os^vDP*", strict=True):
@@ -105,7 +99,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.plot(*points, color=colour, linestyle=":", label=f"claim {claimed:g}; dotted: one-layer, equal epsilon")
     axes.set(xlabel="exact epsilon of an answer, busiest worker", ylabel="change of the error rate")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

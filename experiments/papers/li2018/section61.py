@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.theory.published_bounds import equal_flip_probability, two_layer_exact_epsilon
 
 from crowdveil.channels.rounding import format_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ONE, TWO = "one-layer", "two-layer"
 LABELS = (2, 3, 5)
@@ -42,11 +39,8 @@ def _row(mechanism: str, low: float, high: float, exact: float, *, labels: int, 
     return {"mechanism": mechanism, "labels": labels, "low": low, "high": high, "answers": answers} | numbers
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the exact epsilon of an answer against the number of answers, two labels."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for low, high in INTERVALS:
         mine = [r for r in rows if (r["mechanism"], r["labels"], r["low"], r["high"]) == (TWO, LABELS[0], low, high)]
@@ -54,7 +48,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.plot([r["answers"] for r in mine], [r["exact_epsilon"] for r in mine], marker="o", label=label)
     axes.set(xscale="log", xlabel="answers of a worker", ylabel="exact epsilon of an answer, two labels")
     axes.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 from itertools import product as all_of
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.li2018.crowds import crowd_of
 from experiments.papers.li2018.hyper_distribution import matching_flip, published
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import weighted_vote_error_bound, weighted_vote_error_printed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = (
     "crowd", "users", "wrong_probability", "mechanism", "claimed_epsilon", "exact_epsilon", "perturbed_wrong",
@@ -127,11 +124,8 @@ def _important(name: str) -> list[Row]:
     return [shared | {"threshold": c, "important_users": int((scores > c * scores.max()).sum())} for c in THRESHOLDS]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw exact changes and the paper's product by the number of users."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
     for axes, wrong in zip(figure.subplots(1, 3, sharey=True), WRONG[1:], strict=True):
         for name, colour in ((ONE, "#b3541e"), (TWO, "#1b6ca8"), (EXACT, "#3d7a3d"), (WHOLE, "#8a4fa3")):
             mine = [row for row in rows if (row["mechanism"], row["wrong_probability"]) == (name, wrong)]
@@ -145,7 +139,6 @@ def draw(rows: list[Row]) -> Figure:
                 )
         axes.set(title=f"p = {wrong:g}", xlabel="users", ylabel="change of the error")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

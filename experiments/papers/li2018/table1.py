@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of, peer_grading
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS, Crowd, majority_vote, truth_discovery
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIZES = {DUCHENNE: (2134, 64, 17729, 159), PEER: (26, 72, 360, 26)}
 QUANTITIES = ("questions", "users", "answers", "questions with known truth")
@@ -77,11 +72,8 @@ def _row(
     return {"crowd": crowd, "quantity": quantity, "inference": inference} | numbers
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the accuracies without protection beside the printed ones."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.4), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2, sharex=True), ACCURACY, strict=True):
         mine = [r for r in rows if r["crowd"] == name and r["quantity"] == "accuracy without protection"]
         axes.barh([str(r["inference"]) for r in mine], [float(r["value"] or 0) for r in mine], color="#1b6ca8")
@@ -90,7 +82,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.invert_yaxis()
     axes.set_yticklabels([])
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from experiments.papers.exhibit import Row, Verdict
-from experiments.papers.li2018 import comparison
 from experiments.papers.li2018.comparison import ONE, ONE_PER_ANSWER, TRUTH, TWO, claims, value, votes_apart
 from experiments.papers.li2018.crowds import PEER, UNEQUAL
 
 from crowdveil.channels.rounding import format_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def verdict(rows: list[Row]) -> Verdict:
@@ -45,8 +39,3 @@ def _gains(rows: list[Row]) -> tuple[list[float], float]:
     changes = [[value(rows, "change", arm, TRUTH, claimed) for claimed in claims(rows)] for arm in (ONE, TWO)]
     errors = [value(rows, "standard_error", TWO, TRUTH, claimed) for claimed in claims(rows)]
     return [one - two for one, two in zip(*changes, strict=True)], max(errors)
-
-
-def draw(rows: list[Row]) -> Figure:
-    """Draw ours against the printed numbers, and the comparison at the exact epsilon."""
-    return comparison.draw_table([row for row in rows if row["crowd"] == PEER], "peer grading")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from experiments.papers.exhibit import Row, Verdict
-from experiments.papers.li2018 import comparison
 from experiments.papers.li2018.comparison import (
     CROWDVEIL,
     ONE,
@@ -18,12 +16,8 @@ from experiments.papers.li2018.comparison import (
     value,
     votes_apart,
 )
-from experiments.papers.li2018.crowds import DUCHENNE
 
 from crowdveil.channels.rounding import format_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def verdict(rows: list[Row]) -> Verdict:
@@ -69,8 +63,3 @@ def _distances(rows: list[Row], inference: str) -> tuple[list[float], list[float
         gaps.append(abs(own - printed))
         noise.append(gaps[-1] / error)
     return gaps, noise
-
-
-def draw(rows: list[Row]) -> Figure:
-    """Draw ours against the printed numbers, and the comparison at the exact epsilon."""
-    return comparison.draw_table(rows, DUCHENNE)

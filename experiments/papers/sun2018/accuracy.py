@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.exhibit import Axes, Configuration, Row
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from experiments.papers.sun2018.published import MECHANISMS, send, setting_text, settings
 from experiments.utility.sun_crowd import SCALE, objective
@@ -17,9 +17,6 @@ from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 OURS = "crowdveil"
 ALGORITHM_1 = WeightedMean(tolerance=1e-4)

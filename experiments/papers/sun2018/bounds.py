@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.exhibit import Configuration, Figure, Row
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, SEED_OF_REPORTS
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import send
@@ -14,9 +13,6 @@ from experiments.papers.sun2018.published import send
 from crowdveil import Reports, Scale
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SCALE = Scale(0, 9)
 
@@ -69,11 +65,8 @@ def measured(
     }]  # fmt: skip
 
 
-def draw_points(rows: list[Row]) -> Figure:
+def draw_points(rows: list[Row], figure: Figure) -> None:
     """Draw measured error against bound, one colour per case; above the line the bound fails."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4.2), layout="constrained")
     axes = figure.subplots()
     for case in dict.fromkeys(row["case"] for row in rows):
         mine = [row for row in rows if row["case"] == case]
@@ -81,7 +74,6 @@ def draw_points(rows: list[Row]) -> Figure:
     axes.axline((1, 1), (2, 2), color="#7a8594", linestyle="--", label="error = bound")
     axes.set(xlabel="bound of the theorem", ylabel="measured error", xscale="log", yscale="log")
     axes.legend(frameon=False, fontsize=8)
-    return figure
 
 
 def exceeds(row: Row) -> bool:

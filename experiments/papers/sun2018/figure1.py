@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -33,11 +28,8 @@ def measure(configuration: Configuration) -> list[Row]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the shares of answers and truths, one panel per set."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(REAL)), REAL, strict=True):
         mine = [row for row in rows if row["data"] == name]
         places = np.array([row["value"] for row in mine])
@@ -45,7 +37,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.bar(places + 0.2, [row["share_of_truths"] for row in mine], 0.4, color="#7a8594", label="known truths")
         axes.set(title=name, xlabel="value", ylabel="share", xticks=places)
     axes.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

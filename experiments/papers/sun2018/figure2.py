@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import (
     OURS,
     at,
@@ -14,9 +12,6 @@ from experiments.papers.sun2018.accuracy import (
     step,
 )
 from experiments.papers.sun2018.published import MECHANISMS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLAIMS: dict[Size, tuple[float, ...]] = {
     "quick": (1.0, 5.0),
@@ -39,17 +34,13 @@ def configurations(size: Size) -> list[Configuration]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw one panel per sparsity, as in the paper."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
     panels = points(rows, "sparsity")
     for axes, where in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw_changes(axes, [row for row in rows if row["sparsity"] == where["sparsity"]], "claimed_epsilon")
         axes.set_title(f"sparsity {where['sparsity']:g}")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.sparsity import (
     CLAIMS,
@@ -16,10 +14,6 @@ from experiments.papers.sun2018.sparsity import (
     steps,
     summary,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 OTHERS: tuple[dict[str, float], ...] = ({"dimensions": 2}, {"ridge": 1.0})
 """Parameters of MF, not printed, that differ from those of the figures."""
@@ -62,6 +56,6 @@ def configurations(size: Size) -> list[Configuration]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the main rows."""
-    return draw_panels([row for row in rows if is_main(row)])
+    draw_panels([row for row in rows if is_main(row)], figure)

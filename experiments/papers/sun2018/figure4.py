@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
 from experiments.papers.sun2018.sparsity import CLAIMS, SPARSITIES, Crowds, Repeats, draw_panels, steps, summary
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def is_large(row: Row) -> bool:
@@ -65,6 +60,6 @@ def configurations(size: Size) -> list[Configuration]:
     return [*steps(size, CROWDS, REPEATS), *ours, *fewer]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the rows of the larger crowd."""
-    return draw_panels([row for row in rows if is_large(row)])
+    draw_panels([row for row in rows if is_large(row)], figure)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import (
     OURS,
     at,
@@ -15,9 +13,6 @@ from experiments.papers.sun2018.accuracy import (
 )
 from experiments.papers.sun2018.crowds import REAL
 from experiments.papers.sun2018.published import MECHANISMS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Plan = dict[str, tuple[tuple[float, ...], int, int]]
 """By set: epsilons, repeats of the published mechanisms, repeats of crowdveil (0 leaves it out)."""
@@ -50,17 +45,13 @@ def configurations(size: Size) -> list[Configuration]:
     return main + wide
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw one panel per set, as in the paper."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
     names = [name for name in REAL if any(row["data"] == name for row in rows)]
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         draw_changes(axes, [row for row in main_rows(rows) if row["data"] == name], "claimed_epsilon")
         axes.set_title(name)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-    return figure
 
 
 def main_rows(rows: list[Row]) -> list[Row]:

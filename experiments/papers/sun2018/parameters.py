@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.published import MECHANISMS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLAIMS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (0.1, 1.0, 5.0), "full": (0.1, 0.5, 1.0, 3.0, 5.0)}
 REPEATS: dict[Size, int] = {"quick": 1, "default": 5, "full": 20}
@@ -43,12 +38,9 @@ def configurations(size: Size) -> list[Configuration]:
     return [step(name, epsilon, **crowd, **one) for epsilon in CLAIMS[size] for name, one in (*OF_MECHANISMS, *changed)]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the MAE change of every setting, one mark per epsilon."""
-    from matplotlib.figure import Figure
-
     names = list(dict.fromkeys(_name(row) for row in rows))
-    figure = Figure(figsize=(9, 6.8), layout="constrained")
     axes = figure.subplots()
     for epsilon in dict.fromkeys(row["claimed_epsilon"] for row in rows):
         mine = [row for row in rows if row["claimed_epsilon"] == epsilon]
@@ -58,7 +50,6 @@ def draw(rows: list[Row]) -> Figure:
     axes.set_xscale("symlog", linthresh=1)
     axes.set(xlabel="MAE change")
     axes.legend(frameon=False, title="epsilon")
-    return figure
 
 
 def is_of_changed_crowd(row: Row) -> bool:

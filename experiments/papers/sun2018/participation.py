@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RANKS: dict[Size, tuple[int, ...]] = {
     "quick": (5, 50),
@@ -122,11 +118,8 @@ def _corrected(
     return np.array(areas), mechanism.guarantee.epsilon
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw AUC against rank, one line per epsilon, with the limit of a private mechanism."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.5, 3.8), layout="constrained")
     axes = figure.subplots()
     for epsilon, colour in zip(CLAIMS, ("#1b6ca8", "#b3541e", "#3d7a3d"), strict=True):
         mine = [row for row in rows if _is_main(row) and row["claimed_epsilon"] == epsilon]
@@ -134,7 +127,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.axhline(mine[0]["limit"], color=colour, linestyle=":")
     axes.set(xlabel="rank d", ylabel="AUC of answered cells", xscale="log", ylim=(0.45, 1.02))
     axes.legend(frameon=False, title="claimed epsilon (dotted: limit)")
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from experiments.papers.exhibit import Configuration, Row, Size
+from experiments.papers.exhibit import Configuration, Figure, Row, Size
 from experiments.papers.sun2018.accuracy import (
     OURS,
     at,
@@ -15,9 +15,6 @@ from experiments.papers.sun2018.accuracy import (
     step,
 )
 from experiments.papers.sun2018.published import MECHANISMS, setting_text, settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLAIMS = (0.1, 1.0)
 SPARSITIES: dict[Size, tuple[float, ...]] = {
@@ -53,17 +50,13 @@ def steps(size: Size, crowds: Crowds, repeats: Repeats) -> list[Configuration]:
     ]
 
 
-def draw_panels(rows: list[Row]) -> Figure:
+def draw_panels(rows: list[Row], figure: Figure) -> None:
     """Draw one panel per epsilon, as in the paper."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, epsilon in zip(figure.subplots(1, len(CLAIMS)), CLAIMS, strict=True):
         draw_changes(axes, [row for row in rows if row["claimed_epsilon"] == epsilon], "sparsity")
         axes.axhline(0.5, color="#7a8594", linewidth=0.8)
         axes.set_title(f"epsilon {epsilon:g}")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-    return figure
 
 
 def is_main(row: Row) -> bool:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRINTED_TASKS = {"Web": 177, "AdultContent": 11_040}
 PAPER: tuple[Row, ...] = (
@@ -32,15 +27,11 @@ def measure(configuration: Configuration) -> list[Row]:
     }]  # fmt: skip
 
 
-def draw(_: list[Row]) -> Figure:
+def draw(_: list[Row], figure: Figure) -> None:
     """Draw the sparsity of every worker, in order."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(REAL)), REAL, strict=True):
         axes.plot(sorted(1 - real(name).answers.per_worker / PRINTED_TASKS[name]), color="#0f766e")
         axes.set(title=name, xlabel="worker, in order", ylabel="sparsity", ylim=(0, 1.02))
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.theory.published_bounds import laplace_exact_epsilon
 
 from crowdveil import Laplace, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRINTED = "LP as printed"
 DOMAINS: dict[str, tuple[float, ...]] = {
@@ -33,11 +28,8 @@ def measure(configuration: Configuration) -> list[Row]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw exact against claimed epsilon, one line per domain."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     rows = [row for row in rows if row["mechanism"] == PRINTED]
     for domain in DOMAINS:
@@ -46,7 +38,6 @@ def draw(rows: list[Row]) -> Figure:
     axes.axline((0.1, 0.1), (1, 1), color="#7a8594", linestyle="--", label="as claimed")
     axes.set(xlabel="claimed epsilon", ylabel="exact epsilon per cell", yscale="log", xscale="log")
     axes.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

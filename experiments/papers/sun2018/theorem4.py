@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.theory.published_bounds import published_factorization_delta
 from numpy.typing import NDArray
 
 from crowdveil import Scale
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SCALE = Scale(0, 9)
 NULL = SCALE.size
@@ -69,11 +65,8 @@ def reports(
     return np.array([mechanism.worker_profile(answers, source)[0] for _ in range(draws)])
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw exact and measured delta against the claimed epsilon."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for pair, colour in zip(PAIRS, ("#b3541e", "#1b6ca8"), strict=True):
         mine = [row for row in rows if row["neighbours"] == pair]
@@ -83,7 +76,6 @@ def draw(rows: list[Row]) -> Figure:
         axes.errorbar(across, [row["measured_delta"] for row in mine], bars, fmt="o", ms=4, color=colour)
     axes.set(xlabel="claimed epsilon", ylabel="delta at the claimed epsilon", ylim=(-0.3, 0.3))
     axes.legend(frameon=False)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

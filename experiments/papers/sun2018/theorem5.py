@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, OURS, SEED_OF_REPORTS
 from experiments.papers.sun2018.bounds import SCALE, draw_points, measured
 from experiments.papers.sun2018.crowds import SunCrowd
@@ -18,9 +16,6 @@ from crowdveil.estimators.gaussian.discretization import answer_table
 from crowdveil.mechanisms import DesignObjective, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLAIMS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (1.0, 5.0), "full": (0.5, 1.0, 2.0, 5.0)}
 CROWDS: dict[Size, tuple[int, int, int, int]] = {
@@ -129,6 +124,6 @@ def verdict(rows: list[Row]) -> Verdict:
     return Verdict("not reproduced", sentence, above and gaussian["floor"] > gaussian["bound"] and best)
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the rows of the published mechanism."""
-    return draw_points([row for row in rows if row["mechanism"] != OURS])
+    draw_points([row for row in rows if row["mechanism"] != OURS], figure)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     DenseCrowd,
@@ -21,9 +20,6 @@ from experiments.papers.wang2018.line_chart import draw_lines, legend_below, num
 from experiments.papers.wang2018.theorem4 import vote_error
 from experiments.theory.task_limits import known_accuracy_error_bound
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WORKERS, EXPERTS = 100, 20
 LARGEST_FIT = 1_000_000
@@ -89,7 +85,7 @@ def by_groups(crowd: DenseCrowd, group: NDArray[np.intp], groups: int) -> NDArra
     return truths
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the errors against the number of groups."""
     lines = {
         "vote_exact": "vote, exact",
@@ -99,13 +95,12 @@ def draw(rows: list[Row]) -> Figure:
         "known_abilities_bound": "bound, known abilities",
     }
     epsilons = sorted({numbers(row, "claimed_epsilon") for row in rows})
-    figure, axes = panels(len(epsilons), across=3)
+    axes = panels(figure, len(epsilons), across=3)
     for epsilon, axis in zip(epsilons, axes, strict=False):
         draw_lines(axis, [row for row in rows if row["claimed_epsilon"] == epsilon], "groups", lines)
         axis.set(ylim=(1e-5, 1), title=f"epsilon {epsilon:g}")
     axes[0].set_ylabel("share of wrong truths")
     legend_below(figure, axes[0])
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

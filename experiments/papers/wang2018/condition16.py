@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_FLOOR, Context
-from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import (
     failure_probability,
@@ -16,9 +15,6 @@ from experiments.theory.published_bounds import (
     smallest_workers,
     truth_error_bound,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CROWDS = {
     "Web": 177, "Duchenne": 2134, "AdultContent": 11_040, "1e6 tasks": 10**6, "1e8 tasks": 10**8, "1e12 tasks": 10**12,
@@ -62,16 +58,15 @@ def at_least(value: float) -> str:
     return f"{float(Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(value)):.1e}"
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the smallest crowd against epsilon."""
-    figure, axes = panels(len(WISDOMS))
+    axes = panels(figure, len(WISDOMS))
     for wisdom, axis in zip(WISDOMS, axes, strict=True):
         mine = [row for row in rows if row["wisdom_before_privacy"] == wisdom and row["crowd"] == "Web"]
         draw_lines(axis, mine, "claimed_epsilon", {"smallest_tasks": "tasks m", "smallest_workers": "workers n"})
         axis.axhline(CROWDS["AdultContent"], color="#7a8594", linestyle="--", label="tasks of AdultContent")
         axis.set(title=f"wisdom {wisdom:g} before privacy", xlabel="epsilon", ylabel="smallest number")
     legend_below(figure, axes[0])
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.wang2018.line_chart import numbers, panels
 from experiments.theory.published_bounds import private_wisdom, truth_error_bound
 from numpy.typing import NDArray
 from scipy.stats import binom
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COLUMNS = (
     "claim", "mechanism", "claimed_epsilon", "exact_epsilon", "workers", "tasks", "ability", "projection", "found",
@@ -78,14 +74,13 @@ def log_odds_ratio(limit: float, *, printed_step: bool) -> float:
     return float((difference[far] / gap).max())
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the ratios by claim; a claim holds where they are at most 1."""
-    figure, (axes,) = panels(1)
+    (axes,) = panels(figure, 1)
     names = list(dict.fromkeys(str(row["claim"]) for row in rows))
     axes.plot([max(numbers(row, "ratio"), 1e-6) for row in rows], [names.index(str(row["claim"])) for row in rows], "o")
     axes.axvline(1, color="#7a8594", linestyle="--")
     axes.set(xscale="log", xlabel="occurs / claimed", yticks=range(len(names)), yticklabels=names)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from experiments.papers.exhibit import Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from experiments.papers.exhibit import Axes, Figure, Row
 
 SMALLEST = 1e-6
 """Values below, zeros included, are drawn here on a logarithmic axis."""
@@ -22,17 +17,15 @@ def numbers(row: Row, column: str) -> float:
     return float(value)
 
 
-def panels(count: int, *, across: int = 4) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels, at most `across` of them beside each other; unused places stay empty."""
-    from matplotlib.figure import Figure
-
+def panels(figure: Figure, count: int, *, across: int = 4) -> list[Axes]:
+    """Return the panels of a figure, at most `across` of them beside each other; unused places stay empty."""
     down = -(-count // across)
     across = min(across, count)
-    figure = Figure(figsize=(3 * across + 0.8, 2.9 * down + 0.3), layout="constrained")
+    figure.set_size_inches(3 * across + 0.8, 2.9 * down + 0.3)
     axes = list(figure.subplots(down, across, squeeze=False).flat)
     for unused in axes[count:]:
         unused.set_axis_off()
-    return figure, axes
+    return axes
 
 
 def draw_lines(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import private_mechanism
 from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -36,15 +32,14 @@ def measure(configuration: Configuration) -> list[Row]:
     ]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the losses at the largest number of tasks."""
-    figure, (axes,) = panels(1)
+    (axes,) = panels(figure, 1)
     largest = max(numbers(row, "tasks") for row in rows)
     lines = {"exact_epsilon": "one answer differs", "exact_epsilon_definition_3": "Definition 3 as printed"}
     draw_lines(axes, [row for row in rows if row["tasks"] == largest], "claimed_epsilon", lines)
     axes.set_ylabel(f"exact epsilon, {largest:.0f} tasks")
     legend_below(figure, axes)
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

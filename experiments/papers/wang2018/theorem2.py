@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.wang2018.condition16 import at_least
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
@@ -27,9 +26,6 @@ from experiments.theory.published_bounds import (
     truth_error_bound,
 )
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BASE: Configuration = {
     "crowd": "uniform",
@@ -157,10 +153,10 @@ def errors_of_run(
     return [*errors, default, crowd.error(clean), crowd.constant_error]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw bounds and errors against n, m, epsilon and lambda."""
     swept = [name for name in SWEEPS if name != "iterations" and any(row["sweep"] == name for row in rows)]
-    figure, axes = panels(len(swept), across=3)
+    axes = panels(figure, len(swept), across=3)
     for name, axis in zip(swept, axes, strict=False):
         column = SWEEPS[name][0]
         mine = [row for row in rows if row["sweep"] == name]
@@ -168,7 +164,6 @@ def draw(rows: list[Row]) -> Figure:
         axis.set(ylim=(1e-5, 3), title=name)
     axes[0].set_ylabel("share of wrong truths")
     legend_below(figure, axes[0])
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     channel_projection,
@@ -19,9 +18,6 @@ from experiments.papers.wang2018.dense_crowd import (
 )
 from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import ability_error_bound, private_wisdom, projection_range
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SWEEPS: dict[str, tuple[str, tuple[float, ...], Configuration]] = {
     "tasks": ("tasks", (100, 300, 1000, 3000, 10_000, 30_000), {"epsilon": 1.0, "workers": 50}),
@@ -79,7 +75,7 @@ def errors_of_run(workers: int, tasks: int, epsilon: float, generator: np.random
     return [*largest, float(errors[0].mean()), default, float(np.abs(clean - abilities).max())]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw bound and errors against m, epsilon and n."""
     lines = {
         "bound_32": "bound (32)",
@@ -88,14 +84,13 @@ def draw(rows: list[Row]) -> Figure:
         "mean_error": "mean error",
         "unprotected": "largest error, unprotected",
     }
-    figure, axes = panels(len(SWEEPS))
+    axes = panels(figure, len(SWEEPS))
     for name, axis in zip(SWEEPS, axes, strict=True):
         mine = [row for row in rows if row["sweep"] == name]
         draw_lines(axis, mine, "claimed_epsilon" if name == "epsilon" else name, lines)
         axis.set_ylim(0.003, 20)
     axes[0].set_ylabel("error of an ability")
     legend_below(figure, axes[0])
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:

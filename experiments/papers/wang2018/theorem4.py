@@ -6,10 +6,9 @@ The vote's error (33) is exact: the number of right reports is the sum of two bi
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     channel_projection,
@@ -23,9 +22,6 @@ from experiments.papers.wang2018.line_chart import draw_lines, legend_below, num
 from experiments.theory.published_bounds import private_wisdom
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DELTAS = (0.2, 0.3, 0.4, 0.49)
 EPSILONS = (0.5, 1.0, 2.0, 3.0)
@@ -133,7 +129,7 @@ def errors_of_run(abilities: NDArray[np.float64], epsilon: float, generator: np.
     return [crowd.error(from_vote), crowd.error(from_start), default, crowd.error(clean), crowd.constant_error]
 
 
-def draw(rows: list[Row]) -> Figure:
+def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the three parts of (34) against n at delta 0.4."""
     lines = {
         "vote": "vote, exact",
@@ -143,14 +139,13 @@ def draw(rows: list[Row]) -> Figure:
         "known_abilities": "known abilities, exact",
     }
     epsilons = sorted({numbers(row, "claimed_epsilon") for row in rows})
-    figure, axes = panels(len(epsilons))
+    axes = panels(figure, len(epsilons))
     for epsilon, axis in zip(epsilons, axes, strict=False):
         mine = [row for row in rows if row["claimed_epsilon"] == epsilon and row["delta"] == 0.4]
         draw_lines(axis, mine, "workers", lines)
         axis.set(ylim=(1e-5, 3), title=f"epsilon {epsilon:g}, delta 0.4")
     axes[0].set_ylabel("share of wrong truths")
     legend_below(figure, axes[-1])
-    return figure
 
 
 def verdict(rows: list[Row]) -> Verdict:
