@@ -8,8 +8,6 @@ suffice. The key of such a name gives another function, "module.function", and `
 `like` a table of [shared] has its functions, and its lists before its own.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass

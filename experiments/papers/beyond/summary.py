@@ -5,8 +5,6 @@ Three crowds of published sizes: numbers (Sun et al.), binary labels (Li et al.,
 the verdict take the best setting of a published method at each epsilon, chosen on the truths; of crowdveil nothing is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """Equation 5: combined weights as minimisers of equation 4, on small instances by enumeration."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

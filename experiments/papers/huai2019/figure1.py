@@ -1,7 +1,5 @@
 """Figure 1: a kernel density of five claims, its components, and a private density of the same claims."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.synthesis.density_error import (

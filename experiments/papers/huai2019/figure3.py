@@ -1,7 +1,5 @@
 """Figure 3: densities of two objects per data set, with combined, global and equal weights."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, UNITS, WIDTH, crowd, truths

@@ -1,7 +1,5 @@
 """Figure 4: ISE and SISE by the number of records."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd, published

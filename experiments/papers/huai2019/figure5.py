@@ -1,7 +1,5 @@
 """Figure 5: cost of drawing records with and without the privacy test."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Table 1: sizes of the data sets, and the share of their objects on which Algorithm 1 can release anything."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd
 

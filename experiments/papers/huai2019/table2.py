@@ -1,7 +1,5 @@
 """Table 2: ISE and SISE of the paper's method, its baselines, and the private methods at the same exact epsilon."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise

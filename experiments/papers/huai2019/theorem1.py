@@ -1,7 +1,5 @@
 """Theorem 1: expected squared distance of a density and that of samples from it, exactly, for claims far apart."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.synthesis.density_error import DensityCurve, integrated_squared_error, kernel_curve

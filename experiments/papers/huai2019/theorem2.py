@@ -1,7 +1,5 @@
 """Theorem 2: privacy of Algorithm 1, exactly, over all instances of claims that coincide or lie far apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

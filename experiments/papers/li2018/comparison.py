@@ -6,8 +6,6 @@ divided by k. `exact_epsilon` is the largest over workers, of one answer; `exact
 All trials of one number share their random numbers, so differences have less noise than the values.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

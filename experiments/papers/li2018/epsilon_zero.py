@@ -1,7 +1,5 @@
 """Rows epsilon = 0 of Tables 2 and 3, with flip probabilities drawn in every trial or once: the error is 1/2."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

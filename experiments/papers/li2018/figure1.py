@@ -1,7 +1,5 @@
 """Figure 1: density of the product of n flip probabilities from U(0, b), the paper's error rate change."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figure 2: weights of users from unprotected answers and from two-layer's reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

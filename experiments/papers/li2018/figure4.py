@@ -1,7 +1,5 @@
 """Figure 4: utility against privacy on Duchenne smiles, at equal claimed and at equal exact epsilon."""
 
-from __future__ import annotations
-
 import math
 
 from experiments.papers.exhibit import Row, Verdict

@@ -1,7 +1,5 @@
 """Hyper-distributions with the mean of U(0, b): exact epsilon and error rate change on Duchenne smiles."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

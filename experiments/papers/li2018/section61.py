@@ -1,7 +1,5 @@
 """Theorems 6.2 to 6.4: claimed and exact epsilon of one answer, by flip probability and number of answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ errors are those of the weighted vote whose weights ln(p / (1 - p)) are known, b
 discovery can do better on average.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product as all_of
 from typing import Any

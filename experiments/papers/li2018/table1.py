@@ -1,7 +1,5 @@
 """Table 1: sizes of the data sets, with the error rates without protection that the text of section 7 gives."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of, peer_grading

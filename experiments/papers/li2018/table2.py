@@ -1,7 +1,5 @@
 """Table 2: error rate change on simulated peer grading by claimed epsilon, and at the exact epsilon of two-layer."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Row, Verdict
 from experiments.papers.li2018.comparison import ONE, ONE_PER_ANSWER, TRUTH, TWO, claims, value, votes_apart
 from experiments.papers.li2018.crowds import PEER, UNEQUAL

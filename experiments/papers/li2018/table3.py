@@ -1,7 +1,5 @@
 """Table 3: error rate change on Duchenne smiles by claimed epsilon, and at the exact epsilon of two-layer."""
 
-from __future__ import annotations
-
 from statistics import mean
 
 from experiments.papers.exhibit import Row, Verdict

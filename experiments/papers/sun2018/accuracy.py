@@ -1,7 +1,5 @@
 """MAE change of Algorithm 1 on protected answers (section VI-C, VI-D), and crowdveil at the exact epsilon of RR."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Measured errors of Algorithm 1 beside the bounds of Theorems 2, 3 and 5."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

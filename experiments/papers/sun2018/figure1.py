@@ -1,7 +1,5 @@
 """Figure 1: distribution of the answers of the two real sets."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real

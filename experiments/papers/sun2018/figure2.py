@@ -1,7 +1,5 @@
 """Figure 2: MAE change against epsilon, 2,000 workers and 200 tasks, sparsity 0.9 and 0.5."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import (
     OURS,

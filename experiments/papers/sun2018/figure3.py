@@ -1,7 +1,5 @@
 """Figure 3: MAE change against sparsity, 2,000 workers and 200 tasks."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.sparsity import (

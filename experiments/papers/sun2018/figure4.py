@@ -1,7 +1,5 @@
 """Figure 4: MAE change against sparsity, 10,000 workers and 1,000 tasks; LP with 2,000 workers and 200 tasks too."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
 from experiments.papers.sun2018.sparsity import CLAIMS, SPARSITIES, Crowds, Repeats, draw_panels, steps, summary

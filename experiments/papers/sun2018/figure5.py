@@ -1,7 +1,5 @@
 """Figure 5: MAE change against epsilon on the two real sets, with 2-Layer."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import (
     OURS,

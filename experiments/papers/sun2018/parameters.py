@@ -1,7 +1,5 @@
 """Parameters that section VI-A does not print, each changed alone at sparsity 0.9."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.published import MECHANISMS

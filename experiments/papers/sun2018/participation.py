@@ -1,7 +1,5 @@
 """Participation attack on the published matrix factorization: AUC of answered cells by rank and epsilon."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

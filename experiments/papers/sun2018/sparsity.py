@@ -1,7 +1,5 @@
 """MAE change against sparsity at epsilon 0.1 and 1: what Figures 3 and 4 share."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Table II: workers, tasks, answers and sparsities of the two real sets."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
 

@@ -1,7 +1,5 @@
 """Theorem 1: privacy of Laplace noise whose scale is the size of the domain, where the range decides."""
 
-from __future__ import annotations
-
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.theory.published_bounds import laplace_exact_epsilon
 

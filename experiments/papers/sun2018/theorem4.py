@@ -1,7 +1,5 @@
 """Theorem 4: privacy of matrix factorization, for two values and for a value against NULL, in one dimension."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

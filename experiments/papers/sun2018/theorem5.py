@@ -1,7 +1,5 @@
 """Theorem 5: bound on the error of matrix factorization, below what its row space allows."""
 
-from __future__ import annotations
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, OURS, SEED_OF_REPORTS

@@ -1,7 +1,5 @@
 """Abilities that differ by task: experts are drawn anew for each group of tasks, from one group to one per task."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

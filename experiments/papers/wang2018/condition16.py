@@ -1,7 +1,5 @@
 """Condition (16): the crowds for which the range of lambda holds a number, and those that refute Theorem 2."""
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_FLOOR, Context
 

@@ -1,7 +1,5 @@
 """Lemmas 1 to 3 and the bound (17) at epsilon 0: largest ratio of what occurs to what is claimed, exactly computed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Line charts of measured rows: one line per column, drawn against one column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from experiments.papers.exhibit import Axes, Figure, Row

@@ -1,7 +1,5 @@
 """Theorem 1: privacy of the reports of one worker, by enumeration of all answers and all reports."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

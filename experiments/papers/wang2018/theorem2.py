@@ -1,7 +1,5 @@
 """Theorem 2: the bound (17) on the share of wrong truths beside measured errors, over m, n, epsilon and lambda."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

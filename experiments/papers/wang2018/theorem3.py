@@ -1,7 +1,5 @@
 """Theorem 3: the bound (32) on the largest error of an ability beside measured errors and a constant."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The vote's error (33) is exact: the number of right reports is the sum of two binomial variables.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
