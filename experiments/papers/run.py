@@ -220,11 +220,12 @@ def picture_bytes(exhibit: Exhibit, rows: list[Row]) -> bytes:
 
 
 def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:
+    """Return the rows of one step, each in the order of the columns."""
     rows = exhibit.measure(configuration)
     for row in rows:
-        if tuple(row) != exhibit.columns:
+        if set(row) != set(exhibit.columns):
             raise SettingsError(f"a row of {exhibit.name} has the columns {exhibit.columns}", value=tuple(row))
-    return rows
+    return [{name: row[name] for name in exhibit.columns} for row in rows]
 
 
 def _missing(exhibit: Exhibit) -> list[str]:
