@@ -2,12 +2,7 @@
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.synthesis.density_error import (
-    DensityCurve,
-    histogram_curve,
-    integrated_squared_error,
-    kernel_curve,
-)
+from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims

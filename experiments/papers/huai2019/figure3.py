@@ -3,12 +3,7 @@
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, UNITS, WIDTH, crowd, truths
-from experiments.synthesis.density_error import (
-    DensityCurve,
-    histogram_curve,
-    integrated_squared_error,
-    kernel_curve,
-)
+from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded

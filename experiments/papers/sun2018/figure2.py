@@ -1,14 +1,7 @@
 """Figure 2: MAE change against epsilon, 2,000 workers and 200 tasks, sparsity 0.9 and 0.5."""
 
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
-from experiments.papers.sun2018.accuracy import (
-    OURS,
-    at,
-    draw_changes,
-    ours_is_best,
-    points,
-    step,
-)
+from experiments.papers.sun2018.accuracy import OURS, at, draw_changes, ours_is_best, points, step
 from experiments.papers.sun2018.published import MECHANISMS
 
 CLAIMS: dict[Size, tuple[float, ...]] = {

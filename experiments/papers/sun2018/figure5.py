@@ -1,14 +1,7 @@
 """Figure 5: MAE change against epsilon on the two real sets, with 2-Layer."""
 
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
-from experiments.papers.sun2018.accuracy import (
-    OURS,
-    at,
-    costs_no_more,
-    draw_changes,
-    points,
-    real_step,
-)
+from experiments.papers.sun2018.accuracy import OURS, at, costs_no_more, draw_changes, points, real_step
 from experiments.papers.sun2018.crowds import REAL
 from experiments.papers.sun2018.published import MECHANISMS
 

@@ -4,14 +4,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from experiments.papers.exhibit import Configuration, Figure, Row, Size
-from experiments.papers.sun2018.accuracy import (
-    OURS,
-    at,
-    draw_changes,
-    ours_is_best,
-    points,
-    step,
-)
+from experiments.papers.sun2018.accuracy import OURS, at, draw_changes, ours_is_best, points, step
 from experiments.papers.sun2018.published import MECHANISMS, setting_text, settings
 
 CLAIMS = (0.1, 1.0)

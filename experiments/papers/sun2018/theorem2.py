@@ -1,13 +1,7 @@
 """Theorem 2: bound on the error of Laplace perturbation, and a crowd of one worker that exceeds it."""
 
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict
-from experiments.papers.sun2018.bounds import (
-    SCALE,
-    equal_workers,
-    exceeds,
-    lone_worker,
-    measured,
-)
+from experiments.papers.sun2018.bounds import SCALE, equal_workers, exceeds, lone_worker, measured
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import laplace_cell_error, mean_error_bound
