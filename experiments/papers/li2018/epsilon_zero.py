@@ -4,28 +4,16 @@ import math
 from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
-from experiments.papers.li2018.comparison import SEED, TRUTH, VOTE, losses_of, uniforms
+from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.li2018.comparison import TRUTH, VOTE, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
 from experiments.papers.li2018.printed import PRINTED
 from experiments.papers.li2018.truth_discovery import Numbers, majority_vote, perturbed, truth_discovery
 
-RUNS: dict[Size, tuple[int, int]] = {"quick": (8, 10), "default": (40, 100), "full": (300, 100)}
-"""Runs, and trials of a run; the paper has one run of 100 trials."""
 UNPROTECTED = {PEER: 0.27, DUCHENNE: 0.24}
 """Error rates without protection in the text of section 7.2."""
 ANEW, ONCE = "in every trial", "once for all trials"
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per crowd, mechanism and way of drawing."""
-    runs, trials = RUNS[size]
-    return [
-        {"crowd": crowd, "mechanism": mechanism, "drawn": drawn, "runs": runs, "trials": trials, "seed": SEED}
-        for crowd in (PEER, DUCHENNE)
-        for mechanism, drawn in (("one-layer", ANEW), ("two-layer", ANEW), ("two-layer", ONCE))
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:

@@ -18,27 +18,7 @@ RANKS: dict[Size, tuple[int, ...]] = {
 }
 CLAIMS = (0.1, 1.0, 5.0)
 RIDGES = (1e-8, 0.1)
-WORKERS: dict[Size, int] = {"quick": 40, "default": 300, "full": 2000}
-REAL_RANKS: dict[Size, tuple[int, ...]] = {"quick": (), "default": (5, 20, 50, 100), "full": (5, 20, 50, 100)}
 PUBLISHED, CORRECTED = "MF as printed", "matrix-factorization"
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return steps by rank, ridge and epsilon on a synthetic crowd, then AdultContent and the corrected mechanism."""
-    base: Configuration = {"data": "synthetic", "workers": WORKERS[size], "seed": 1, "mechanism": PUBLISHED}
-    ranks = [
-        base | {"rank": rank, "ridge": ridge, "claimed_epsilon": claimed}
-        for ridge in RIDGES
-        for rank in RANKS[size]
-        for claimed in CLAIMS
-    ]
-    corrected = base | {"mechanism": CORRECTED, "rank": None, "ridge": None}
-    adult = base | {"data": "AdultContent", "ridge": RIDGES[0], "claimed_epsilon": 1.0}
-    return [
-        *ranks,
-        *(corrected | {"claimed_epsilon": claimed} for claimed in CLAIMS),
-        *(adult | {"rank": rank} for rank in REAL_RANKS[size]),
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -50,11 +30,11 @@ def measure(configuration: Configuration) -> list[Row]:
         areas, exact = _corrected(crowd, codes, epsilon, seed)
     else:
         areas, exact = _published(crowd, codes, epsilon, configuration, seed)
-    rank = configuration["rank"]
+    rank = configuration.get("rank")
     short = None if rank is None else float(((codes < crowd.answers.alphabet.size).sum(axis=1) < int(rank)).mean())
     return [{
         "mechanism": configuration["mechanism"], "data": configuration["data"], "workers": len(codes),
-        "tasks": codes.shape[1], "rank": rank, "ridge": configuration["ridge"], "short_of_rank": short,
+        "tasks": codes.shape[1], "rank": rank, "ridge": configuration.get("ridge"), "short_of_rank": short,
         "claimed_epsilon": epsilon, "exact_epsilon": exact, "auc": float(areas.mean()),
         "standard_error": float(areas.std(ddof=1) / math.sqrt(len(areas))),
         "limit": largest_area(epsilon), "constant": 0.5,

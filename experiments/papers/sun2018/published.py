@@ -17,14 +17,6 @@ from crowdveil.simulate import perturb
 MECHANISMS = ("RR", "LP", "MF", "2-Layer")
 DIMENSIONS, RIDGE, PROFILES = 5, 0.1, "gaussian"
 """Parameters of MF in the main rows; the paper prints none of them."""
-SETTINGS: dict[str, str | int | float | bool | None] = {
-    "dimensions": None,
-    "ridge": None,
-    "profiles": None,
-    "null": None,
-    "low": None,
-}
-"""Parameters of the mechanisms, by name, that do not apply."""
 
 
 class Sent(NamedTuple):
@@ -41,7 +33,7 @@ def settings(mechanism: str, **changed: str | float) -> Configuration:
         "LP": {"null": "uniform"},
         "2-Layer": {"low": 0.0},
     }
-    return SETTINGS | main.get(mechanism, {}) | changed
+    return main.get(mechanism, {}) | changed
 
 
 def setting_text(configuration: Configuration) -> str | None:

@@ -1,34 +1,14 @@
 """Theorem 3: bound on the error of randomized response, which Algorithm 1 exceeds in the paper's example."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.sun2018.bounds import SCALE, equal_workers, exceeds, measured
 from experiments.papers.sun2018.crowds import SunCrowd
-from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import randomized_response_cell_error
 
-GRID: dict[Size, tuple[tuple[float, ...], tuple[float, ...]]] = {
-    "quick": ((1.0,), (0.1,)),
-    "default": ((0.1, 0.5, 1.0, 2.0, 5.0), (0.1, 0.5)),
-    "full": ((0.1, 0.5, 1.0, 2.0, 5.0), (0.1, 0.3, 0.5, 1.0)),
-}
-CROWDS: dict[Size, tuple[int, int, int]] = {"quick": (400, 200, 4), "default": (1000, 400, 10), "full": (2000, 400, 20)}
-"""Workers, tasks and repeats."""
 READINGS = {"normalised density": 1.0, "density as printed": 1 / np.sqrt(2 * np.pi)}
 """Reading of N(x; 0, 1), to the factor before exp(-x^2 / 2); the normalised one sums to 1 over 0 to 9."""
 PRINTED = 3.551
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return the paper's setting over epsilon and participation, the example in both readings."""
-    (claims, rates), (workers, tasks, repeats) = GRID[size], CROWDS[size]
-    base: Configuration = {"mechanism": "RR", "workers": workers, "tasks": tasks, "repeats": repeats, "seed": 1}
-    base |= settings("RR")
-    grid = [(claimed, rate, "normalised density") for claimed in claims for rate in rates]
-    return [
-        base | {"case": case, "claimed_epsilon": claimed, "rate": rate}
-        for claimed, rate, case in (*grid, (1.0, 0.1, "density as printed"))
-    ]
 
 
 def measure(configuration: Configuration) -> list[Row]:

@@ -36,7 +36,7 @@ def configurations(size: Size) -> list[Configuration]:
         for claimed in CLAIMS[size]
         for name in PROFILES
     ]
-    ours = base | {"mechanism": OURS, "case": "channel designed for uniform truths", "dimensions": None}
+    ours = base | {"mechanism": OURS, "case": "channel designed for uniform truths"}
     return [*published, *(ours | {"claimed_epsilon": claimed} for claimed in CLAIMS[size])]
 
 
