@@ -183,7 +183,7 @@ def test_pages_stay_short() -> None:
 
 
 def test_verdicts_say_whether_a_claim_holds() -> None:
-    """Every row of the page of verdicts says yes, in part, no or not shown, gives a reason, and no claim occurs twice."""
+    """Every verdict is yes, in part, no or not shown, has a reason and a figure, and no claim occurs twice."""
     claims = [verdict.claim for verdict in VERDICTS]
 
     assert set() == {verdict.holds for verdict in VERDICTS} - {"yes", "in part", "no", "not shown"}
