@@ -340,8 +340,15 @@ def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
         assert estimate.posterior[40].max() < 0.9
 
 
-@pytest.mark.slow
-@every_categorical
+@pytest.mark.parametrize(
+    "cls",
+    [
+        pytest.param(c, marks=pytest.mark.slow if c.name in ("glad", "ordinal-dawid-skene") else ())
+        for c in CLASSES
+        if c.capabilities.kind == "categorical"
+    ],
+    ids=lambda c: c.name,
+)
 def test_tasks_without_reports_change_nothing(cls: AnyClass) -> None:
     """Four hundred listed tasks without answers move no posterior of the others by more than the tolerance of a fit;
     that of the default method, whose number of steps is fixed, by rounding only."""

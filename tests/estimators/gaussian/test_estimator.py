@@ -173,7 +173,6 @@ def test_one_cut_for_all_does_not_lose_the_common_scale() -> None:
     assert 0.8 <= ((found.low <= crowd.truth) & (crowd.truth <= found.high)).mean() <= 0.98
 
 
-@pytest.mark.slow
 def test_few_reports_leave_sigmas_open() -> None:
     """If reports hardly distinguish sigmas, most intervals of sigma reach over a factor of 4 (epsilon 1, seed 0)."""
     crowd = sun_crowd(0, sparsity=0.8)
