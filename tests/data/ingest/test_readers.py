@@ -15,7 +15,13 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest import csv_files, readers
 from crowdveil.data.ingest.gold_files import load_gold
-from crowdveil.data.ingest.readers import ColumnNames, load_prior, read_columns, read_parquet_columns
+from crowdveil.data.ingest.readers import (
+    ColumnNames,
+    encode_arrow_column,
+    load_prior,
+    read_columns,
+    read_parquet_columns,
+)
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -357,6 +363,16 @@ def test_bad_frames_are_refused(name) -> None:
 
     with pytest.raises(ReportsError, match=message):
         Reports.from_frame(frame)
+
+
+def test_untidy_dictionaries_are_tidied() -> None:
+    """Entries that repeat, are null or never occur do not become names."""
+    dictionary = pa.array(["q", "p", "q", None, "unused"])
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), dictionary)
+
+    coded = encode_arrow_column(pa.chunked_array([column]), "test")
+
+    assert (["p", "q"], [1, 0, 1, -1, -1]) == (coded.names.tolist(), coded.codes.tolist())
 
 
 def test_parquet_is_read(tmp_path) -> None:
