@@ -16,7 +16,6 @@ ACCOUNT = ("account", "--mechanism", "randomized-response", "--epsilon", 1, "--l
 ASSIGN = ("data", "assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
 ENORMOUS = "9" * 320
 FULL = Path("/dev/full")
-SYNTHESIS_COUNTS = ("records", "most-claims", "least-claims", "k", "bins")
 
 
 def path_options(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -44,18 +43,6 @@ def test_a_full_disk_under_stdout_is_one_line(words: tuple[str, ...], folder: Pa
     assert "No space left on device. Files that the command was to write are in place" in done.stderr
     assert {"truths.csv", "workers.csv"} == written("found")
     assert (1, 1) == (helped.returncode, len(helped.stderr.splitlines()))
-
-
-def test_an_empty_path_is_wrong_usage(run: Run) -> None:
-    """A path that is empty, as that of a shell variable that is not set, is not taken for the current folder."""
-    before = written(".")
-
-    for words in (ASSIGN, ("perturb", "labels.csv", "--mechanism", "laplace"), ("infer", "labels.csv")):
-        for option in ("--out", *(["--save-fit"] if words[0] == "infer" else [])):
-            result = run(*words, option, "", code=2)
-            assert f"Invalid value for '{option}': A path must not be empty" in result.stderr
-    assert "Invalid value for 'REPORTS...'" in run("infer", "", code=2).stderr
-    assert before == written(".")
 
 
 @pytest.mark.parametrize("path", path_options(main), ids=" ".join)

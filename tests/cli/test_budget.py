@@ -72,13 +72,6 @@ def test_one_of_epsilon_and_budget_is_given(run: Run, words: tuple[object, ...])
     assert "--budget" in run("account", *RESPONSE, "--tasks", 10, *words, code=2).stderr
 
 
-def test_mechanisms_for_whole_workers_take_no_budget(refusal: Refusal) -> None:
-    """A mechanism without a channel per cell is refused by name."""
-    line = refusal("account", "--mechanism", "two-layer", "--labels", "no,yes", "--tasks", 10, "--budget", 5)
-
-    assert "two-layer" in line
-
-
 def test_a_budget_that_pays_for_no_task_is_refused(refusal: Refusal, lists: tuple[str, ...]) -> None:
     """An assignment gives every task a worker, or is refused with the numbers."""
     line = refusal("data", "assign", *lists, "--budget", 1, "--epsilon", 2, "--out", "asked.csv")

@@ -38,15 +38,6 @@ def test_gold_counts_are_a_history(run_json: RunJson, folder: Path) -> None:
     assert "worth 10.0 earlier answers" in data["history"]
 
 
-def test_parquet_is_read_too(run: Run, run_json: RunJson) -> None:
-    """The other table that infer writes."""
-    run("infer", "labels.csv", "--out", "earlier", "--format", "parquet")
-
-    assert (
-        "are known by ability" in run_json("infer", "labels.csv", "--history", "earlier", "--out", "found")["history"]
-    )
-
-
 @pytest.mark.parametrize("verb", [("next", "--budget", 3), ("review",)])
 def test_next_and_review_fit_with_the_history(earlier: Path, run_json: RunJson, verb: tuple[object, ...]) -> None:
     """Both change with a history of perfect workers."""

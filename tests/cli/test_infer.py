@@ -4,7 +4,6 @@ import json
 import math
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 from crowdveil.cli.display import format_number
@@ -13,21 +12,6 @@ from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, writt
 
 FOR_LABELS = estimators_with(kind="categorical", needs_ordered_labels=False)
 SENT = ("sent/reports.csv", "--out", "found")
-
-
-def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
-    """With --format parquet, truths and workers are Parquet files with the same columns; these are the files named."""
-    run_json("infer", "sent/reports.csv", "--out", "plain")
-    data = run_json("infer", "sent/reports.csv", "--out", "found", "--format", "parquet")
-    truths = pyarrow.parquet.read_table("found/truths.parquet").to_pylist()
-
-    assert [str(Path("found", name)) for name in ("truths.parquet", "workers.parquet")] == data["files"]
-    assert [
-        {name: str(cell) for name, cell in row.items() if name in ("task", "truth", "reports")} for row in truths
-    ] == [
-        {name: cell for name, cell in row.items() if name in ("task", "truth", "reports")}
-        for row in rows("plain/truths.csv")
-    ]
 
 
 @pytest.mark.slow

@@ -78,13 +78,3 @@ def test_known_truths_that_match_in_part_are_counted(sent: Path, run_json: RunJs
 
     assert "2 of 5 gold tasks are among the tasks; 3 were skipped." in guided["warnings"]
     assert "2 of 5 tasks to score are among the tasks; 3 were skipped." in scored["warnings"]
-
-
-def test_a_prior_of_zero_is_named(sent: Path, refusal: Refusal) -> None:
-    """A prior with an entry of 0 is refused by its row and label, with a way out."""
-    Path("prior.csv").write_text("label,probability\nno,0.5\nmaybe,0\nyes,0.5\n")
-    line = refusal("infer", *SENT, "--prior", "prior.csv")
-
-    assert "prior.csv, line 3: prior probabilities must be positive" in line
-    assert "Found: 'maybe' has 0." in line
-    assert "such as 1e-6" in line

@@ -1,6 +1,5 @@
 """Bad input gets one line that names file, row, rule and way out, and nothing is written."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -103,28 +102,6 @@ def test_lists_must_be_complete_and_named(refusal: Refusal) -> None:
     for contents, said in (("task\n1\n2\n", "given list"), ("task\n1\n1\n", "repeat"), ("task,x\n1,2\n,3\n", "line 3")):
         Path("tasks.csv").write_text(contents)
         assert said in refusal("perturb", "labels.csv", "--tasks", "tasks.csv", *PERTURB)
-
-
-def test_data_sets_are_refused_by_name(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown set, other labels than the set's own, and lists that lack a task of the set are refused."""
-    Path("data/tiny").mkdir(parents=True)
-    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\nb,v,y\n")
-    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
-    Path("tasks.csv").write_text("task\na\n")
-    monkeypatch.setenv("CROWDVEIL_DATA", "data")
-
-    assert "'none'" in refusal("perturb", "dataset:none", *PERTURB)
-    assert "its own labels" in refusal("perturb", "dataset:tiny", "--labels", "x,z", *PERTURB)
-    assert "given list of 1 tasks" in refusal("perturb", "dataset:tiny", "--tasks", "tasks.csv", *PERTURB)
-
-
-def test_an_output_never_replaces_an_input(refusal: Refusal, folder: Path) -> None:
-    """Answers called reports.csv and gold called truths.csv survive an --out in their own folder."""
-    Path("labels.csv").rename("reports.csv")
-    Path("labels-gold.csv").rename("truths.csv")
-
-    assert "must not replace an input" in refusal("perturb", "reports.csv", *PERTURB[:-1], ".")
-    assert "must not replace an input" in refusal("infer", "reports.csv", "--score", folder / "truths.csv")
 
 
 def test_a_folder_that_cannot_be_written_is_named(refusal: Refusal) -> None:

@@ -121,13 +121,6 @@ def test_merge_adds_field_by_field() -> None:
     assert [1.0, 2.0] == merged.table.tolist()
 
 
-@pytest.mark.parametrize("steps", [0, -3])
-def test_not_a_single_step_is_refused(steps: int) -> None:
-    """A fit takes at least one step."""
-    with pytest.raises(SettingsError, match="max_steps must be at least 1"):
-        DawidSkene(max_steps=steps).fit(REPORTS)
-
-
 def test_no_task_is_refused() -> None:
     """Without tasks there is nothing to infer, and no answer would be an answer."""
     nothing = Reports.from_arrays([], [], [], alphabet=LABELS, tasks=[], workers=["a"])

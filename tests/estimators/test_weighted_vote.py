@@ -73,15 +73,6 @@ def test_steps_equal_the_equations(labels: int, share: float, steps: int) -> Non
         np.testing.assert_allclose(estimate.workers.quality, weight, atol=1e-9)
 
 
-def test_perfect_agreement_is_clamped() -> None:
-    """A worker who always agrees weighs log((1 - clamp) / clamp), one who never does weighs the negative of it."""
-    rows = [(t, w, "a") for t in range(4) for w in "xyz"] + [(t, "u", "b") for t in range(4)]
-
-    estimate = WeightedVote(clamp=0.1).fit(Reports.from_arrays(*zip(*rows, strict=True)))
-
-    np.testing.assert_allclose(estimate.workers.quality, np.log([1 / 9, 9, 9, 9]))
-
-
 @pytest.mark.slow
 @given(strategies.small_reports())
 def test_the_vote_settles(reports: Reports) -> None:

@@ -137,16 +137,6 @@ def test_labels_without_order_are_cut_from_frequent_to_rare():
     assert max(scores, key=scores.get) == QuantizedResponse.for_objective(objective, 1.0).blocks
 
 
-def test_a_truth_at_the_foot_of_the_scale_is_cut_off_there():
-    """Most truths are 0: one bit, "0 or more", says more at epsilon 1 than ten digits do."""
-    prior = np.array([0.7] + [0.3 / 9] * 9)
-    objective = DesignObjective(
-        alphabet=DIGITS, prior=prior, worker_model=np.eye(10) * 0.8 + 0.02, participation_rate=0.1
-    )
-
-    assert (1,) == QuantizedResponse.for_objective(objective, 1.0).cuts
-
-
 def test_a_question_without_an_answer_still_has_blocks():
     """Where no report can say anything, every cut is as good and the fewest blocks are chosen."""
     objective = DesignObjective(alphabet=DIGITS, prior=np.eye(10)[0], worker_model=np.eye(10), participation_rate=0.1)

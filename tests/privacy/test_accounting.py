@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
@@ -90,20 +90,9 @@ def test_every_mechanism_has_an_account(mechanism):
         assert (mechanism.name, mechanism.participation, 7) == (row.mechanism, row.participation, row.cells)
 
 
-@pytest.mark.parametrize(("tasks", "rounds"), [(0, 1), (-1, 1), (1, 0)])
-def test_nothing_sent_is_refused(tasks, rounds):
-    """There is no account of no cells or of no rounds."""
-    with pytest.raises(SettingsError, match="must be from 1 to"):
-        account(RandomizedResponse(alphabet=Scale(0, 3), epsilon=1.0), tasks=tasks, rounds=rounds)
-
-
-def test_more_cells_than_promised_are_refused():
-    """Two-layer with a stated number of answers has no account beyond it."""
-    with pytest.raises(SettingsError, match=r"1\.\.5 cells"):
-        account(TwoLayer(alphabet=YES_NO, low=0.0, high=0.5, answers=5), tasks=6)
-
-
-@pytest.mark.parametrize("counts", [{"tasks": 10**12 + 1}, {"tasks": 0}, {"tasks": 1, "rounds": 10**400}])
+@pytest.mark.parametrize(
+    "counts", [{"tasks": 10**12 + 1}, {"tasks": 0}, {"tasks": 1, "rounds": 0}, {"tasks": 1, "rounds": 10**400}]
+)
 def test_counts_have_a_range(counts):
     """Tasks and rounds below 1 or above 10**12 are refused by name, with the number found."""
     name, found = list(counts.items())[-1]

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import LABELS, Refusal, Run, RunJson, rows, written
@@ -106,14 +107,17 @@ def test_stated_columns_and_delimiter(run: Run) -> None:
     assert Path("a/truths.csv").read_bytes() == Path("b/truths.csv").read_bytes()
 
 
-@pytest.mark.parametrize("form", ["json", "jsonl"])
-def test_results_are_written_as_json(form: str, run: Run) -> None:
-    """Truths as JSON or JSON lines hold the rows of the CSV file, and the page of results reads them."""
+@pytest.mark.parametrize("form", ["json", "jsonl", "parquet"])
+def test_results_are_written_in_every_form(form: str, run: Run) -> None:
+    """Truths as JSON, JSON lines or Parquet hold the rows of the CSV file, and the page of results reads them."""
     run("infer", "labels.csv", "--out", "a")
     run("infer", "labels.csv", "--out", "b", "--format", form)
 
-    text = Path(f"b/truths.{form}").read_text()
-    found = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
+    path = Path(f"b/truths.{form}")
+    if form == "parquet":
+        found = pq.read_table(path).to_pylist()
+    else:
+        found = json.loads(path.read_text()) if form == "json" else list(map(json.loads, path.read_text().splitlines()))
     assert [(row["task"], row["truth"], float(row["confidence"])) for row in rows("a/truths.csv")] == [
         (row["task"], row["truth"], row["confidence"]) for row in found
     ]

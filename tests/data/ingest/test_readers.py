@@ -287,7 +287,7 @@ def test_a_prior_is_read(write) -> None:
 
 BAD_PRIORS = {
     "sum": (b"label,probability\nx,.5\ny,.6\n", "sum to 1.*1.1"),
-    "zero": (b"label,probability\nx,1\ny,0\n", "must be positive"),
+    "zero": (b"label,probability\nx,1\ny,0\n", "line 3: .* must be positive.*'y' has 0.*such as 1e-6"),
     "text": (b"label,probability\nx,half\ny,.5\n", "line 2: values must be finite"),
     "repeated": (b"label,probability\nx,.5\nx,.5\n", "one row per label"),
     "nothing": (b"label,probability\n", "one row per label"),
