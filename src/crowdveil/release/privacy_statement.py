@@ -63,6 +63,7 @@ UNTIED = "There is a certificate, but no crowd.json that ties it to the reports.
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."
 Facts = tuple[tuple[str, str], ...]
+CHANNEL_VISIBLE = "The channel of a worker, such as a level of privacy that the worker chose: it is visible."
 HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
 
 
@@ -247,13 +248,11 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
     named = None if evidence.crowd is None else campaign_of(evidence.crowd)
-    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
-    sealed = {certificate["sha256"] for certificate in campaign.certificates}
     foreign = [
         name
         for name, ok in (
             ("campaign", named in (None, campaign.name)),
-            ("certificate", all(one is not None and one.certificate()["sha256"] in sealed for one in channels)),
+            ("certificate", _has_certificates(channel, campaign)),
             ("tasks", set(map(str, reports.tasks)) <= {task.id for task in campaign.tasks}),
             ("workers", set(map(str, reports.workers)) <= set(map(worker_name, range(campaign.slots)))),
         )
@@ -268,6 +267,17 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
         )
 
 
+def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
+    """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group."""
+    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
+    found = [None if one is None else one.certificate()["sha256"] for one in channels]
+    sealed = [certificate["sha256"] for certificate in campaign.certificates]
+    if campaign.levels is None:
+        return set(found) <= set(sealed)
+    one_each = tuple((level,) for level in range(campaign.levels))
+    return isinstance(channel, ChannelTable) and (found, channel.choice) == (sealed, one_each)
+
+
 def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool) -> PrivacyStatement:
     """Return the statement for checked reports; fail closed."""
     crowd, channel = evidence.crowd, evidence.channel
@@ -276,7 +286,9 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     reason = _no_guarantee_reason(crowd, channel)
     if reason or channel is None:
         return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
-    guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel)
+    chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
+    chosen &= campaign is None and not made_from_answers
+    guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
     if campaign is not None:
         guarantee, cells = campaign.guarantee, campaign.cells
         per_worker = campaign_guarantee(campaign)
@@ -287,7 +299,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         per_worker=per_worker,
         cells=cells,
         not_covered=not_covered(
-            (HOLDER,) if made_from_answers else campaign_exposes(campaign),
+            (HOLDER,) if made_from_answers else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen,
             protected=channel.protects_participation,
             assigned=evidence.assignment is not None,
         ),
@@ -345,15 +357,19 @@ def _name(crowd: Crowd) -> str:
     return crowd["mechanism"].partition(" ")[0].rstrip(";")
 
 
-def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable) -> tuple[int, Guarantee]:
-    """Return the largest number of cells of a worker, and the guarantee of all answers of one worker."""
+def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable, *, chosen: bool) -> tuple[int, Guarantee]:
+    """Return the largest number of cells of a worker, and the guarantee of all answers of one worker.
+
+    If workers may have chosen their channels, all cells count as those of the weakest channel of the table: the worst
+    worker who is present would tell what was chosen.
+    """
     reports, assignment = evidence.reports, evidence.assignment
-    if isinstance(channel, ChannelTable):
+    if isinstance(channel, ChannelTable) and not chosen:
         loss = account_channel_table(channel, tasks=reports.tasks, workers=reports.workers, assignment=assignment)[1]
         return loss.cells, Guarantee(epsilon=loss.exact, unit="worker", participation=loss.participation)
     if assignment is not None:
         cells = int(assignment.per_worker.max(initial=0))
-    elif channel.participation == "public" and NULL not in channel.outputs:
+    elif isinstance(channel, Channel) and channel.participation == "public" and NULL not in channel.outputs:
         cells = int(reports.per_worker.max(initial=0))  # one report for each answer
     else:
         cells = len(reports.tasks)
