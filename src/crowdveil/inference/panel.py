@@ -37,6 +37,11 @@ MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
 CONFIDENCE = "probabilities are fitted to {} gold tasks, if these are drawn at random"
 UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25; the true one is unknown without gold"
+FROM_ORDER = {
+    True: "without gold, the half of the tasks with the lower answers begins as {}, the other half as {}",
+    False: "without gold, equal parts of the tasks, from low to high answers, begin as {}",
+}
+"""How truths start where gold does not have all of them, by whether there are two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +127,10 @@ def fit_panel(
         original=reports.original,
     )
     confidence = CONFIDENCE.format(len(held)) if held is not None else UNCHECKED
+    if _absent(labels, known):
+        two = labels.size == 2
+        start = FROM_ORDER[two].format(*(labels.names if two else [", ".join(labels.names)]))
+        confidence = f"{start}; {confidence}"
     return PanelFit(estimate, panel, gold or {}, confidence)
 
 
@@ -188,7 +197,7 @@ def _refuse_outside(numbers: NDArray[np.float64], scale: Scale) -> None:
 
 def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64], ordered: bool) -> None:
     """Refuse truths that neither gold nor the order of the answers connects with answers."""
-    absent = [name for code, name in enumerate(labels.names) if not (known == code).any()]
+    absent = _absent(labels, known)
     if not absent or (ordered and labels.size <= answers.shape[2]):
         return
     raise SettingsError(
@@ -197,6 +206,11 @@ def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64
         hint="Give gold tasks of these truths (--gold), the order of the answers (--labels low,...,high --ordered), or "
         "leave these truths out.",
     )
+
+
+def _absent(labels: Categories, known: NDArray[np.int64]) -> list[str]:
+    """Return the truths without a gold task."""
+    return [name for code, name in enumerate(labels.names) if not (known == code).any()]
 
 
 def _panel(
