@@ -57,6 +57,11 @@ def test_every_path_must_not_be_empty(path: tuple[str, ...]) -> None:
         parameter.type.convert("", parameter, None)
 
 
+def test_an_empty_source_is_wrong_usage(run: Run) -> None:
+    """A source of answers that is empty, as a shell variable that is not set, is not the current folder."""
+    assert "Invalid value for 'REPORTS...'" in run("infer", "", code=2).stderr
+
+
 def test_an_output_cannot_take_the_place_of_the_record(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record of a folder, and names that no record can hold, are refused as outputs before the work begins."""
     monkeypatch.setattr("crowdveil.folder.answers.read_names", lambda *_: pytest.fail("the work began"))
