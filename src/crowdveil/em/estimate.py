@@ -64,6 +64,7 @@ class WorkerTable:
         ability_low, ability_high: the 5 % and 95 % posterior quantiles of the ability, if the model has them.
         sigma: standard deviation of the worker's errors in units of the answers, if the model has one.
         sigma_low, sigma_high: the 5 % and 95 % posterior quantiles of sigma.
+        bias: mean error of the worker in units of the answers, where the method fitted biases.
         confusion: P(answer | truth), indexed [worker, truth, label], if the model has one.
         participation: estimated share of answered tasks, if participation was protected.
     """
@@ -77,6 +78,7 @@ class WorkerTable:
     sigma_high: NDArray[np.float64] | None = None
     ability_low: NDArray[np.float64] | None = None
     ability_high: NDArray[np.float64] | None = None
+    bias: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +284,9 @@ class Estimate:
         return columns | dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, Identifiers]:
-        """Return columns worker, ability or weight, intervals, sigma and participation where estimated, and reports."""
+        """Return columns worker, ability or weight, intervals, sigma, bias and participation where estimated, and reports."""
         columns: dict[str, Identifiers] = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
-        for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "participation"):
+        for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "bias", "participation"):
             column: NDArray[np.float64] | None = getattr(self.workers, name)
             if column is not None:
                 columns[name] = column

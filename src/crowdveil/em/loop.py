@@ -58,7 +58,12 @@ def run_em(
                 parameters = acceleration.fall_back(log_likelihoods)
                 continue
             if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is not None:
-                break
+                more_to_learn = stopped == "tolerance" and number < model.max_steps
+                larger = model.extended(statistics, parameters) if more_to_learn else None
+                if larger is None:
+                    break
+                parameters = larger
+                continue
             parameters = acceleration.next(number, step.ready, model.m_step(statistics, parameters), change)
         assert stopped is not None
         result = FitResult(

@@ -231,6 +231,14 @@ class Model(ABC, Generic[P, S]):
         """Return the parameters with cached values that all blocks of a step share; `e_step` also works without."""
         return parameters
 
+    def extended(self, statistics: S, parameters: P) -> P | None:
+        """Return parameters of a larger model with which a converged fit goes on; None if it ends.
+
+        Args:
+            statistics, parameters: of the step in which the fit converged.
+        """
+        return None
+
     def reported(self, parameters: P) -> P | None:
         """Return parameters of one last E-step, whose posterior is the result; None if that of the fit is."""
         return None

@@ -9,8 +9,11 @@ Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 19
 u_ij = 1 for normal errors. The updates of v_i and s^2 add the posterior variance of mu_j to e_ij^2. nu has the largest
 likelihood on a grid.
 
+Workers' biases are learned where they differ much, see `rater_bias`: y_ij - b_i is then read for y_ij.
+
 Intervals assume that the errors of two workers on one task have the correlation rho: n answers of variance V have a
 mean of variance V (rho + (1 - rho) / n), with n = sum_i 1 / v_i. V is the task's own variance, shrunk towards s^2.
+Learned biases add their variance in the mean, and that of their common level.
 """
 
 import math
@@ -29,6 +32,14 @@ from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.numeric.medians import weighted_medians
+from crowdveil.estimators.numeric.rater_bias import (
+    LEAST_RATIO,
+    SUMS,
+    RaterBiases,
+    bias_ratio,
+    bias_sums,
+    fitted_variances,
+)
 from crowdveil.registry import Capabilities, capabilities_of
 
 LARGEST_NORMAL_KURTOSIS = 15.0
@@ -60,6 +71,7 @@ class StudentParameters:
         scale2: s^2, in squared units of the answers; nan before the first step.
         nu: degrees of freedom; infinity for normal errors.
         floor2: lower bound of s^2; 0 if all first residuals are 0, so that s is unknown.
+        biases: of the workers; None where they are not fitted.
     """
 
     summary: Summary
@@ -67,6 +79,7 @@ class StudentParameters:
     scale2: float
     nu: float
     floor2: float
+    biases: RaterBiases | None = None
 
 
 class StudentStatistics(NamedTuple):
@@ -78,11 +91,13 @@ class StudentStatistics(NamedTuple):
         moments: number of residuals about the means of tasks with two reports or more, sums of their second and fourth
             powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
             only, zeros later.
+        bias_sums: see `rater_bias.bias_sums`, indexed [sum, worker]; zeros where they are not needed.
     """
 
     squares: NDArray[np.float64]
     log_densities: NDArray[np.float64]
     moments: NDArray[np.float64]
+    bias_sums: NDArray[np.float64]
 
 
 @final
@@ -115,6 +130,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "variance": StateField("real"),
         "shared": StateField("real", by_worker=False),
+        "bias": StateField("real"),
     }
     degrees_of_freedom: float | None = None
     worker_prior: float = 100.0
@@ -145,19 +161,41 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         """Return the truths of the block, their intervals, and the sums for the M-step."""
         first = math.isnan(parameters.scale2)
         truth, weight, spread = _truths(block, parameters, first=first)
-        squares = weight * (_squares(block, truth) + spread[block.block.task])
+        residual = _residuals(block, truth, parameters)
+        scale = _scales(block, parameters)
+        precision = weight / scale
+        by_bias, of_truth = np.zeros(1), np.zeros(1)
+        if parameters.biases is not None:
+            by_bias, of_truth = fitted_variances(block, parameters.biases, precision, spread)
+        squares = weight * (residual**2 + spread[block.block.task] + by_bias)
         by_worker = totals(block.block.worker, squares, parameters.summary.workers)
-        scaled = squares / (weight * _scales(block, parameters))
-        densities = np.zeros(len(NU_GRID)) if first else _log_densities(scaled)
+        densities = np.zeros(len(NU_GRID)) if first else _log_densities(squares / (weight * scale))
         moments = _moments(block, truth) if first else np.zeros(5)
-        half = self._half_widths(block, truth, weight, parameters)
+        half = self._half_widths(block, truth, weight, parameters, of_truth)
         interval = np.stack([truth - half, truth + half], axis=1)
         change = None
         if block.before is not None and not first:
             change = _largest_change(truth, block.before, spread, parameters)
             block.before[:] = truth
             truth = block.before
-        return EStep(StudentStatistics(by_worker, densities, moments), truth, interval, change)
+        sums = np.zeros((SUMS, parameters.summary.workers))
+        if parameters.biases is not None or (change is not None and change <= self.tolerance):
+            sums = bias_sums(block, residual, precision, spread, parameters.summary.workers)
+        return EStep(StudentStatistics(by_worker, densities, moments, sums), truth, interval, change)
+
+    def extended(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters | None:
+        """Return the parameters with biases if tau / s is `LEAST_RATIO` or more in a fit without them."""
+        if parameters.biases is not None or math.isnan(parameters.scale2):
+            return None
+        ratio = bias_ratio(statistics.bias_sums, parameters.scale2)
+        if ratio < LEAST_RATIO:
+            return None
+        scale2 = max(parameters.scale2 / (1 + ratio**2), parameters.floor2, SMALLEST_SQUARE)
+        prior = RaterBiases.unknown(parameters.summary.workers, scale2 * ratio**2)
+        sums = statistics.bias_sums * (parameters.scale2 / scale2)
+        biases = prior.updated(sums, parameters.summary.per_worker > 0)
+        # The variances counted biases as errors: they start again, which also keeps the fit from ending here.
+        return replace(parameters, variance=np.ones_like(parameters.variance), scale2=scale2, biases=biases)
 
     def m_step(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters:
         """Return variances, scale and degrees of freedom."""
@@ -168,14 +206,17 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         scale2 = float((statistics.squares / variance).sum() / max(int(reports.sum()), 1))
         learned = self.degrees_of_freedom is None and not math.isinf(parameters.nu)
         nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
-        return replace(parameters, variance=variance, scale2=max(scale2, parameters.floor2, SMALLEST_SQUARE), nu=nu)
+        scale2 = max(scale2, parameters.floor2, SMALLEST_SQUARE)
+        biases = parameters.biases and parameters.biases.updated(statistics.bias_sums, reports > 0)
+        return replace(parameters, variance=variance, scale2=scale2, nu=nu, biases=biases)
 
     def worker_table(self, statistics: StudentStatistics, parameters: StudentParameters) -> WorkerTable:
-        """Return the weights 1 / v_i, which sum to 1, and the standard deviations of normal errors."""
+        """Return the weights 1 / v_i, which sum to 1, the standard deviations of normal errors, and fitted biases."""
         precision = 1 / parameters.variance
         normal = math.isinf(parameters.nu) and not math.isnan(parameters.scale2)
         sigma = np.sqrt(parameters.scale2 * parameters.variance) if normal else None
-        return WorkerTable(precision / (precision.sum() or 1.0), "weight", sigma=sigma)
+        bias = None if parameters.biases is None else parameters.biases.mean
+        return WorkerTable(precision / (precision.sum() or 1.0), "weight", sigma=sigma, bias=bias)
 
     def log_likelihood(self, statistics: StudentStatistics) -> float | None:
         """Return None: nu and the kind of errors change the model between steps."""
@@ -184,20 +225,31 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def memory(self, summary: Summary, parameters: StudentParameters) -> MemoryUse:
         """Return the size of the statistics, and of the numbers, weights and residuals of a block."""
         reports = min(int(summary.per_worker.sum()), MAX_BLOCK_REPORTS)
-        return MemoryUse(summary.workers + len(NU_GRID), per_thread=BYTES_PER_REPORT * reports)
+        return MemoryUse((1 + SUMS) * summary.workers + len(NU_GRID), per_thread=BYTES_PER_REPORT * reports)
 
     def to_state(self, parameters: StudentParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the variances; s^2, nu (0 for infinity) and the lower bound of s^2. Empty before the first step."""
+        """Return the variances; s^2, nu (0 for infinity) and the lower bound of s^2. Empty before the first step.
+
+        Where biases are fitted, also their means and variances, indexed [worker, moment], and tau^2 after the others.
+        """
         if math.isnan(parameters.scale2):
             return {}
         nu = 0.0 if math.isinf(parameters.nu) else parameters.nu
-        return {"variance": parameters.variance, "shared": np.array([parameters.scale2, nu, parameters.floor2])}
+        shared, biases = [parameters.scale2, nu, parameters.floor2], parameters.biases
+        if biases is None:
+            return {"variance": parameters.variance, "shared": np.array(shared)}
+        moments = np.stack([biases.mean, biases.variance], axis=1)
+        return {"variance": parameters.variance, "shared": np.array([*shared, biases.tau2]), "bias": moments}
 
     def from_state(self, initial: StudentParameters, state: FitState) -> StudentParameters:
-        """Return the parameters of the state, variance 1 for new workers."""
-        scale2, nu, floor2 = state.shared["shared"]
-        variance = state.rows("variance", initial.variance)
-        return StudentParameters(initial.summary, variance, float(scale2), float(nu) or math.inf, float(floor2))
+        """Return the parameters of the state; new workers have variance 1 and the prior of biases."""
+        scale2, nu, floor2, *tau2 = state.shared["shared"].tolist()
+        variance, biases = state.rows("variance", initial.variance), None
+        if tau2:
+            prior = RaterBiases.unknown(len(variance), tau2[0])
+            mean, spread = state.rows("bias", np.stack([prior.mean, prior.variance], axis=1)).T
+            biases = replace(prior, mean=mean, variance=spread)
+        return StudentParameters(initial.summary, variance, scale2, nu or math.inf, floor2, biases)
 
     def _first_parameters(self, moments: NDArray[np.float64], initial: StudentParameters) -> StudentParameters:
         """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s^2 = 1 if all are 0."""
@@ -215,21 +267,25 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         truth: NDArray[np.float64],
         weight: NDArray[np.float64],
         parameters: StudentParameters,
+        of_truth: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Return half the length of each task's 90 % interval, shape (tasks,).
+        """Return half the length of each task's 90 % interval, shape (tasks,); `of_truth`: its variance by biases.
 
         0 for gold; nan without reports, and if s is unknown because all answers to each task are equal.
         """
         count = np.diff(block.block.pointers).astype(float)
         task, precision = block.block.task, 1 / parameters.variance[block.block.worker]
-        own = totals(task, weight * precision * _squares(block, truth), block.block.tasks)
+        own = totals(task, weight * precision * _residuals(block, truth, parameters) ** 2, block.block.tasks)
         answers = totals(task, precision, block.block.tasks)
         others = np.maximum(count - 1, 0)
         variance = (own + TASK_PRIOR * parameters.scale2) / (others + TASK_PRIOR)
         freedom = others + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
         rho, known = self.error_correlation, parameters.floor2 > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(variance * (rho + (1 - rho) / answers))
+            total = variance * (rho + (1 - rho) / answers)
+            if parameters.biases is not None:
+                total += of_truth + parameters.biases.level
+            half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(total)
         return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
 
 
@@ -240,7 +296,7 @@ def _truths(
 
     Truths are medians in the first step; later steps update those of the step before.
     """
-    task, numbers, nu = block.block.task, block.coded.numbers, parameters.nu
+    task, numbers, nu = block.block.task, _numbers(block, parameters), parameters.nu
     weight, tasks = np.ones(len(numbers)), block.block.tasks
     if first:
         return _with_gold(_medians(block, parameters), block), weight, np.zeros(tasks)
@@ -249,7 +305,7 @@ def _truths(
     spread = np.zeros(tasks)
     for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
         if math.isfinite(nu):
-            weight = (nu + 1) / (nu + _squares(block, _with_gold(truth, block)) / scale)
+            weight = (nu + 1) / (nu + _residuals(block, _with_gold(truth, block), parameters) ** 2 / scale)
         total = totals(task, weight / scale, tasks)
         with np.errstate(divide="ignore", invalid="ignore"):
             truth = totals(task, weight / scale * numbers, tasks) / total
@@ -271,7 +327,7 @@ def _largest_change(
 
 def _medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the median report of each task, nan without reports; shape (tasks,)."""
-    return weighted_medians(block.block, block.coded.numbers, np.ones(parameters.summary.workers))
+    return weighted_medians(block.block, _numbers(block, parameters), np.ones(parameters.summary.workers))
 
 
 def _with_gold(truth: NDArray[np.float64], block: GoldBlock) -> NDArray[np.float64]:
@@ -279,10 +335,18 @@ def _with_gold(truth: NDArray[np.float64], block: GoldBlock) -> NDArray[np.float
     return np.where(np.isnan(block.gold), truth, block.gold)
 
 
-def _squares(block: GoldBlock, truth: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the squared residual of each report, shape (reports,)."""
-    difference: NDArray[np.float64] = block.coded.numbers - truth[block.block.task]
-    return difference**2
+def _numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
+    """Return the value of each report, less the bias of its worker; shape (reports,)."""
+    numbers, biases = block.coded.numbers, parameters.biases
+    return numbers if biases is None else numbers - biases.mean[block.block.worker]
+
+
+def _residuals(
+    block: GoldBlock, truth: NDArray[np.float64], parameters: StudentParameters
+) -> NDArray[np.float64]:
+    """Return the residual of each report, shape (reports,)."""
+    difference: NDArray[np.float64] = _numbers(block, parameters) - truth[block.block.task]
+    return difference
 
 
 def _scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
