@@ -284,7 +284,7 @@ class Estimate:
         return columns | dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, Identifiers]:
-        """Return columns worker, ability or weight, intervals, sigma, bias and participation where estimated, and reports."""
+        """Return columns worker, ability or weight, intervals, sigma, bias and participation if known, and reports."""
         columns: dict[str, Identifiers] = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
         for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "bias", "participation"):
             column: NDArray[np.float64] | None = getattr(self.workers, name)

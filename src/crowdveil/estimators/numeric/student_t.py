@@ -12,8 +12,10 @@ likelihood on a grid.
 Workers' biases are learned where they differ much, see `rater_bias`: y_ij - b_i is then read for y_ij.
 
 Intervals assume that the errors of two workers on one task have the correlation rho: n answers of variance V have a
-mean of variance V (rho + (1 - rho) / n), with n = sum_i 1 / v_i. V is the task's own variance, shrunk towards s^2.
-Learned biases add their variance in the mean, and that of their common level.
+mean of variance V (rho + (1 - rho) / n), with n = sum_i 1 / v_i. V is the task's own squared scale, shrunk towards s^2:
+    V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10),
+with the weights u_ij of that scale (Kent, Tyler and Vardi 1994). Learned biases add their variance in the mean, and that
+of their common level.
 """
 
 import math
@@ -55,6 +57,8 @@ SMALLEST_SQUARE = 1e-200
 """Lower bound of s^2 where all first residuals are 0: the square of the smallest number."""
 TASK_PRIOR = 10.0
 """Weight of s^2 in the variance of a task, in answers."""
+TASK_STEPS = 5
+"""Updates of a task's squared scale, whose weights depend on it, where errors are Student's."""
 BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 96, 1 << 23
 """Bytes that an E-step allocates per report, and largest number of reports of a block."""
 UPPER_LEVEL = 0.95
@@ -171,7 +175,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         by_worker = totals(block.block.worker, squares, parameters.summary.workers)
         densities = np.zeros(len(NU_GRID)) if first else _log_densities(squares / (weight * scale))
         moments = _moments(block, truth) if first else np.zeros(5)
-        half = self._half_widths(block, truth, weight, parameters, of_truth)
+        half = self._half_widths(block, residual, parameters, of_truth)
         interval = np.stack([truth - half, truth + half], axis=1)
         change = None
         if block.before is not None and not first:
@@ -264,8 +268,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def _half_widths(
         self,
         block: GoldBlock,
-        truth: NDArray[np.float64],
-        weight: NDArray[np.float64],
+        residual: NDArray[np.float64],
         parameters: StudentParameters,
         of_truth: NDArray[np.float64],
     ) -> NDArray[np.float64]:
@@ -275,11 +278,9 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         """
         count = np.diff(block.block.pointers).astype(float)
         task, precision = block.block.task, 1 / parameters.variance[block.block.worker]
-        own = totals(task, weight * precision * _residuals(block, truth, parameters) ** 2, block.block.tasks)
+        variance = _task_variances(task, precision * residual**2, count, parameters)
         answers = totals(task, precision, block.block.tasks)
-        others = np.maximum(count - 1, 0)
-        variance = (own + TASK_PRIOR * parameters.scale2) / (others + TASK_PRIOR)
-        freedom = others + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
+        freedom = np.maximum(count - 1, 0) + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
         rho, known = self.error_correlation, parameters.floor2 > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             total = variance * (rho + (1 - rho) / answers)
@@ -287,6 +288,27 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
                 total += of_truth + parameters.biases.level
             half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(total)
         return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
+
+
+def _task_variances(
+    task: NDArray[np.integer], squares: NDArray[np.float64], count: NDArray[np.float64], parameters: StudentParameters
+) -> NDArray[np.float64]:
+    """Return the squared scale of each task's errors, shape (tasks,).
+
+    Args:
+        task, squares: local task of each report, and e_ij^2 / v_i, shape (reports,).
+        count: reports of each task.
+        parameters: s^2 and nu.
+    """
+    others, scale2, nu = np.maximum(count - 1, 0), parameters.scale2, parameters.nu
+    if math.isinf(nu):
+        return (totals(task, squares, len(count)) + TASK_PRIOR * scale2) / (others + TASK_PRIOR)
+    variance = np.full(len(count), scale2)
+    for _ in range(TASK_STEPS):
+        weight = (nu + 1) / (nu + squares / variance[task])
+        counted = totals(task, weight, len(count)) * others / np.maximum(count, 1)
+        variance = (totals(task, weight * squares, len(count)) + TASK_PRIOR * scale2) / (counted + TASK_PRIOR)
+    return variance
 
 
 def _truths(
@@ -341,9 +363,7 @@ def _numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.floa
     return numbers if biases is None else numbers - biases.mean[block.block.worker]
 
 
-def _residuals(
-    block: GoldBlock, truth: NDArray[np.float64], parameters: StudentParameters
-) -> NDArray[np.float64]:
+def _residuals(block: GoldBlock, truth: NDArray[np.float64], parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the residual of each report, shape (reports,)."""
     difference: NDArray[np.float64] = _numbers(block, parameters) - truth[block.block.task]
     return difference
