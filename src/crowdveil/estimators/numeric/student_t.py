@@ -14,8 +14,8 @@ Workers' biases are learned where they differ much, see `rater_bias`: y_ij - b_i
 Intervals assume that the errors of two workers on one task have the correlation rho: n answers of variance V have a
 mean of variance V (rho + (1 - rho) / n), with n = sum_i 1 / v_i. V is the task's own squared scale, shrunk towards s^2:
     V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10),
-with the weights u_ij of that scale (Kent, Tyler and Vardi 1994). Learned biases add their variance in the mean, and that
-of their common level.
+with the weights u_ij of that scale (Kent, Tyler and Vardi 1994). Learned biases add their variance in the mean, and
+that of their common level.
 """
 
 import math
