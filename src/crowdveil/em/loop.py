@@ -57,15 +57,12 @@ def run_em(
             if acceleration.refuses(log_likelihoods):
                 parameters = acceleration.fall_back(log_likelihoods)
                 continue
-            if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is not None:
-                more_to_learn = stopped == "tolerance" and number < model.max_steps
-                larger = model.extended(statistics, parameters) if more_to_learn else None
-                if larger is None:
-                    break
+            if (stopped := _stop_reason(model, data, number, change, acceleration.remaining)) is None:
+                parameters = acceleration.next(number, step.ready, model.m_step(statistics, parameters), change)
+            elif number < model.max_steps and (larger := model.extended(statistics, parameters)) is not None:
                 parameters = larger
-                continue
-            parameters = acceleration.next(number, step.ready, model.m_step(statistics, parameters), change)
-        assert stopped is not None
+            else:
+                break
         result = FitResult(
             model=model,
             statistics=statistics,

@@ -3,14 +3,12 @@
 y_ij = mu_j + b_i + e_ij, b_i ~ N(0, tau^2), e_ij with precision w_ij = u_ij / (s^2 v_i), and a flat prior for mu_j.
 With W_j = sum_i w_ij and the truths marginalized, the precision of the biases is M + 1 / tau^2, where
     M_ii = sum_j w_ij (1 - w_ij / W_j),   M_ik = -sum_j w_ij w_kj / W_j.
-Truths and biases are updated in turn, which solves the normal equations in O(answers) per step:
+Truths and biases are updated in turn, which solves the normal equations in O(answers) per step; V is from the diagonal:
     mu_j = sum_i w_ij (y_ij - b_i) / W_j,   b_i = sum_j w_ij (y_ij - mu_j) / (sum_j w_ij + 1 / tau^2),
     V_i = 1 / (M_ii + 1 / tau^2),   tau^2 = (sum_i (b_i^2 + V_i) + n L) / (n + 5) for n workers.
-The update of tau^2 is that of EM (Dempster, Laird and Rubin 1977), with V from the diagonal of M.
-
 A constant added to all biases and taken from all truths changes no answer. Only the prior and gold fix this level:
-biases sum to 0 in every group of workers that common tasks connect, unless there is gold. The updates in turn hardly
-move it; a step of its own does. L = 1 / (n / tau^2 + sum of w_ij over gold tasks) is its variance.
+biases sum to 0 in every group of workers that common tasks connect, unless there is gold. A step of its own sets the
+level; L = 1 / (n / tau^2 + sum of w_ij over gold tasks) is its variance.
 
 In a fit without biases, the sum G_i = sum_j w_ij e_ij of a worker has the variance M_ii (1 - r) + r s^2 sum_k M_ik^2,
 where s^2 counts biases as errors and r is their share of it. Solved for r, by moments, this gives tau / s.

@@ -1,21 +1,16 @@
 """Truth inference for numbers with normal or Student errors, worker variances and dependent errors.
 
-y_ij = mu_j + e_ij, where e_ij is normal, or Student's t with nu degrees of freedom, with squared scale s^2 v_i. The
-truths mu_j have a flat prior; the relative variances v_i have the prior of `worker_prior` answers with v = 1.
+y_ij = mu_j + b_i + e_ij, where e_ij is normal, or Student's t with nu degrees of freedom, with squared scale s^2 v_i.
+The truths mu_j have a flat prior; the relative variances v_i have the prior of c = `worker_prior` answers with v = 1.
+The biases b_i are 0 unless they differ much, see `rater_bias`.
 
-Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 1977; Lange, Little and Taylor 1989):
-    u_ij = (nu + 1) / (nu + e_ij^2 / (s^2 v_i)),   mu_j = sum_i (u_ij / v_i) y_ij / sum_i (u_ij / v_i),
-    v_i = (sum_j u_ij e_ij^2 / s^2 + c) / (n_i + c),   s^2 = mean of u_ij e_ij^2 / v_i;
-u_ij = 1 for normal errors. The updates of v_i and s^2 add the posterior variance of mu_j to e_ij^2. nu has the largest
-likelihood on a grid.
-
-Workers' biases are learned where they differ much, see `rater_bias`: y_ij - b_i is then read for y_ij.
-
-Intervals assume that the errors of two workers on one task have the correlation rho: n answers of variance V have a
-mean of variance V (rho + (1 - rho) / n), with n = sum_i 1 / v_i. V is the task's own squared scale, shrunk towards s^2:
-    V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10),
-with the weights u_ij of that scale (Kent, Tyler and Vardi 1994). Learned biases add their variance in the mean, and
-that of their common level.
+Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 1977; Lange, Little and Taylor 1989); it
+is 1 for normal errors. The updates of v_i and s^2 add the variance of mu_j + b_i to e_ij^2:
+    u_ij = (nu + 1) / (nu + e_ij^2 / (s^2 v_i)),   mu_j = sum_i (u_ij / v_i) (y_ij - b_i) / sum_i (u_ij / v_i),
+    v_i = (sum_j u_ij e_ij^2 / s^2 + c) / (n_i + c),   s^2 = mean of u_ij e_ij^2 / v_i;   nu on a grid.
+Intervals assume that two workers' errors on one task have the correlation rho: n answers of squared scale V have a
+mean of variance V (rho + (1 - rho) / n), n = sum_i 1 / v_i. V is the task's own, with the weights u_ij of that scale
+(Kent, Tyler and Vardi 1994): V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10).
 """
 
 import math
@@ -57,7 +52,7 @@ SMALLEST_SQUARE = 1e-200
 """Lower bound of s^2 where all first residuals are 0: the square of the smallest number."""
 TASK_PRIOR = 10.0
 """Weight of s^2 in the variance of a task, in answers."""
-TASK_STEPS = 5
+TASK_STEPS = 10
 """Updates of a task's squared scale, whose weights depend on it, where errors are Student's."""
 BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 96, 1 << 23
 """Bytes that an E-step allocates per report, and largest number of reports of a block."""
