@@ -1,6 +1,7 @@
 """Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors converge."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -46,10 +47,7 @@ def run_em(
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            blocks = executor.map(step)
-            statistics, change = next(blocks)
-            for more, moved in blocks:
-                statistics, change = merge(statistics, more), max(change, moved)
+            statistics, change = _merged(executor.map(step))
             if (likelihood := model.log_likelihood(statistics)) is not None:
                 log_likelihoods.append(likelihood + model.log_prior(step.ready))
             if progress is not None:
@@ -80,6 +78,14 @@ def run_em(
             workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
             result = replace(result, workers=workers)
     return result
+
+
+def _merged(blocks: Iterator[tuple[S, float]]) -> tuple[S, float]:
+    """Return the sum of the blocks' statistics and their largest change."""
+    statistics, change = next(blocks)
+    for more, moved in blocks:
+        statistics, change = merge(statistics, more), max(change, moved)
+    return statistics, change
 
 
 def _is_alone(model: Model[Any, Any], data: FitInput) -> bool:
