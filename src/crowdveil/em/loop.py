@@ -61,6 +61,7 @@ def run_em(
                 parameters = larger
             else:
                 break
+        assert stopped is not None
         result = FitResult(
             model=model,
             statistics=statistics,
