@@ -90,7 +90,7 @@ class StudentStatistics(NamedTuple):
         moments: number of residuals about the means of tasks with two reports or more, sums of their second and fourth
             powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
             only, zeros later.
-        bias_sums: see `rater_bias.bias_sums`, indexed [sum, worker]; zeros where they are not needed.
+        bias_sums: see `rater_bias.bias_sums`, indexed [sum, worker]; zeros in the first step.
     """
 
     squares: NDArray[np.float64]
@@ -178,7 +178,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
             block.before[:] = truth
             truth = block.before
         sums = np.zeros((SUMS, parameters.summary.workers))
-        if parameters.biases is not None or (change is not None and change <= self.tolerance):
+        if not first:
             sums = bias_sums(block, residual, precision, spread, parameters.summary.workers)
         return EStep(StudentStatistics(by_worker, densities, moments, sums), truth, interval, change)
 
