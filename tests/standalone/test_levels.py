@@ -1,6 +1,7 @@
 """Levels of privacy on the one-file device: chosen once, before any question, and sent as they are."""
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -167,3 +168,81 @@ def test_the_level_is_asked_before_any_question(built, tmp_path, monkeypatch, ca
         True,
     ]
     assert f"Your level {index + 1} of 3 goes with it, and is not hidden." in after
+
+
+def chosen(built: BuiltCampaign, folder: Path, slot: int, level: int) -> None:
+    """Choose a level with the link of a slot, and stop before the first question."""
+    with Device(built.link(slot).text, folder / "home", folder / "files") as device:
+        device.open()
+        device.choose(level)
+
+
+def test_a_record_from_a_copy_draws_no_report_at_another_level(built, tmp_path):
+    """A record that is restored as it was before the choice has the level of its lines in the ledger, or none."""
+    with device_of(built, tmp_path) as device:
+        device.open()
+        before = (device.folder / "record.json").read_bytes()
+    first = body_of(run(built, tmp_path, 1))
+    (device.folder / "record.json").write_bytes(before)
+    with pytest.raises(Refused, match="another link or level"):
+        run(built, tmp_path, 3)
+
+    assert 1 == len(read_ledger(tmp_path / "home"))
+    assert 0 == first[0] == body_of(run(built, tmp_path, 1))[0]
+
+
+def test_a_drawn_report_has_the_level_of_its_record(built, tmp_path):
+    """A record whose level was changed after the draw enters no line of another level in the ledger."""
+    run(built, tmp_path, 3)
+    (tmp_path / "home" / "ledger.json").unlink()
+    with device_of(built, tmp_path) as device:
+        device._keep(**{**device.record, "level": 0})
+    with pytest.raises(Refused, match="its report has another level"):
+        run(built, tmp_path, None)
+
+    assert [] == read_ledger(tmp_path / "home")
+
+
+def test_a_level_counts_for_the_campaign_on_this_computer(built, tmp_path):
+    """A second link of the campaign has the level that was chosen with the first: its questions were seen."""
+    chosen(built, tmp_path, 0, 2)
+    with Device(built.link(1).text, tmp_path / "home", tmp_path / "files") as device:
+        device.open()
+
+        assert 2 == device.level
+        with pytest.raises(Refused, match="chosen already"):
+            device.choose(0)
+
+
+@pytest.mark.parametrize("given", [1, None])
+def test_a_level_above_the_budget_is_not_kept(built, tmp_path, given):
+    """The ledger with a level is compared before the level is kept; a lower one can then be chosen."""
+    answers = tmp_path / "my.csv"
+    answers.write_text(ANSWERS)
+    with device_of(built, tmp_path) as device:
+        with pytest.raises(Refused, match="exceeds your budget of 2"):
+            one_file.run(device, answers, tmp_path / "out", Decimal(2), 3)
+        assert device.level is None
+        path = one_file.run(device, answers, tmp_path / "out", Decimal(2), given)
+
+    assert path is not None
+    assert 0 == body_of(path)[0]
+
+
+def test_the_terminal_marks_levels_above_the_budget(built, tmp_path):
+    """Each level that would exceed the budget, with the ledger, says so; the title is the curator's."""
+    with device_of(built, tmp_path) as device:
+        device.open()
+        lines = one_file.offers(device, Decimal(2)).splitlines()
+
+    assert [False, True, True] == ["exceeds your budget of 2" in line for line in lines[-3:]]
+    assert "In the words of the curator:" == lines[0]
+
+
+def test_another_level_for_a_drawn_report_is_refused(built, tmp_path):
+    """A level on the command line that is not that of the drawn report is not passed over."""
+    run(built, tmp_path, 2)
+    with pytest.raises(Refused, match="chosen already"):
+        run(built, tmp_path, 1)
+
+    assert 1 == body_of(run(built, tmp_path, 2))[0]

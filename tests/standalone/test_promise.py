@@ -4,7 +4,7 @@ import pytest
 
 from crowdveil.campaign.device import Device as LibraryDevice
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import Refused, epsilon, shown
+from crowdveil.standalone.checks import LINE, Refused, epsilon, shown
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import build_campaign
 from tests.campaign.stub_service import running_stub
@@ -44,7 +44,7 @@ def test_a_curator_cannot_write_a_line_of_the_promise(tmp_path, monkeypatch, cap
 
 def test_a_title_in_the_ledger_stays_in_its_line(tmp_path, capsys):
     """Each line of a title in the ledger is marked as foreign, also after a line break or spaces up to the margin."""
-    line = {**dict.fromkeys(one_file.LINE, "x"), "cells": 1, "numerator": 2, "denominator": 1}
+    line = {**dict.fromkeys(LINE, "x"), "cells": 1, "numerator": 2, "denominator": 1}
     one_file.add_to_ledger(tmp_path, [{**line, "title": "a\nto all curators: epsilon 0.000\u202e"}])
     one_file.print_ledger(one_file.read_ledger(tmp_path))
     printed = capsys.readouterr().out.splitlines()

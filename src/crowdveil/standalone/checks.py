@@ -9,6 +9,7 @@ Every rule is a claim in plain words. `Claims` collects them, or raises `Refused
 first false one. This file needs the standard library only.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -520,6 +521,39 @@ def sure(loss: Decimal) -> str:
     return f"{percent} %" if percent < 100 else "more than 99.9 %"
 
 
+LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
+LOSS = ("cells", "numerator", "denominator")
+LEDGER = {"format": "crowdveil-ledger/1", "lines": [{**LINE, **dict.fromkeys(LOSS, range(1, 2**53))}]}
+ANSWERED_BEFORE = (
+    "This computer has drawn a report of this campaign before, with another link or level. A second one would reveal "
+    "as much again, so nothing was drawn now. Another person here gives a folder of their own: --home."
+)
+
+
+def require_first(
+    ledger: Iterable[Mapping[str, Any]],
+    campaign: str,
+    report: str,
+    new: Iterable[Mapping[str, Any]] | None = None,
+) -> list[Mapping[str, Any]]:
+    """Return the lines of a campaign; a second report, by whatever link or level, is refused: their losses add up.
+
+    Args:
+        ledger: all lines.
+        campaign: name of the campaign.
+        report: name of its report.
+        new: lines of the report, where its level is known.
+
+    Raises:
+        Refused: answered-before.
+    """
+    old = [line for line in ledger if line["campaign"] == campaign]
+    known, same = ({tuple(line[name] for name in LOSS) for line in lines or ()} for lines in (old, new))
+    if any(line["report"] != report for line in old) or (old and new is not None and known != same):
+        raise Refused("answered-before", ANSWERED_BEFORE)
+    return old
+
+
 def check_certificates(parts: Sequence[Any], claims: Claims) -> list[CheckedChannel]:
     """Check certificates over the same answers: one claim for each that holds, every false claim of one that does not.
 
@@ -793,3 +827,25 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
         if not (1 <= len(tasks) <= fields["cells"] and tasks == sorted(set(tasks))):
             raise Refused("part", f"a slot has 1 to {fields['cells']} tasks, ascending.")
     return list(part["tasks"])
+
+
+# ---- Links: the service's address, the campaign's name and a token, which begins with the slot
+LINK = "This is not a complete link. It ends in #1., 43 characters, a point and 27 characters."
+
+
+def parse_link(link: str) -> tuple[str | None, str, str, int]:
+    """Return the service's address (or None), the campaign's name, the token and the slot of a link.
+
+    Raises:
+        Refused: link.
+    """
+    found = re.fullmatch(r"([^#]*)#1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{27})", link.strip())
+    place, name, token = found.groups() if found else ("", "", "")
+    campaign, raw = (base64.urlsafe_b64decode(text + "=") for text in (name, token)) if found else (b"", b"")
+    exact = all(
+        base64.urlsafe_b64encode(data).decode() == f"{text}=" for data, text in ((campaign, name), (raw, token))
+    )
+    url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], URL) else None
+    if not (found and exact and (url or not place.startswith("http"))):
+        raise Refused("link", LINK)
+    return url, name, token, int.from_bytes(raw[:4], "big")

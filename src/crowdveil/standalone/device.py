@@ -30,16 +30,15 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
 from crowdveil.standalone.checks import (
+    LEDGER,
     MAX_BYTES,
     MAX_PICTURE_BYTES,
     SLOTS_PER_PART,
-    URL,
     CheckedChannel,
     Claims,
     Refused,
@@ -50,6 +49,8 @@ from crowdveil.standalone.checks import (
     epsilon,
     fits,
     parse_canonical,
+    parse_link,
+    require_first,
     shown,
     sure,
 )
@@ -64,7 +65,6 @@ HOME = Path.home() / ".crowdveil"
 Line = Mapping[str, Any]
 Source = Callable[[int], bytes]
 SENTENCES = {
-    "link": "This is not a complete link. It ends in #1., 43 characters, a point and 27 characters.",
     "link-used": "This link has been used; nothing was asked again.",
     "link-revoked": "This link was replaced by another one. Ask for the new link.",
     "token": "The service does not know this link. Is it complete?",
@@ -77,9 +77,8 @@ SENTENCES = {
     "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
     "with the page of your link, or with crowdveil campaign answer (pip install 'crowdveil[relay]'). Nothing was asked "
     "or sent.",
-    "answered-before": "This computer has drawn a report of this campaign before, with another link. A second one "
-    "would reveal as much again, so nothing was drawn now. Another person here gives a folder of their own: --home.",
     "chosen": "The level is chosen already, before the questions were shown. It cannot be changed.",
+    "other-level": "The record on this computer was changed: its report has another level. Nothing was sent.",
     "no-levels": "This campaign offers no levels to choose from.",
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
 }
@@ -104,32 +103,7 @@ def require(condition: object, name: str, sentence: str = "") -> None:
         raise refusal(name, sentence)
 
 
-LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
-LEDGER = {
-    "format": "crowdveil-ledger/1",
-    "lines": [{**LINE, **dict.fromkeys(("cells", "numerator", "denominator"), range(1, 2**53))}],
-}
-
-
-# ---- Link
-def base64url(data: bytes) -> str:
-    """Return base64url without padding."""
-    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
-
-
-def parse_link(link: str) -> tuple[str | None, str, str, int]:
-    """Return the service's address (or None), the campaign's name, the token and the slot of a link."""
-    found = re.fullmatch(r"([^#]*)#1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{27})", link.strip())
-    if found is None:
-        raise refusal("link")
-    place, name, token = found.groups()
-    raw = base64.urlsafe_b64decode(token + "=")
-    good = base64url(base64.urlsafe_b64decode(name + "=")) == name and base64url(raw) == token
-    url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], URL) else None
-    require(good and (url or not place.startswith("http")), "link")
-    return url, name, token, int.from_bytes(raw[:4], "big")
-
-
+# ---- Names and symbols
 def compared(name: str) -> str:
     """Return the part of a campaign's name that people compare, in groups: 132 bits, which nobody forges."""
     return re.sub("(.{4})", r"\1 ", name[:22])
@@ -190,17 +164,11 @@ def read_ledger(home: Path) -> list[Line]:
     return lines
 
 
-def require_first(ledger: list[Line], campaign: str, report: str) -> None:
-    """Refuse a second report of a campaign, by whatever link: its loss would be added to that of the first."""
-    require(all(line["campaign"] != campaign or line["report"] == report for line in ledger), "answered-before")
-
-
 def add_to_ledger(home: Path, lines: list[Line]) -> None:
     """Add the lines of one report, the only one of its campaign, unless the ledger has them already."""
     with locked(home / "ledger.lock", wait=True):
         old = read_ledger(home)
-        require_first(old, lines[0]["campaign"], lines[0]["report"])
-        if lines[0]["report"] not in {line["report"] for line in old}:
+        if not require_first(old, lines[0]["campaign"], lines[0]["report"], lines):
             write(home / "ledger.json", canonical({"format": "crowdveil-ledger/1", "lines": old + lines}))
 
 
@@ -290,6 +258,15 @@ class Device:
             self._keep(state="verified", link=self.link, report=os.urandom(16).hex(), answers=[None] * len(self.tasks))
         if self.level is not None:
             self._take(self.level)
+            drawn = f"{self.level:02x}"
+            require(self.record.get("body", drawn).startswith(drawn), "level", SENTENCES["other-level"])
+        elif self.record["state"] == "verified" and (chosen := self._chosen()) is not None:
+            self.choose(chosen)
+
+    def _chosen(self) -> int | None:
+        """Return the level that was chosen in this campaign on this computer, with whatever link; None before."""
+        records = (parse_canonical(path.read_bytes()) for path in self.home.glob(f"{self.name}-*/record.json"))
+        return next((record["level"] for record in records if "level" in record), None)
 
     @property
     def level(self) -> int | None:
@@ -299,8 +276,10 @@ class Device:
 
     def choose(self, level: int) -> None:
         """Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it."""
-        require(self.record["state"] == "verified" and self.level is None, "level", SENTENCES["chosen"])
+        free = self.record["state"] == "verified" and self.level is None and self._chosen() in (None, level)
+        require(free, "level", SENTENCES["chosen"])
         self._take(level)
+        require_first(read_ledger(self.home), self.name, self.record["report"], self.ledger_lines(level))
         self._keep(**{**self.record, "level": level})
 
     def _take(self, level: int) -> None:
@@ -345,19 +324,21 @@ class Device:
         require(self.fields["opens"] <= today(), "early")
         require(today() <= self.fields["closes"], "closed")
 
-    def ledger_lines(self) -> list[Line]:
-        """Return the lines that this report adds to the ledger: one for each ratio among the cells."""
-        check_level(self.level, self.levels)
-        ratios = [channel.ratio.as_integer_ratio() for channel in self.channels if channel.ratio]
+    def ledger_lines(self, level: int | None = None) -> list[Line]:
+        """Return the lines that this report adds to the ledger, one for each ratio; at its level, or another one."""
+        level = self.level if level is None else level
+        check_level(level, self.levels)
+        channels = self.channels if level is None else [self.offered[level]] * len(self.tasks)
+        ratios = [channel.ratio.as_integer_ratio() for channel in channels if channel.ratio]
         host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
         shared = {"campaign": self.name, "report": self.record["report"], "host": host, "day": today()}
         shared |= {"title": self.fields["title"], "participation": self.fields["certificates"][0]["participation"]}
         counts = {ratio: ratios.count(ratio) for ratio in sorted(set(ratios))}
         return [{**shared, "cells": count, "numerator": a, "denominator": b} for (a, b), count in counts.items()]
 
-    def ledger(self) -> list[Line]:
-        """Return the ledger as it stands with this report."""
-        mine = self.ledger_lines()
+    def ledger(self, level: int | None = None) -> list[Line]:
+        """Return the ledger as it stands with this report, at its level or another one."""
+        mine = self.ledger_lines(level)
         return [line for line in read_ledger(self.home) if line["report"] != mine[0]["report"]] + mine
 
     def answer(self, cell: int, label: str) -> None:
@@ -490,8 +471,8 @@ def promise(device: Device) -> str:
     if device.level is not None:
         level = f" Your level {device.level + 1} of {device.levels} goes with it, and is not hidden."
     if "prior" in fields:
-        prior = "The chances were chosen for a public expectation of the answers, stated before anybody answered: "
-        prior += f"the file whose SHA-256 is {fields['prior']}.\n"
+        prior = "The curator says that the chances were chosen for a public expectation of the answers, stated before "
+        prior += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "
@@ -507,32 +488,39 @@ def promise(device: Device) -> str:
     )
 
 
-def offers(device: Device) -> str:
+def is_over(device: Device, budget: Decimal | None, level: int | None = None) -> bool:
+    """Return whether the ledger with this report, at its level or another one, exceeds a budget."""
+    return budget is not None and not Decimal(shown(epsilon(device.ledger(level)))) <= budget
+
+
+def offers(device: Device, budget: Decimal | None) -> str:
     """Return what each level of a campaign promises for all answers of this worker."""
     found = [
+        f"In the words of the curator:\n{foreign(device.fields['title'])}\n"
         "Choose how well your answers are protected, before you see any question. It cannot be changed afterwards.\n"
         "Your level is sent as it is: it is not hidden, and says that you chose it.\nSomeone who held two sets of all "
         "your answers to be equally likely can then be up to this sure of either, with level"
     ]
-    for number, channel in enumerate(device.offered, start=1):
-        top, bottom = (channel.ratio or Fraction(0)).as_integer_ratio()
-        loss = epsilon([{"cells": len(device.tasks), "numerator": top, "denominator": bottom}])
-        found.append(f"{number}: {sure(loss)} (epsilon {shown(loss)})")
+    for level in range(len(device.offered)):
+        loss = epsilon(device.ledger_lines(level))
+        over = f", which exceeds your budget of {budget}" if is_over(device, budget, level) else ""
+        found.append(f"{level + 1}: {sure(loss)} (epsilon {shown(loss)}){over}")
     return "\n".join(found)
 
 
-def choose_level(device: Device, level: int | None, *, asks: bool) -> None:
+def choose_level(device: Device, level: int | None, budget: Decimal | None, *, asks: bool) -> None:
     """Choose a level, from 1, once: as given, else in the terminal, else the first, which protects best."""
     if device.levels is not None and device.level is None:
-        show(f"{foreign(device.fields['title'])}\n{offers(device)}")
+        show(offers(device, budget))
         reply = "1" if level is None else str(level)
-        if level is None and asks:
+        if typed := level is None and asks:
             reply = input("Your level [1]: ").strip() or reply
         while reply not in map(str, range(1, device.levels + 1)):
-            require(level is None and asks, "level", f"A level is a number from 1 to {device.levels}.")
+            require(typed, "level", f"A level is a number from 1 to {device.levels}.")
             reply = input(f"A level is a number from 1 to {device.levels}. Your level [1]: ").strip() or "1"
+        over = not typed and is_over(device, budget, int(reply) - 1)
+        require(not over, "budget", f"This level exceeds your budget of {budget}. It was not chosen.")
         device.choose(int(reply) - 1)
-    require(level is None or device.level == level - 1, "level", SENTENCES["chosen" if device.levels else "no-levels"])
 
 
 def run(
@@ -541,11 +529,15 @@ def run(
     """Answer, sample and send, from wherever the record stands; return the report file if there is no service."""
     path = None
     device.open()
-    if device.record["state"] in ("verified", "answering"):
+    state = device.record["state"]
+    if state in ("verified", "answering"):
         device.require_open()
-        choose_level(device, level, asks=answers is None)
+        choose_level(device, level, budget, asks=answers is None)
+    if level is not None and state != "receipted":
+        require(device.level == level - 1, "level", SENTENCES["chosen" if device.levels else "no-levels"])
+    if state in ("verified", "answering"):
         show(promise(device))
-        over = budget is not None and not Decimal(shown(epsilon(device.ledger()))) <= budget
+        over = is_over(device, budget)
         warning = f"This exceeds your budget of {budget}. " if over else ""
         require(not over or answers is None, "budget", f"{warning}Nothing was sent. Without --budget it is sent.")
         if answers is None:

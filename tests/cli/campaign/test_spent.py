@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.standalone.device import LINE, add_to_ledger
+from crowdveil.standalone.checks import LINE
+from crowdveil.standalone.device import add_to_ledger
 from tests.cli.conftest import Run, RunJson
 
 
