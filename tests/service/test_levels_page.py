@@ -129,3 +129,46 @@ def test_a_page_made_for_other_levels_answers_nothing(tmp_path: Path, browser: A
 
     assert "does not know this campaign" in page.inner_text("#refused-sentence")
     assert 0 == page.locator("#level-list input").count()
+
+
+def test_a_second_choice_of_the_same_level_is_no_error(service: Campaigning, browser: Any) -> None:
+    """A double click on the button chooses once, and goes on."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0))
+    await_screen(page, "level")
+    page.evaluate("() => { const f = document.getElementById('level-form'); f.requestSubmit(); f.requestSubmit(); }")
+    await_screen(page, "intro")
+    page.click("#start")
+    await_screen(page, "tasks")
+
+    assert page.locator("#refused").is_hidden()
+
+
+def test_a_level_counts_for_the_campaign_in_this_browser(service: Campaigning, browser: Any) -> None:
+    """Another link of the campaign asks for no level again: its questions were seen with the first."""
+    context = browser.new_context(locale="en-US")
+    for slot in (0, 1):
+        page = context.new_page()
+        page.goto(service.link(slot))
+        if slot == 0:
+            await_screen(page, "level")
+            page.locator("#level-list input").nth(1).check()
+            page.click("#level-form button")
+        await_screen(page, "intro")
+
+        assert "You chose level 2 of 3." in page.inner_text("#intro")
+
+
+def test_levels_above_the_limit_say_so(service: Campaigning, browser: Any) -> None:
+    """The sum with each level is compared with the limit before the choice."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0))
+    await_screen(page, "level")
+    page.click("#ledger summary")
+    page.fill("#limit", "3")
+    page.locator("#limit").blur()
+    page.reload()
+    await_screen(page, "level")
+
+    labels = page.locator("#level-list label").all_inner_texts()
+    assert [False, False, True] == ["your sum would be 4, above your limit of 3" in text for text in labels]

@@ -614,7 +614,8 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     bare = any(set(part) == {"unprotected"} for part in fields["certificates"])
     claims.need("No answer is sent as it is.", "format" if bare else "")
     channels = check_certificates(fields["certificates"], claims)
-    claims.add("Every answer has one channel.", "" if _are_grouped(fields) else "groups")
+    kind = "levels" if "levels" in fields else "groups"
+    claims.add("Every answer has one channel.", "" if _are_grouped(fields) else kind)
     _check_symbols(fields, channels, claims)
     width = symbol_bytes([(len(one.outputs), one.protected) for one in channels])
     length = fields["cells"] * width + ("levels" in fields)
@@ -713,9 +714,9 @@ def is_choice(choice: Sequence[Sequence[int]], count: int) -> bool:
 
 
 def _are_grouped(fields: Mapping[str, Any]) -> bool:
-    """Return whether the groups give each task of each slot one of the certificates."""
+    """Return whether the groups, or without them each level, give each task of each slot one of the certificates."""
     groups, count = fields["groups"], len(fields["certificates"])
-    if groups is None or count == 1:
+    if groups is None or count == 1 or "levels" in fields:
         return groups is None and count == fields.get("levels", 1)
     choice, tasks, slots = groups["choice"], groups["task_group"], groups["slot_group"]
     if not is_choice(choice, count) or (len(tasks), len(slots)) != (len(fields["tasks"]), fields["slots"]):
@@ -727,14 +728,12 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
     """Check the levels of privacy that a worker chooses from: one channel for each, from the most private one."""
     ratios = [channel.ratio or 0 for channel in channels]
     faults = {
-        "there is not one channel for each, and no other choice of channels": len(channels) != fields["levels"]
-        or fields["groups"] is not None,
         "the epsilons of their tables do not ascend": any(low >= high for low, high in pairwise(ratios)),
         "participation is public": not all(channel.protected for channel in channels),
         "the guarantee of a relay counts equal channels": "relay" in fields,
     }
     fault = next((text for text, wrong in faults.items() if wrong), "")
-    claim = "Each level has one channel, with more epsilon than the level before, and hides participation."
+    claim = "Each level has more epsilon than the level before, and hides participation."
     claims.add(claim, "levels" if fault else "", fault)
 
 

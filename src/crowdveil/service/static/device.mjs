@@ -242,8 +242,8 @@ async function checkRelay({ relay, slots, url, tasks, cells, certificates: [only
 }
 
 function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay }) {
-  const isOffered = groups === null && certificates.length === levels && !relay;
-  check(levels === 1 || isOffered, "levels", "one channel for each");
+  const isOffered = groups === null && certificates.length === levels && relay === undefined;
+  check(levels === 1 || isOffered, "levels", "one channel for each, without a relay");
   check((groups === null) === (certificates.length === levels), "groups", "null with one certificate, else needed");
   if (groups === null) return;
   check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
@@ -264,8 +264,8 @@ export async function readCampaign(bytes, name) {
   const isFull = hasFields(data, CAMPAIGN_FIELDS.concat(chosen).sort().join(" "));
   check(isFull && data.format === "crowdveil-campaign/1", "format", "other fields");
   checkFields(data);
-  if (data.relay !== undefined) await checkRelay(data);
   checkGroups(data);
+  if (data.relay !== undefined) await checkRelay(data);
   const asForged = (error) => refuse(error.defect, error.message, "certificate");
   const channels = await Promise.all(data.certificates.map(checkCertificate)).catch(asForged);
   const { alphabet, labels, isProtected, participation } = channels[0];
@@ -477,10 +477,11 @@ export class Device {
     return (await Promise.all([work(...STORES.map((name) => transaction.objectStore(name))), committed]))[0];
   }
 
-  /** Replace this worker's record by `change(record, lines, ledger)`; it counts only after it is stored. */
+  /** Replace this worker's record by `change(record, lines, ledger, all)`; it counts only after it is stored. */
   async save(change) {
     this.record = await this.transact(async (records, ledger) => {
-      const record = change((await answered(records.get(this.key))) ?? {}, await answered(ledger.getAll()), ledger);
+      const [lines, all] = [await answered(ledger.getAll()), await answered(records.getAll())];
+      const record = change((await answered(records.get(this.key))) ?? {}, lines, ledger, all);
       records.put(record, this.key);
       return record;
     });
@@ -516,7 +517,10 @@ export class Device {
     check(this.files || `${campaign.url}/` === new URL("..", location.href).href, "elsewhere", campaign.url);
     const part = storedPart ?? (await this.load(`${name}/parts/${Math.floor(slot / PART_SLOTS)}`));
     const tasks = await readTasks(part, campaign, slot);
-    await this.save((record) => ({ ...record, campaign: bytes, part, title: campaign.title }));
+    const isChosen = (one) => one.name === name && one.level !== undefined; // with whatever link: its questions were seen
+    const levelOf = (all) => (all.some(isChosen) ? { level: all.find(isChosen).level } : {});
+    const stored = { campaign: bytes, part, title: campaign.title };
+    await this.save((record, lines, ledger, all) => ({ ...levelOf(all), ...record, ...stored }));
     Object.assign(this, { campaign, tasks });
   }
 
@@ -560,8 +564,12 @@ export class Device {
   /** Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it. */
   async choose(level) {
     this.newLines("", level);
-    const isFree = ({ level: old, state }) => old === undefined && state === "fetched";
-    await this.save((record) => check(isFree(record), "level", "chosen before") && { ...record, level });
+    await this.save((record, lines, ledger, all) => {
+      const chosen = all.filter(({ name }) => name === record.name).map((one) => one.level ?? level);
+      const isFree = record.level === level || (record.level === undefined && record.state === "fetched");
+      check(isFree && chosen.every((old) => old === level), "level", "chosen before");
+      return { ...record, level };
+    });
   }
 
   /** Return the ledger lines that this report would add, with the chosen level or another one. */

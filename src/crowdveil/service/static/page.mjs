@@ -70,21 +70,23 @@ async function openLink(link) {
   history.replaceState(device.key, "", location.href.split("#")[0]);
   if (device.record.state === "receipted") return show("done", { title: device.record.title });
   await device.verify();
-  if (device.campaign.levels !== undefined && device.record.level === undefined) return showLevels();
+  if (device.campaign.levels !== undefined && device.record.level === undefined) return showLevels(await showLedger());
   showCampaign();
   if (device.record.body) return finish();
   return device.record.state === "answering" ? showTasks() : show("intro");
 }
 
 /** Show the levels of privacy, the first one chosen, before any question. */
-function showLevels() {
+function showLevels({ lines, limit }) {
   const { campaign } = page.device;
   Object.assign($("title"), { textContent: campaign.title, lang: campaign.language });
   const option = (_, level) => {
     const epsilon = sumOfLines(page.device.newLines("", level));
     const input = element("input", { type: "radio", name: "level", value: String(level), checked: level === 0 });
-    const places = { sure: percentSure(epsilon), epsilon };
-    return element("label", { className: "option" }, input, element("span", { text: "level.option", places }));
+    const after = sumOfLines([...lines, ...page.device.newLines("", level)]);
+    const places = { sure: percentSure(epsilon), epsilon, after };
+    const text = after > limit ? "level.over" : "level.option";
+    return element("label", { className: "option" }, input, element("span", { text, places }));
   };
   $("level-list").replaceChildren(...campaign.channels.map(option));
   chooseLanguage(campaign.language);
