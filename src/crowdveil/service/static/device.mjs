@@ -242,8 +242,7 @@ async function checkRelay({ relay, slots, url, tasks, cells, certificates: [only
 }
 
 function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay }) {
-  const isOffered = groups === null && certificates.length === levels && relay === undefined;
-  check(levels === 1 || isOffered, "levels", "one channel for each, without a relay");
+  check(levels === 1 || (!groups && certificates.length === levels && !relay), "levels", "not one channel for each");
   check((groups === null) === (certificates.length === levels), "groups", "null with one certificate, else needed");
   if (groups === null) return;
   check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
@@ -452,6 +451,7 @@ const answered = (request) =>
 
 /** Check that the ledger has no report of a campaign: a second one would reveal as much again. */
 const checkFirst = (lines, name) => check(!lines.some(({ campaign }) => campaign === name), "answered-before");
+const levelsOf = (records, campaign) => records.flatMap(({ name, level = [] }) => (name === campaign ? level : []));
 const keyOf = ({ report, numerator, denominator }) => `${report}:${numerator}/${denominator}`;
 
 /** States of the record: fetched, answering, sampled, receipted. */
@@ -477,11 +477,11 @@ export class Device {
     return (await Promise.all([work(...STORES.map((name) => transaction.objectStore(name))), committed]))[0];
   }
 
-  /** Replace this worker's record by `change(record, lines, ledger, all)`; it counts only after it is stored. */
+  /** Replace this worker's record by `change(record, lines, all, ledger)`; it counts only after it is stored. */
   async save(change) {
     this.record = await this.transact(async (records, ledger) => {
-      const [lines, all] = [await answered(ledger.getAll()), await answered(records.getAll())];
-      const record = change((await answered(records.get(this.key))) ?? {}, lines, ledger, all);
+      const [old, lines, all] = await Promise.all([records.get(this.key), ledger.getAll(), records.getAll()].map(answered));
+      const record = change(old ?? {}, lines, all, ledger);
       records.put(record, this.key);
       return record;
     });
@@ -517,10 +517,8 @@ export class Device {
     check(this.files || `${campaign.url}/` === new URL("..", location.href).href, "elsewhere", campaign.url);
     const part = storedPart ?? (await this.load(`${name}/parts/${Math.floor(slot / PART_SLOTS)}`));
     const tasks = await readTasks(part, campaign, slot);
-    const isChosen = (one) => one.name === name && one.level !== undefined; // with whatever link: its questions were seen
-    const levelOf = (all) => (all.some(isChosen) ? { level: all.find(isChosen).level } : {});
     const stored = { campaign: bytes, part, title: campaign.title };
-    await this.save((record, lines, ledger, all) => ({ ...levelOf(all), ...record, ...stored }));
+    await this.save((record, lines, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] }));
     Object.assign(this, { campaign, tasks });
   }
 
@@ -564,12 +562,9 @@ export class Device {
   /** Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it. */
   async choose(level) {
     this.newLines("", level);
-    await this.save((record, lines, ledger, all) => {
-      const chosen = all.filter(({ name }) => name === record.name).map((one) => one.level ?? level);
-      const isFree = record.level === level || (record.level === undefined && record.state === "fetched");
-      check(isFree && chosen.every((old) => old === level), "level", "chosen before");
-      return { ...record, level };
-    });
+    const isFree = ({ name, state, level: old }, all) =>
+      (state === "fetched" || old === level) && levelsOf(all, name).every((one) => one === level);
+    await this.save((record, lines, all) => check(isFree(record, all), "level", "chosen before") && { ...record, level });
   }
 
   /** Return the ledger lines that this report would add, with the chosen level or another one. */
@@ -583,7 +578,7 @@ export class Device {
     const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.answers, this.record.level);
     const body = this.campaign.relay ? await this.seal(this.campaign, symbols) : symbols;
     const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
-    await this.save(({ answers, ...record }, lines, ledger) => {
+    await this.save(({ answers, ...record }, lines, all, ledger) => {
       if (record.body) return record;
       checkFirst(lines, record.name);
       for (const line of this.newLines(drawn.report)) ledger.put(line, keyOf(line));
