@@ -72,6 +72,8 @@ def test_a_symbol_of_another_level_is_refused():
     assert (4, 0, 0, 0) == decode(bytes([1, 4, 0, 0, 0]), UNLIKE, 0, range(4))
     with pytest.raises(CampaignError, match="no report symbol"):
         decode(bytes([0, 4, 0, 0, 0]), UNLIKE, 0, range(4))
+    with pytest.raises(CampaignError, match="no report symbol"):
+        encode([4], UNLIKE, 0)
 
 
 def test_a_campaign_without_levels_has_no_level():

@@ -31,7 +31,8 @@ def encode(codes: Sequence[int], campaign: Campaign, level: int | None = None) -
         raise CampaignError("length", f"a report has 1 to {campaign.cells} cells, not {len(codes)}.")
     with refusals():
         check_level(level, campaign.levels)
-    width, most = campaign.symbol_bytes, max(len(channel.outputs) for channel in campaign.channels)
+    channels = campaign.channels if level is None else campaign.channels[level : level + 1]
+    width, most = campaign.symbol_bytes, max(len(channel.outputs) for channel in channels)
     mark = _mark(campaign)
     body = bytearray([] if level is None else [level])
     for code in map(int, codes):

@@ -118,7 +118,7 @@ class ChannelTable:
         return Guarantee(
             epsilon=worst.epsilon,
             participation="public" if public else "protected",
-            reason=f"the worst of {count} publicly assigned channels" if count > 1 else "",
+            reason=f"the worst of {count} public channels" if count > 1 else "",
         )
 
     def groups(self, tasks: Collection[Any], workers: Collection[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -733,8 +733,9 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
         "the guarantee of a relay counts equal channels": "relay" in fields,
     }
     fault = next((text for text, wrong in faults.items() if wrong), "")
-    claim = "Each level has more epsilon than the level before, and hides participation."
-    claims.add(claim, "levels" if fault else "", fault)
+    losses = (four_digits(epsilon_of(Fraction(ratio), fields["cells"])) for ratio in ratios if not fault)
+    claim = "Each level has more epsilon than the level before, and hides participation; a worker's level is visible."
+    claims.add(claim, "levels" if fault else "", fault or f"epsilon {', '.join(losses)} for all answers of a worker")
 
 
 def check_level(level: Any, levels: int | None) -> None:

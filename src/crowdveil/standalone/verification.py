@@ -47,6 +47,7 @@ TABLE = {
     **dict.fromkeys(("workers", "tasks"), dict),
     "sha256": HEX,
 }
+SAME_PRIOR = "The file of the public prior is the one that the campaign names."
 KINDS = {CHANNEL_FORMAT: "certificate", TABLE_FORMAT: "table of certificates", CAMPAIGN_FORMAT: "campaign"}
 
 
@@ -176,7 +177,7 @@ def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, cl
     fields, channels = check_campaign(source, claims)
     if prior is not None and "prior" in fields:
         same = hashlib.sha256(prior).hexdigest() == fields["prior"]
-        claims.add("The file of the public prior is the one that the campaign names.", "" if same else "hash")
+        claims.add(SAME_PRIOR, "" if same else "hash")
     if parts:
         _check_parts(fields, parts, claims)
     name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
@@ -218,7 +219,7 @@ def read_parts(path: Path) -> dict[int, bytes]:
 def read_prior(path: Path) -> bytes | None:
     """Return the file `prior.csv` beside a campaign; None without it."""
     prior = path.parent / "prior.csv"
-    return read_bytes(prior) if path.name == "campaign.json" and prior.is_file() else None
+    return read_bytes(prior) if prior.is_file() else None
 
 
 def read_bytes(path: Path) -> bytes:

@@ -13,7 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.cli import main
+from crowdveil.cli.privacy.verify import NO_PRIOR
+from crowdveil.errors import SettingsError
+from crowdveil.planning.settings import creation
 from tests.cli.conftest import Refusal, Run, RunJson
 
 pytestmark = pytest.mark.slow
@@ -128,11 +132,34 @@ def test_a_changed_prior_is_found(settings: Callable[[str], Path], run: Run, run
         "campaign", "new", settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"'), "--out", "rooms"
     )
     before = run("verify", "rooms/campaign.json")
+    Path("rooms/campaign.json").rename("rooms/other.json")
     Path("rooms/prior.csv").write_text(PRIOR.replace("0.05", "0.06"))
-    after = CliRunner().invoke(main, ["verify", "rooms/campaign.json"])
+    after = CliRunner().invoke(main, ["verify", "rooms/other.json"])
+    Path("rooms/prior.csv").unlink()
+    without = run_json("verify", "rooms/other.json")
 
     assert "The file of the public prior is the one that the campaign names." in " ".join(before.stdout.split())
     assert 1 == after.exit_code
+    assert NO_PRIOR in without["not_checked"]
+
+
+def test_a_prior_that_changes_while_the_campaign_is_made_is_refused(
+    settings: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chances, the SHA-256 and the copy are of the same bytes; nothing is written otherwise."""
+    file = settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"')
+    choose = creation.choose_mechanism
+
+    def changing(source: CampaignSource) -> Any:
+        chosen = choose(source)
+        Path("rooms-prior.csv").write_text(PRIOR + "\n")
+        return chosen
+
+    monkeypatch.setattr(creation, "choose_mechanism", changing)
+    with pytest.raises(SettingsError, match="the prior must not change"):
+        creation.create_campaign(file, Path("rooms"))
+
+    assert not Path("rooms/prior.csv").exists()
 
 
 def test_what_a_plan_recommends_is_asked(settings: Callable[[str], Path], run: Run, run_json: RunJson) -> None:

@@ -8,7 +8,7 @@ import pytest
 from crowdveil.campaign.document import Relay
 from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
 from crowdveil.standalone.checks import EVERY_TASK
-from tests.campaign.builders import PUBLIC_KEY, build_campaign
+from tests.campaign.builders import PUBLIC_KEY, build_campaign, response
 from tests.cli.conftest import Run
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 3, "--seed", 1)
@@ -83,3 +83,12 @@ def test_a_false_claim_ends_with_1(run: Run, folder: Path) -> None:
     assert ("ClaimError", str(path)) == (error["type"], error["value"])
     assert {False, True} == {claim["holds"] for claim in error["details"]["claims"]}
     assert "2 of" in error["message"]
+
+
+def test_each_level_is_printed_with_its_epsilon(run: Run, folder: Path) -> None:
+    """A campaign with levels has an epsilon for each of them, and says that a worker's level is visible."""
+    channels = [response(epsilon=one) for one in (0.25, 0.5, 1.0)]
+    Path("levels.json").write_bytes(build_campaign(channels=channels, content={"levels": 3}).campaign.to_bytes())
+    printed = " ".join(run("verify", "levels.json").stdout.split())
+
+    assert "a worker's level is visible. Found: epsilon 1, 2, 4 for all answers of a worker." in printed

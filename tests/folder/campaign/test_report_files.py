@@ -127,6 +127,15 @@ def test_a_second_run_writes_the_same_bytes(built, tmp_path):
     assert b"copy.json,copy of an accepted file" in more["files.csv"]
 
 
+def test_the_files_of_the_campaign_are_no_reports(built, tmp_path):
+    """Reports may lie in the campaign's folder: its plan and its prior are passed over."""
+    folder = CampaignFolder(tmp_path / "campaign")
+    for name in ("plan.json", "prior.csv"):
+        (folder.path / name).write_text("")
+
+    assert {} == read_report_files(folder.path, folder).states
+
+
 def test_infer_reads_the_collected_folder(built, tmp_path):
     """The reports that count are those that `infer` reads, with their assignment."""
     put(built, tmp_path / "in", a=report(built, 0), b=report(built, 3))

@@ -24,6 +24,7 @@ NOT_CHECKED = (
     "That devices draw their reports from these tables, once for each task, with secret randomness.",
     "Other reports of the same worker: their epsilons add.",
 )
+NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
 
@@ -44,16 +45,20 @@ def verify(file: Path, as_json: bool) -> None:
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
-    from crowdveil.standalone.checks import EVERY_TASK
-    from crowdveil.standalone.verification import read_bytes, read_parts, read_prior
+    from crowdveil.standalone.checks import EVERY_TASK, parse_json
+    from crowdveil.standalone.verification import SAME_PRIOR, read_bytes, read_parts, read_prior
     from crowdveil.standalone.verification import verify as check
 
     file = claim_file(file)
     parts = read_parts(file)
-    checked = check(read_bytes(file), parts, read_prior(file))
+    source = read_bytes(file)
+    checked = check(source, parts, read_prior(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
+    names_prior = checked.holds and checked.kind == "campaign" and "prior" in parse_json(source)
+    seen = SAME_PRIOR in (claim.claim for claim in checked.claims)
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]
+    unchecked += [NO_PRIOR] if names_prior and not seen else []
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {
         "kind": checked.kind,

@@ -120,6 +120,7 @@ def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
             "the folder of report files must be readable", source=str(folder), examples=reason
         ) from error
     own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml", CLOSED_FILE}
+    own |= {"plan.json", "prior.csv"}
     same = folder.resolve() == campaign.path.resolve()
     return [path for path in paths if not (same and path.name in own)]
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -85,6 +86,7 @@ def create_campaign(
     """
     require_new(folder)
     source = read_source(settings)
+    prior = _prior_bytes(source)
     chosen = choose_mechanism(source)
     source = chosen.source
     with curator_key(source, folder) as relay:
@@ -95,8 +97,10 @@ def create_campaign(
         if not anyway:
             require_worth_asking(source, expected)
         records = {PLAN_FILE: _plan_bytes(campaign, expected)} if chosen.planned else {}
-        if source.privacy.prior is not None:
-            records[PRIOR_FILE] = source.privacy.prior.read_bytes()
+        if campaign.prior is not None:
+            if sha256(prior).hexdigest() != campaign.prior:
+                raise SettingsError("the prior must not change while the campaign is made", value=source.privacy.prior)
+            records[PRIOR_FILE] = prior
         files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names, records=records)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
@@ -186,6 +190,14 @@ def require_new(folder: Path) -> None:
             value=str(folder),
             hint="Choose another name with --out. A changed campaign is another campaign, with other links.",
         )
+
+
+def _prior_bytes(source: CampaignSource) -> bytes:
+    """Return the file of the prior before it is used; empty without one, or if its reader will refuse it."""
+    try:
+        return b"" if source.privacy.prior is None else source.privacy.prior.read_bytes()
+    except OSError:
+        return b""
 
 
 def _plan_bytes(campaign: Campaign, expected: ExpectedError) -> bytes:
