@@ -12,6 +12,7 @@ import pytest
 from crowdveil import Categories, DawidSkene, HierarchicalDawidSkene, RandomizedResponse, Reports, aggregate
 from crowdveil.data.report_tables import reports_table
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.inference.methods import SLOW_WORK
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, perturb
 
@@ -142,3 +143,12 @@ def test_what_has_no_named_columns_is_refused_as_that(given: Any) -> None:
     """A series, an array, a list or a path is no frame; the hint names the reader for it."""
     with pytest.raises(ReportsError, match=r"must have named columns.*Reports\.from_"):
         aggregate(given)
+
+
+def test_a_long_fit_is_announced_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that takes long on these answers warns, and others do not."""
+    monkeypatch.setitem(SLOW_WORK, "glad", (3, 0))
+    answers = {"task": [1, 1, 2], "worker": [*"aba"], "label": ["yes", "yes", "no"]}
+
+    with pytest.warns(UserWarning, match="glad takes more than ten seconds, or many minutes, for 3 reports"):
+        aggregate(answers, "glad")

@@ -24,7 +24,7 @@ from crowdveil.folder.answers import absent_notes, spelling_notes
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
 from crowdveil.inference.inference import skipped_warning
-from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
+from crowdveil.inference.methods import AnyEstimator, Method, build_estimator, default_method, slow_fit
 from crowdveil.inference.panel import fit_panel
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
@@ -133,7 +133,8 @@ def aggregate(
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: `perturb` reports (pandas) without channel, no convergence, odd votes or labels, unused history.
+        UserWarning: `perturb` reports (pandas) without channel, a fit of more than ten seconds, no convergence, odd
+            votes or labels, unused history.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
@@ -147,6 +148,7 @@ def aggregate(
         options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
     evidence = evidence_of(answers, method, channel, assignment, options)
     if truths is None:
+        _warn_of_time(evidence, method)
         given: Any = {"history": history, "progress": progress, "engine": engine, "memory": memory}
         fit = fitted(evidence, method, gold=gold, prior=prior, **given)
         estimate, notes = fit.estimate, fit.notes
@@ -158,6 +160,13 @@ def aggregate(
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
+
+
+def _warn_of_time(evidence: Evidence, method: str | AnyEstimator | None) -> None:
+    """Warn before a fit that takes more than about ten seconds."""
+    name = default_method(evidence) if method is None else method if isinstance(method, str) else method.name
+    if (note := slow_fit(evidence.reports, name)) is not None:
+        warnings.warn(note, UserWarning, stacklevel=3)
 
 
 def _refuse_beside_truths(*given: object) -> None:

@@ -402,7 +402,7 @@ def _read(
     built = build_estimator(asked.method, evidence)
     estimator = type(built)
     announced = unread_channel(evidence, estimator)
-    for warning in (announced, slow_fit(evidence, estimator.name)):
+    for warning in (announced, slow_fit(evidence.reports, estimator.name)):
         if warning is not None:
             print_warning(warning)
     return evidence, outputs, files, announced, None if asked.fits.start_from else built.known_steps
