@@ -133,8 +133,7 @@ def aggregate(
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: `perturb` reports (pandas) without channel, a fit of more than ten seconds, no convergence, odd
-            votes or labels, unused history.
+        UserWarning: `perturb` reports without channel, a long fit, no convergence, odd votes or labels, unused history.
 
     >>> import crowdveil as cv
     >>> answers = {"task": [1, 1, 1, 2, 2], "worker": [*"abcab"], "label": ["yes", "yes", "no", "no", "no"]}
@@ -143,8 +142,8 @@ def aggregate(
     """
     require_mapping(gold)
     require_truth_value("with_workers", with_workers)
-    scale = options.get("alphabet")
-    if truths is not None and channel is None and isinstance(scale, Scale):
+    scale = alphabet if isinstance(alphabet := options.get("alphabet"), Scale) else None
+    if truths is not None and channel is None and scale is not None:
         options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
     evidence = evidence_of(answers, method, channel, assignment, options)
     if truths is None:
@@ -154,8 +153,7 @@ def aggregate(
         estimate, notes = fit.estimate, fit.notes
     else:
         _refuse_beside_truths(method, prior, history)
-        own_scale = scale if isinstance(scale, Scale) else None
-        estimate, notes = fit_panel(evidence, truths, gold=gold, scale=own_scale).estimate, ()
+        estimate, notes = fit_panel(evidence, truths, gold=gold, scale=scale).estimate, ()
     for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
