@@ -1,8 +1,8 @@
 """Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors converge."""
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import count
 from typing import Any
 
@@ -47,7 +47,7 @@ def run_em(
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            statistics, change = _merged(executor.map(step))
+            statistics, change = reduce(_merged, executor.map(step))  # no frame between here and the kernel
             if (likelihood := model.log_likelihood(statistics)) is not None:
                 log_likelihoods.append(likelihood + model.log_prior(step.ready))
             if progress is not None:
@@ -81,12 +81,9 @@ def run_em(
     return result
 
 
-def _merged(blocks: Iterator[tuple[S, float]]) -> tuple[S, float]:
-    """Return the sum of the blocks' statistics and their largest change."""
-    statistics, change = next(blocks)
-    for more, moved in blocks:
-        statistics, change = merge(statistics, more), max(change, moved)
-    return statistics, change
+def _merged(one: tuple[S, float], other: tuple[S, float]) -> tuple[S, float]:
+    """Return the sum of the statistics of blocks, and their largest change."""
+    return merge(one[0], other[0]), max(one[1], other[1])
 
 
 def _is_alone(model: Model[Any, Any], data: FitInput) -> bool:
