@@ -18,7 +18,7 @@ from tests.service.browser import Campaigning, campaigning, chromium, needs_chro
 pytestmark = [needs_chromium, pytest.mark.slow]
 
 CHANNELS = [response(epsilon=one) for one in (0.25, 0.5, 1.0)]
-OFFERS = ["at most 73.2 % (epsilon 1)", "at most 88.1 % (epsilon 2)", "at most 98.3 % (epsilon 4)"]
+OFFERS = ["Level 1: 73.2 % (epsilon 1)", "Level 2: 88.1 % (epsilon 2)", "Level 3: 98.3 % (epsilon 4)"]
 """What the page says of each level for four tasks: 1 / (1 + e^-epsilon), rounded up."""
 
 
@@ -99,7 +99,7 @@ def test_the_choice_can_be_read_and_used_by_everybody(service: Campaigning, brow
     page.focus("#level-heading")
 
     check_screen(page, "level", language)
-    assert ("höchstens 73,2 %" in page.inner_text("#level")) == (language == "de")
+    assert ("Stufe 1: 73,2 %" in page.inner_text("#level")) == (language == "de")
 
 
 def test_the_prior_is_shown_as_public(service: Campaigning, browser: Any) -> None:

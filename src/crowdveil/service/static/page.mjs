@@ -84,7 +84,7 @@ function showLevels({ lines, limit }) {
     const epsilon = sumOfLines(page.device.newLines("", level));
     const input = element("input", { type: "radio", name: "level", value: String(level), checked: level === 0 });
     const after = sumOfLines([...lines, ...page.device.newLines("", level)]);
-    const places = { sure: percentSure(epsilon), epsilon, after };
+    const places = { number: level + 1, sure: percentSure(epsilon), epsilon, after };
     const text = after > limit ? "level.over" : "level.option";
     return element("label", { className: "option" }, input, element("span", { text, places }));
   };
