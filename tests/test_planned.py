@@ -37,3 +37,13 @@ def test_what_no_plan_can_be_is_refused(wrong: dict[str, object]) -> None:
     """Sizes, epsilons, targets and rates out of range name their rule."""
     with pytest.raises(CrowdveilError):
         crowdveil.plan(LABELS, **{**SIZE, **wrong})  # type: ignore[arg-type]
+
+
+def test_a_plan_prints_its_advice_and_a_line_for_each_row() -> None:
+    """The text of a plan has no arrays: what to use, the size, and expected errors."""
+    found = crowdveil.plan(LABELS, **SIZE, epsilons=[1, 2])
+    advice, size, *rows = str(found).splitlines()
+
+    assert advice.endswith(f"target {found.target:g}.")
+    assert "30 workers, 60 tasks, participation protected" == size
+    assert len(found.results) + 1 == len(rows)

@@ -112,6 +112,9 @@ class Alternative:
     prediction: Prediction
 
 
+ROW_HEADER = ("mechanism", "epsilon", "expected error")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan(ArrowRows):
     """Result of planning: expected errors by epsilon per cell, or by budget per worker.
@@ -192,22 +195,33 @@ class Plan(ArrowRows):
         ]
         return pa.Table.from_pylist(rows)
 
+    def __str__(self) -> str:
+        """Return the recommendation, and a line for each row; `verdict` says more."""
+        return "\n".join([*self._advice(), *("  ".join(cells) for cells in (ROW_HEADER, *self._cells()))])
+
     def _repr_html_(self) -> str:
-        """Return the recommendation for a notebook, and expected errors on the axis; `verdict` says more."""
-        best, axis = self.recommended or self.best, "epsilon per worker" if self.by_budget else "epsilon per answer"
-        found = f"{best.name} at epsilon {format_bound(best.epsilon)} per answer, expected error"
-        found = f"{found} {best.prediction.error:.3g}"
-        advice = f"No candidate meets the target; the best is {found}" if self.recommended is None else f"Use {found}"
-        advice = f"The best is {found}." if self.target is None else f"{advice}, target {self.target:g}."
-        size = f"{self.campaign.workers:,} workers, {self.campaign.tasks:,} tasks, participation "
+        """Return the recommendation for a notebook, and expected errors on the axis."""
+        axis = "epsilon per worker" if self.by_budget else "epsilon per answer"
         by_name = [
             (name, [(one.position, one.prediction.error) for one in rows]) for name, rows in self.lines().items()
         ]
         nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
         shown = lines(f"Expected error by {axis}", "epsilon", nearest, self.limits)
-        rows = [(one.name, format_bound(one.position), f"{one.prediction.error:.3g}") for one in self.results]
-        header = ("mechanism", "epsilon", "expected error")
-        return card("Plan", [advice, size + self.campaign.participation], table(header, rows), shown)
+        return card("Plan", self._advice(), table(ROW_HEADER, self._cells()), shown)
+
+    def _advice(self) -> list[str]:
+        """Return what to use, and the size that was planned."""
+        best = self.recommended or self.best
+        found = f"{best.name} at epsilon {format_bound(best.epsilon)} per answer, expected error"
+        found = f"{found} {best.prediction.error:.3g}"
+        advice = f"No candidate meets the target; the best is {found}" if self.recommended is None else f"Use {found}"
+        advice = f"The best is {found}." if self.target is None else f"{advice}, target {self.target:g}."
+        size = f"{self.campaign.workers:,} workers, {self.campaign.tasks:,} tasks, participation "
+        return [advice, size + self.campaign.participation]
+
+    def _cells(self) -> list[tuple[str, str, str]]:
+        """Return the rows under `ROW_HEADER`."""
+        return [(one.name, format_bound(one.position), f"{one.prediction.error:.3g}") for one in self.results]
 
 
 class _SimulationCounter:
