@@ -14,6 +14,7 @@ from crowdveil.errors import (
     NoMinimiserError,
     ReportsError,
     SettingsError,
+    TextSource,
     memory_shortage,
     to_builtin,
 )
@@ -130,3 +131,10 @@ def test_messages_show_numbers_and_texts_of_numpy_as_they_were_given():
     assert (0.5, ["a", 2]) == SettingsError("rule", value=value).value
     assert array is to_builtin(array)
     assert "x" == to_builtin("x")
+
+
+def test_the_name_of_a_text_file_keeps_its_lines_through_pickling():
+    """Errors of other processes name lines, too."""
+    again = pickle.loads(pickle.dumps(TextSource("a.csv", tuple)))
+
+    assert ("a.csv", (1, 2)) == (again, again.lines((1, 2)))
