@@ -1,4 +1,4 @@
-"""A new run leaves no truths of an earlier run that a command reads as its own."""
+"""A new run replaces the truths that it writes again, and names outputs of an earlier run that stay."""
 
 import json
 import shutil
@@ -62,33 +62,17 @@ def test_truths_in_two_forms_are_refused(folder: Path, run: Run, refusal: Refusa
         assert "truths in one form" in refusal(*words)
 
 
-def test_several_questions_then_one(folder: Path, run: Run, run_json: RunJson, refusal: Refusal) -> None:
-    """The folders of the questions go with the run that wrote them; other files in them stay."""
+def test_several_questions_then_one(folder: Path, run: Run, run_json: RunJson) -> None:
+    """Truths of one question leave those of the others where an earlier run wrote them, readable, and name them."""
     write_questions("first", "second")
     run("infer", "questions.csv", "--out", "found")
-    Path("found/second/notes.txt").write_text("mine")
-    data = run_json("infer", "labels.csv", "--out", "found")
+    for words in (("labels.csv",), ("questions.csv", "--question", "second")):
+        data = run_json("infer", *words, "--out", "found")
 
-    assert {"truths.csv", "workers.csv", "second"} == written("found")
-    assert {"notes.txt"} == written("found/second")
-    assert [f"found/{name}/{file}" for name in ("first", "second") for file in ("truths.csv", "workers.csv")] == sorted(
-        data["replaced"]
-    )
-    assert "must hold truths" in refusal("report", "found/second")
-
-
-@pytest.mark.parametrize("name", ["questions.csv", "labels.csv"])
-def test_pages_of_questions_that_leave_are_named(name: str, folder: Path, run: Run, run_json: RunJson) -> None:
-    """A page of earlier truths stays, as its user may need it, and the command says that it is outdated."""
-    write_questions("first", "second")
-    run("infer", "questions.csv", "--out", "found")
-    run("report", "found/second", "--reports", "questions.csv")
-    write_questions("first")
-    lines = Path("questions.csv").read_text("utf-8") + Path("labels.csv").read_text("utf-8").split()[1] + ",third\n"
-    Path("questions.csv").write_text(lines, "utf-8")
-
-    warnings = " ".join(run_json("infer", name, "--out", "found", "--labels", "no,yes,maybe")["warnings"])
-    assert "found/second/report.html: of earlier truths" in warnings
+        assert {"first", "second", "truths.csv", "workers.csv"} == written("found")
+        assert "found/first, found/second: truths of an earlier run, kept." in " ".join(data["warnings"])
+        assert not {path for path in data["replaced"] if "first" in path or "second" in path}
+    run("report", "found/first")
 
 
 def test_tables_of_other_reports_are_named(folder: Path, run: Run, run_json: RunJson) -> None:
@@ -116,34 +100,33 @@ def test_new_reports_name_the_results_of_earlier_ones(folder: Path, run: Run, ru
     assert "found/report.html, found/truths.csv, found/workers.csv: from the earlier reports." in " ".join(warned)
 
 
-def test_one_question_then_several_then_others(folder: Path, run: Run, run_json: RunJson, refusal: Refusal) -> None:
-    """Truths of one question leave the folder of several; a question that is not asked again leaves too."""
+def test_one_question_then_several_then_others(folder: Path, run: Run, run_json: RunJson) -> None:
+    """A run of all questions replaces the truths of these only, and names all others that stay in the folder."""
     run("infer", "numbers.csv", "--out", "found")
     run("infer", "labels.csv", "--out", "found/mine")
     write_questions("first", "second")
     several = run_json("infer", "questions.csv", "--out", "found")
+    first = Path("found/first/truths.csv").read_bytes()
     write_questions("second", "third")
     others = run_json("infer", "questions.csv", "--out", "found")
 
-    assert {"found/truths.csv", "found/workers.csv"} == set(several["replaced"])
-    assert {"mine", "second", "third"} == written("found")
-    assert {"truths.csv", "workers.csv"} == written("found/mine")
-    assert {f"found/{name}/{file}" for name in ("first", "second") for file in ("truths.csv", "workers.csv")} == set(
-        others["replaced"]
-    )
-    assert "give one: found/mine, found/second, found/third" in refusal("report", "found")
+    assert {"first", "mine", "second", "third", "truths.csv", "workers.csv"} == written("found")
+    assert [] == several["replaced"]
+    assert {"found/second/truths.csv", "found/second/workers.csv"} == set(others["replaced"])
+    assert "found/first, found: truths of an earlier run, kept." in " ".join(others["warnings"])
+    assert first == Path("found/first/truths.csv").read_bytes()
 
 
-def test_copies_that_a_user_made_in_the_folder_stay(folder: Path, run: Run) -> None:
-    """A copied and a renamed folder of a question are not those that the command wrote: a later run leaves them."""
-    write_questions("one", "two")
+def test_one_question_is_inferred_again_in_its_folder(folder: Path, run: Run, run_json: RunJson) -> None:
+    """The folder of a question takes new truths of this question, and those of all questions after them."""
+    write_questions("first", "second")
     run("infer", "questions.csv", "--out", "found")
-    shutil.copytree("found/two", "found/backup_of_two")
-    Path("found/one").rename("found/one_2026")
-    run("infer", "labels.csv", "--out", "found")
+    one = run_json("infer", "questions.csv", "--question", "first", "--out", "found/first", "--method", "mace")
+    every = run_json("infer", "questions.csv", "--out", "found")
 
-    assert {"truths.csv", "workers.csv"} <= written("found/backup_of_two") & written("found/one_2026")
-    assert not Path("found/two").exists()
+    assert {"found/first/truths.csv", "found/first/workers.csv"} == set(one["replaced"])
+    assert 4 == len(every["replaced"])
+    assert not {warning for warning in every["warnings"] if "kept" in warning}
 
 
 def test_a_page_of_earlier_truths_is_named(folder: Path, run: Run, run_json: RunJson) -> None:

@@ -315,7 +315,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_j
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.question_folders import question_folders
-    from crowdveil.folder.truths import earlier_estimates, outdated_notes, question_estimate, remove_earlier_estimates
+    from crowdveil.folder.truths import kept_notes
 
     if stated_options().intersection(FOR_ONE_QUESTION):
         options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
@@ -326,23 +326,22 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_j
     each = {
         name: replace(asked, out=path, layout=replace(asked.layout, question=name)) for name, path in folders.items()
     }
-    kinds = {name: question_estimate(path) for name, path in folders.items()}
-    read = {name: _read(source, each[name], kinds[name]) for name, source in sources.items()}
-    obsolete = [str(path) for outputs in earlier_estimates(folder, folders.values()) for path in outputs.check()]
+    read = {name: _read(source, each[name]) for name, source in sources.items()}
     inferred = {}
     for name, (evidence, *_, steps) in read.items():
         with progress_bar("inferring") as bar:
             inferred[name] = _library_call(asked, bar, steps)(evidence)
-    pages = outdated_notes(folder, "", folders.values())
-    remove_earlier_estimates(folder, folders.values())
     found = []
     for name, (_, outputs, files, *_) in read.items():
         inference = _write(inferred[name], outputs, each[name])
         found.append({"question": name, "folder": str(folders[name])} | _summary(inference, asked) | files)
     data: dict[str, Any] = {
-        "warnings": [*pages, *(f"{one['question']}: {text}" for one in found for text in one["warnings"])],
+        "warnings": [
+            *kept_notes(folder, folders.values()),
+            *(f"{one['question']}: {text}" for one in found for text in one["warnings"]),
+        ],
         "files": [path for one in found for path in one["files"]],
-        "replaced": [*obsolete, *(path for one in found for path in one["replaced"])],
+        "replaced": [path for one in found for path in one["replaced"]],
         "questions": [{name: one[name] for name in OF_A_QUESTION} for one in found],
     }
     rows = [*warning_rows(data), *((one["question"], _question_line(one)) for one in data["questions"])]
@@ -383,7 +382,7 @@ def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:
 
 
 def _read(
-    source: AnswerSource, asked: InferOptions, kind: str = "estimate"
+    source: AnswerSource, asked: InferOptions
 ) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None, int | None]:
     """Return the evidence, the outputs with their paths, the printed warning and the number of steps, or refuse."""
     from crowdveil.folder.answers import default_folder
@@ -392,7 +391,7 @@ def _read(
     from crowdveil.inference.inference import check_score
     from crowdveil.inference.methods import build_estimator, slow_fit, unread_channel
 
-    outputs = estimate_outputs(asked.out or default_folder(source), asked.form, kind)
+    outputs = estimate_outputs(asked.out or default_folder(source), asked.form)
     with progress_bar("reading", unit="bytes") as bar:
         evidence = read_evidence(source, asked.reading, verify=asked.verify, progress=bar)
     if asked.score is not None:
@@ -417,8 +416,11 @@ def _finish(
     as_json: bool,
 ) -> None:
     """Score, write, print."""
+    from crowdveil.folder.truths import kept_notes
+
     inference = _write(inference, outputs, asked)
     data = _summary(inference, asked) | _decisions(inference.estimate, asked) | files
+    data["warnings"] += kept_notes(outputs.folder)
     print_written(data, _rows(data, announced), as_json=as_json)
 
 
@@ -430,8 +432,7 @@ def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Infer
     judged = _judged(inference, asked)
     judged = replace(judged, notes=(*judged.notes, *outdated_notes(outputs.folder, inference.reports_sha256)))
     recorded = RecordedReading(sources=asked.sources, layout=asked.layout, options=asked.reading)
-    record = {"kind": outputs.kind, "reports_sha256": inference.reports_sha256}
-    record["reading"] = recorded.to_json(outputs.folder)
+    record = {"reports_sha256": inference.reports_sha256, "reading": recorded.to_json(outputs.folder)}
     with progress_bar("writing") as bar:
         write_estimate(outputs.folder, judged.estimate, form=asked.form, progress=bar, **record)
     return judged
@@ -440,11 +441,8 @@ def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Infer
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
     """Return the paths to be written and replaced, or refuse before the work begins."""
     from crowdveil.em.saved_fit import fit_outputs
-    from crowdveil.folder.truths import earlier_estimates
 
     written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
-    for obsolete in earlier_estimates(outputs.folder):
-        replaced += obsolete.check(inputs=inputs)
     if fits.save is not None:
         written.append(fits.save)
         replaced += fit_outputs(fits.save).check(inputs=inputs)

@@ -1,6 +1,6 @@
-"""Truths and workers of a folder: their files, and what a new estimate makes obsolete."""
+"""Truths and workers of a folder: their files, and which outputs of earlier runs a new estimate leaves there."""
 
-import os
+import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from os import PathLike
@@ -11,12 +11,12 @@ import pyarrow as pa
 from crowdveil.data.report_tables import TABLE_FORMS, TableForm, write_tables
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
-from crowdveil.files.atomic_write import Outputs, Writer, remove_outputs, write_outputs
-from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record, refuse_unfinished
+from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
+from crowdveil.files.output_record import OutputEntry, read_record, refuse_unfinished
 
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
 """Names of the files of truths and of workers, by their form."""
-ESTIMATE, QUESTION_ESTIMATE, DEMO = "estimate", "estimate of one of several questions", "campaign demo"
+ESTIMATE, DEMO = "estimate", "campaign demo"
 """Kinds of files with truths and workers; those of a demo of a campaign are among its other files."""
 PAGE, PREDICTIONS = "page of results", "predictions"
 FROM_REPORTS = (PAGE, PREDICTIONS, "shares", "agreement", "review", "next answers")
@@ -29,7 +29,6 @@ def write_estimate(
     estimate: Estimate,
     *,
     form: TableForm = "csv",
-    kind: str = ESTIMATE,
     reports_sha256: str = "",
     reading: str = "",
     progress: Callable[[int, int], None] | None = None,
@@ -39,7 +38,7 @@ def write_estimate(
     Truths are written in parts, with bounded memory. Recorded files of an earlier estimate are removed.
 
     Args:
-        directory, form, kind: as `estimate_outputs`.
+        directory, form: as `estimate_outputs`.
         estimate: the truths and workers.
         reports_sha256: `Evidence.digest` of the reports, which the record names; without it no release accepts reports.
         reading: how they were read (`recorded_reading.reading_text`), which the record names, too.
@@ -54,8 +53,7 @@ def write_estimate(
         lambda stream: write_tables(stream, schema, lambda: _task_frames(estimate, progress), form),
         lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
     ]
-    outputs = replace(estimate_outputs(directory, form, kind), reports_sha256=reports_sha256, reading=reading)
-    remove_earlier_estimates(outputs.folder)
+    outputs = replace(estimate_outputs(directory, form), reports_sha256=reports_sha256, reading=reading)
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 
 
@@ -69,40 +67,10 @@ def _task_frames(estimate: Estimate, progress: Callable[[int, int], None] | None
             progress(done, len(estimate.tasks))
 
 
-def question_estimate(folder: Path) -> str:
-    """Return the kind of the files in the folder of one of several questions; it is not that of a copy elsewhere."""
-    return f"{QUESTION_ESTIMATE}, in {folder.name}"
-
-
-def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv", kind: str = ESTIMATE) -> Outputs:
-    """Return the files of an estimate as outputs, which replace an earlier estimate of any form.
-
-    In the folder of one of several questions it stays the estimate of that question.
-    """
+def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") -> Outputs:
+    """Return the files of an estimate as outputs, which replace an earlier estimate of any form."""
     every = tuple(name for names in ESTIMATE_FILES.values() for name in names)
-    kinds = (entry.kind for entry in read_record(Path(directory)))
-    kind = next((one for one in kinds if one.startswith(QUESTION_ESTIMATE)), kind)
-    return Outputs(folder=Path(directory), names=ESTIMATE_FILES[form], kind=kind, also_replaced=every)
-
-
-def earlier_estimates(folder: Path, questions: Collection[Path] = ()) -> list[Outputs]:
-    """Return the outputs that a new estimate in a folder makes obsolete.
-
-    They are the estimates in folders of questions that are not inferred again (not in copies of these) and, if
-    `questions` names the folders of a new estimate, that of the folder itself.
-    """
-    inside = sorted(folder.iterdir()) if folder.is_dir() else []
-    recorded = [path for path in inside if not path.is_symlink() and os.path.isfile(path / RECORD_FILE)]
-    kinds = {path: question_estimate(path) for path in recorded if path not in questions}
-    kinds = {path: kind for path, kind in kinds.items() if any(entry.kind == kind for entry in read_record(path))}
-    kinds |= {folder: ESTIMATE} if questions else {}
-    return [Outputs(folder=path, names=(), kind=kind, remove_stale=True) for path, kind in kinds.items()]
-
-
-def remove_earlier_estimates(folder: Path, questions: Collection[Path] = ()) -> None:
-    """Remove `earlier_estimates`; errors as `remove_outputs`."""
-    for outputs in earlier_estimates(folder, questions):
-        remove_outputs(outputs.folder, outputs.kind)
+    return Outputs(folder=Path(directory), names=ESTIMATE_FILES[form], kind=ESTIMATE, also_replaced=every)
 
 
 def estimate_names(folder: Path) -> tuple[str, str] | None:
@@ -113,8 +81,7 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
         SettingsError: the record is damaged.
     """
     refuse_unfinished(folder)
-    kinds = (ESTIMATE, QUESTION_ESTIMATE, DEMO)
-    recorded = {entry.name for entry in read_record(folder) if entry.kind.startswith(kinds)}
+    recorded = {entry.name for entry in read_record(folder) if entry.kind in (ESTIMATE, DEMO)}
     found = [names for names in ESTIMATE_FILES.values() if recorded.issuperset(names)]
     if len(found) > 1:
         raise ReportsError(
@@ -126,19 +93,33 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
     return found[0] if found else None
 
 
-def outdated_notes(folder: Path, reports_sha256: str, questions: Collection[Path] = ()) -> tuple[str, ...]:
-    """Return a warning that names outputs of an earlier run in a folder and in those of its `earlier_estimates`.
+def outdated_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
+    """Return a warning that names outputs of an earlier run in a folder.
 
     Args:
         folder: before new truths are written there.
         reports_sha256: `Evidence.digest` of the new reports; tables of the same reports are not outdated.
-        questions: folders of a new estimate of several questions.
     """
-    folders = dict.fromkeys([folder, *(outputs.folder for outputs in earlier_estimates(folder, questions))])
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}
-    kinds = (PAGE, PREDICTIONS) if same else FROM_REPORTS
-    found = [str(path) for one in folders for path in _recorded(one, kinds)]
+    found = [str(path) for path in _recorded(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
     return (f"{', '.join(found)}: of earlier truths or reports. Write them again, or remove them.",) if found else ()
+
+
+def kept_notes(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
+    """Return a warning that names truths of an earlier run, which stay next to new ones.
+
+    They are those of other questions in folders of their own, and those of the folder itself.
+
+    Args:
+        folder: output folder.
+        questions: folders of the questions that are inferred; empty if new truths are in the folder itself.
+    """
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    folders = [path for path in inside if path not in questions and not path.is_symlink() and path.is_dir()]
+    kept = [path for one in folders for path in _recorded(one, (ESTIMATE,), questions_only=True)]
+    kept += _recorded(folder, (ESTIMATE,)) if questions else []
+    found = dict.fromkeys(str(path.parent) for path in kept)
+    return (f"{', '.join(found)}: truths of an earlier run, kept. Remove them if they are outdated.",) if found else ()
 
 
 def estimate_notes(folder: Path) -> tuple[str, ...]:
@@ -148,10 +129,12 @@ def estimate_notes(folder: Path) -> tuple[str, ...]:
     return (f"{named}: from the earlier reports. Run crowdveil infer again.",) if found else ()
 
 
-def _recorded(folder: Path, kinds: Collection[str]) -> list[Path]:
-    """Return the files of these kinds that are in the record of a folder and still there."""
-    paths = [folder / entry.name for entry in read_record(folder) if entry.kind in kinds]
-    return [path for path in paths if path.is_file()]
+def _recorded(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:
+    """Return the recorded files of these kinds that are still there, or only those read from a named question."""
+    entries = [entry for entry in read_record(folder) if entry.kind in kinds]
+    if questions_only:
+        entries = [one for one in entries if one.reading and "question" in json.loads(one.reading).get("layout", {})]
+    return [path for path in (folder / entry.name for entry in entries) if path.is_file()]
 
 
 def unchanged_output(path: Path) -> OutputEntry:
