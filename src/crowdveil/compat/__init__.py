@@ -1,1 +1,1 @@
-"""Modules with the interface of other libraries."""
+"""Interfaces of other libraries over crowdveil's own methods."""
