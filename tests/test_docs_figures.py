@@ -96,7 +96,6 @@ NOT_MEASURED = {
         "5 % of the smallest budget. The spread": SETTING,
         "90 % of the claims": SETTING,
         "15 % of the smallest budget": SETTING,
-        "0 to 16 steps": SETTING,
     },
     "explanation/synthesis/utility.md": {"spends 35 %": SETTING},
     "explanation/threat-model.md": {'"epsilon=0.01"': EXAMPLE},

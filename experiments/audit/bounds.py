@@ -100,13 +100,13 @@ def measured() -> Iterator[Row]:
 
 def noisy_counts() -> Pair:
     """Return the pair of noisy counts of `histogram`, from which everything else follows; one claim moves."""
-    counter = NoisyCounter(epsilon=Fraction(1), bins=8, largest=1, select_range=False)
+    counter = NoisyCounter(epsilon=Fraction(1), bins=8, select_range=False)
 
     def draw(value: float) -> Callable[[int], NDArray[np.float64]]:
         def counts(draws: int) -> NDArray[np.float64]:
             names = [str(number) for number in range(draws)]
             claims = Claims.from_arrays(names, np.zeros(draws), np.full(draws, value), bounds=(0, 100), tasks=names)
-            scaled = scale_claims(claims, np.arange(draws), np.ones(draws, dtype=np.int64))
+            scaled = scale_claims(claims, np.arange(draws), np.ones(draws, dtype=bool))
             return counter.count(scaled, np.ones(draws), secure()).counts
 
         return counts

@@ -113,7 +113,6 @@ CASES = (
         for method, options in (
             ("histogram", ""),
             ("pooled-shape", ""),
-            ("huai-corrected", "--k 80 --epsilon0 0.3 --records 1"),
         )
     ),
     Case(

@@ -71,9 +71,9 @@ def steps_error(densities: HistogramDensities) -> float:
 def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     """Return the mean error of the simplest private histogram: 12 bins, noise, threshold at its scale, normalise."""
     rows = np.arange(len(claims.tasks))
-    counter = NoisyCounter(epsilon=floor_epsilon(epsilon), bins=12, largest=1, select_range=False)
-    weight = np.ones(len(claims), dtype=np.int64)
-    counts = counter.count(scale_claims(claims, rows, weight), claims.per_task.astype(float), seeded(seed)).counts
+    counter = NoisyCounter(epsilon=floor_epsilon(epsilon), bins=12, select_range=False)
+    used = np.ones(len(claims), dtype=bool)
+    counts = counter.count(scale_claims(claims, rows, used), claims.per_task.astype(float), seeded(seed)).counts
     counts = np.where(counts > float(counter.scale), counts, 0.0)
     counts[counts.sum(axis=1) == 0] = 1.0
     mass = counts / counts.sum(axis=1, keepdims=True)

@@ -259,7 +259,7 @@ def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:
         (("--method", "pooled-shape", "--select-range"), "--select-range is an option of histogram"),
         (("--method", "pooled-shape", "--participation", "protected"), "of histogram, not of pooled-shape"),
         (("--bounds", "7"), "is not LOW:HIGH"),
-        (("--k", 3), "--k is an option of huai-corrected and huai-published"),
+        (("--k", 3), "--k is an option of huai-published"),
     ],
 )
 def test_wrong_usage_is_named(run: Run, words: tuple[object, ...], rule: str) -> None:
@@ -272,7 +272,7 @@ def test_epsilon_must_be_said(run: Run) -> None:
     assert "--epsilon" in run("data", "synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
 
 
-@pytest.mark.parametrize("method", [(), ("--method", "pooled-shape"), ("--method", "huai-corrected")])
+@pytest.mark.parametrize("method", [(), ("--method", "pooled-shape")])
 def test_dropping_claims_is_refused_for_any_claims(run: Run, method: tuple[str, ...]) -> None:
     """The refusal does not depend on whether a claim lies outside the bounds; all of these lie inside."""
     assert "--outside clip" in run(*PRIVATE, *method, "--outside", "drop", code=2).stderr

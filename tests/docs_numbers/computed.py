@@ -31,9 +31,6 @@ from crowdveil.evaluation.metrics import score
 from crowdveil.privacy.composition import composition
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from tests.docs_numbers.claim import Claim, Figures, page_text
 from tests.experiments.test_published_bounds import (
     NORMALISED,
@@ -44,7 +41,6 @@ from tests.experiments.test_published_bounds import (
     readings,
 )
 from tests.experiments.test_verdicts import gains_at_epsilon_0
-from tests.synthesis.huai2019.test_methods import crowd
 
 VERDICTS = "explanation/verdicts.md"
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0)
@@ -96,14 +92,6 @@ def constant_density_error() -> Figures:
     x = np.linspace(-4, 6, 200_001)
     parts = [np.exp(-(((x - m) / s) ** 2) / 2) / (2 * s * math.sqrt(2 * math.pi)) for m, s in ((-1, 0.6), (2, 0.9))]
     return (float(((sum(parts) - 0.1) ** 2).sum() * (x[1] - x[0])),)
-
-
-def record_epsilon() -> Figures:
-    """Return epsilon of a record from 5,000 claims at delta 1e-6."""
-    method = HuaiCorrected(
-        test=PrivacyTest(k=400, gamma=2.0, epsilon0=0.05), bandwidth=Bandwidth(rule="share", width=0.02)
-    )
-    return (method.release(crowd(workers=5000), seeded(1)).guarantees(1e-6)[0].epsilon,)
 
 
 def failures() -> Figures:
@@ -235,7 +223,6 @@ CLAIMS = (
         "with 30 claims and 30 records, {}.",
         lambda: (1 - (1 - 1 / 30) ** 30,),
     ),
-    Claim("explanation/synthesis/paper-reproduction.md", "a record costs epsilon {} at delta below", record_epsilon),
     Claim(
         "explanation/synthesis/paper-reproduction.md",
         r"with 30 equal claims of which one is moved far away, $F = {}$ and $F' = {} \cdot 10^{{}}$",

@@ -21,7 +21,7 @@ from crowdveil.folder.synthesis import (
     write_synthesis,
 )
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.methods import HuaiCorrected, HuaiPublished
+from crowdveil.synthesis.huai2019.methods import HuaiPublished
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.real_data import load_or_skip
@@ -121,14 +121,12 @@ def test_weather_per_worker_is_about_a_constant_and_warns() -> None:
     assert single.warnings == ()
 
 
-def test_huai_methods_are_built_with_their_parameters() -> None:
-    """k, gamma, epsilon0 and a public bandwidth reach both Huai methods."""
-    settings: dict[str, Any] = {"k": 9, "gamma": 3.0, "epsilon0": 0.5, "bandwidth": 0.1}
-    for name, kind in (("huai-published", HuaiPublished), ("huai-corrected", HuaiCorrected)):
-        method = settings_of(method=name, **settings).build()
-        assert isinstance(method, kind)
-        assert (method.test.k, method.test.gamma, method.test.epsilon0) == (9, 3.0, 0.5)
-        assert (method.bandwidth.rule, method.bandwidth.width) == ("share", 0.1)
+def test_the_paper_reproduction_is_built_with_its_parameters() -> None:
+    """k, gamma, epsilon0 and a public bandwidth reach the test and the kernels."""
+    method = settings_of(method="huai-published", k=9, gamma=3.0, epsilon0=0.5, bandwidth=0.1).build()
+    assert isinstance(method, HuaiPublished)
+    assert (method.test.k, method.test.gamma, method.test.epsilon0) == (9, 3.0, 0.5)
+    assert (method.bandwidth.rule, method.bandwidth.width) == ("share", 0.1)
     plain = settings_of(method="huai-published").build()
     assert isinstance(plain, HuaiPublished)
     assert plain.bandwidth.rule == "silverman"
@@ -176,17 +174,6 @@ def test_the_paper_reproduction_has_no_finite_epsilon() -> None:
     assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
     assert "weights follow from the claims" in said["guarantees"][0]["reason"]
     json.dumps(said, allow_nan=False)
-
-
-def test_huai_corrected_stays_within_its_epsilon() -> None:
-    """A release that would cost more than epsilon is refused with the number; with enough claims it is released."""
-    close = Claims.from_arrays(np.zeros(2000), np.arange(2000), np.full(2000, 5.0), bounds=(0, 10))
-    settings: dict[str, Any] = {"method": "huai-corrected", "records": 1, "k": 200, "epsilon0": 0.3}
-
-    with pytest.raises(SettingsError, match=r"may cost epsilon 0\.01 per cell"):
-        synthesize(close, settings_of(epsilon=0.01, **settings), bounds=(0, 10))
-    made = synthesize(close, settings_of(epsilon=5.0, **settings), bounds=(0, 10))
-    assert made.guarantees[0].epsilon <= 5.0
 
 
 def test_claims_are_read_by_their_logarithms(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """The exact distribution of one attempt of Algorithm 1 on one small task, by midpoint quadrature, from the definition.
 
-Nothing of `crowdveil.synthesis` is used but the numbers of the test and, on a grid, a kernel's integers: its sampling
-and accounting are held to this.
+Nothing of `crowdveil.synthesis` is used but the numbers of the test: its sampling and accounting are held to this.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import dlaplace, laplace
+from scipy.stats import laplace
 
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 
@@ -77,41 +76,3 @@ def lone_claims(claims: int, test: PrivacyTest) -> tuple[Attempt, Attempt]:
     weights, ends = np.full(claims, 1 / claims), (0.0, 10.0 * (claims + 2))
     one, other = (attempt(places, weights, 0.5, test, ends, "epanechnikov") for places in (values, moved))
     return one, other
-
-
-class GridKernel(NamedTuple):
-    """Integer masses of a kernel, and their bins, by distance in cells."""
-
-    mass: list[int]
-    bins: list[int]
-
-
-def grid_attempt(
-    places: list[int], weights: list[int], kernel: GridKernel, test: PrivacyTest, cells: int
-) -> np.ndarray:
-    """Return the probability of every cell as a candidate that passes: sums over seeds and candidates, as defined.
-
-    Args:
-        places: cell of each claim.
-        weights: of the claims as seeds.
-        kernel: of the candidates.
-        test: with two-sided geometric noise.
-        cells: of the grid; candidates beyond it count for its ends.
-    """
-    reach, whole = len(kernel.mass) - 1, 2 * sum(kernel.mass) - kernel.mass[0]
-    passing = np.zeros(cells)
-    for candidate in range(-reach, cells + reach):
-        apart = [abs(candidate - place) for place in places]
-        for weight, own in zip(weights, apart, strict=True):
-            if own > reach:
-                continue
-            count = sum(kernel.bins[other] == kernel.bins[own] for other in apart if other <= reach)
-            chance = dlaplace.sf(test.k - count - 1, test.epsilon0)
-            landed = min(max(candidate, 0), cells - 1)
-            passing[landed] += weight / sum(weights) * kernel.mass[own] / whole * chance
-    return passing
-
-
-def corrected_record(passing: np.ndarray, share: float) -> np.ndarray:
-    """Return the probability of every cell as a record, a share of all records being public draws from the start."""
-    return (1 - share) * passing + (share + (1 - share) * (1 - passing.sum())) / len(passing)

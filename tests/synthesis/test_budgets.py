@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.channels.rounding import least_reading
-from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.budgets import FIXED_POINT, allocate, given_weights
+from crowdveil.synthesis.budgets import allocate
 from crowdveil.synthesis.claims import Claims
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=1, max_size=30, unique=True)
@@ -90,15 +89,3 @@ def test_claims_that_are_used_are_drawn_anew() -> None:
     assert {int(chosen.sum()) for chosen in used} == {2}
     assert len({tuple(chosen.tolist()) for chosen in used}) == 3
     assert [curve.exact[0].epsilon for curve in budgets.curves()] == [3.0, 6.0]
-
-
-def test_weights_are_floored_in_fixed_point() -> None:
-    """Weights become multiples of 1/64, none is 0, and equal weights are 1."""
-    claims = crowd([(0, 0), (0, 1), (0, 2)])
-
-    assert given_weights(claims, {"0": 1.0, "1": 0.5, "2": 1e-9}).tolist() == [FIXED_POINT, FIXED_POINT // 2, 1]
-    assert given_weights(claims, {}).tolist() == [1, 1, 1]
-    with pytest.raises(SettingsError, match=r"in \(0, 1\]"):
-        given_weights(claims, {"0": 0.0})
-    with pytest.raises(SettingsError, match="name workers"):
-        given_weights(claims, {"9": 0.5})

@@ -18,8 +18,6 @@ from crowdveil.synthesis.expected_error import (
     release_errors,
     task_means,
 )
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
@@ -161,15 +159,6 @@ def test_one_task_is_simulated_many_times() -> None:
     assert found is not None
     assert 0.15 < found.constant < 0.35
     assert release_errors(Histogram(epsilon=1.0), crowd(1, 40), Histogram(epsilon=1.0).release(crowd(1, 40)))[1] is None
-
-
-def test_huai_corrected_has_an_expected_error_too() -> None:
-    """A test that nothing passes leaves uniform draws, which are no better than a constant."""
-    method = HuaiCorrected(records=5, test=PrivacyTest(k=40, gamma=1.01, epsilon0=5.0))
-    found = expected_error(method, crowd(50, 40))
-
-    assert found is not None
-    assert not found.useful
 
 
 def test_nothing_is_expected_where_nothing_is_released() -> None:

@@ -63,11 +63,12 @@ def histogram_table(state: State, method: Histogram) -> np.ndarray:
         claims, epsilon=method.epsilon, unit=method.unit, participation="protected", most_claims=method.most_claims
     )
     epsilon = budgets.exact_epsilon[int(budgets.divisor[0])]
-    scale = float(NoisyCounter(epsilon=epsilon, bins=8, largest=1, select_range=False).scale)
+    scale = float(NoisyCounter(epsilon=epsilon, bins=8, select_range=False).scale)
     outputs = np.array(list(itertools.product((0, 1), repeat=2 * len(state))))
     parts = []
     for some in subsets(state, method.most_claims):
-        used = scale_claims(worker_claims(some), np.arange(len(state)), np.ones(3, dtype=np.int64))
+        made = worker_claims(some)
+        used = scale_claims(made, np.arange(len(state)), np.ones(len(made), dtype=bool))
         counts = bin_counts(used, np.zeros(len(state), dtype=int), 8, DyadicRanges())[:, [0, 7]]
         parts.append(np.exp(-np.abs(outputs - counts.ravel()).sum(axis=1) / scale))
     return np.mean(parts, axis=0)
@@ -119,7 +120,7 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
     def chance(spread: int, place: tuple[int, int]) -> np.ndarray:
         parts = []
         for chosen in choices:
-            used = np.where(np.isin(np.arange(4), chosen) | (claims.worker > 0), 1, 0)
+            used = np.isin(np.arange(4), chosen) | (claims.worker > 0)
             here = scale_claims(claims, rows, used)
             levels = np.abs(largest_range_counts(here, DyadicRanges())[1:] - spread).sum()
             weight = exponential_weights(location_scores(here, 8), epsilon=rest, largest=8)
@@ -137,7 +138,7 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
 def _occupied_bins(claims: Claims, place: tuple[int, int]) -> np.ndarray:
     """Three of the shape bins that claims at either end of the bounds fall into, for given places."""
     ends = Claims.from_arrays(["a", "a", "b", "b"], [0, 1, 0, 1], [0.1, 0.9] * 2, bounds=(0, 1))
-    here = scale_claims(ends, np.arange(2), np.ones(4, dtype=np.int64))
+    here = scale_claims(ends, np.arange(2), np.ones(4, dtype=bool))
     counts = shape_counts(here, (np.array(place) + 0.5) / 8, np.ones(2), np.zeros(2, dtype=int)).ravel()
     return np.resize(np.flatnonzero(counts), 3)
 

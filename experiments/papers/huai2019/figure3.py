@@ -35,7 +35,7 @@ def measure(configuration: Configuration) -> list[Row]:
     claims = crowd(name, seed)
     truth, tasks = truths(name, seed), np.flatnonzero(claims.per_task >= TEST.k)
     curves: dict[str, tuple[float, dict[int, DensityCurve]]] = {
-        kind: (np.inf, kernel_curves(claims, tasks, kind, THRESHOLDS[chosen])) for kind in KINDS if kind != "public"
+        kind: (np.inf, kernel_curves(claims, tasks, kind, THRESHOLDS[chosen])) for kind in KINDS
     }
     for epsilon in EPSILONS:
         made = Histogram(epsilon=epsilon).private_densities(claims, seeded(seed))[0]

@@ -28,7 +28,7 @@ from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.synthesis.expected_error import ReleaseErrors, more_accurate, release_errors
 from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiCorrected, HuaiPublished
+from crowdveil.synthesis.huai2019.methods import HuaiPublished
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.synthesis.private.release_steps import Progress
@@ -163,8 +163,8 @@ PUBLIC = {
     "claim is added, removed or replaced.",
 }
 
-SynthesisMethod: TypeAlias = Histogram | PooledShape | HuaiCorrected | HuaiPublished
-MethodName = Literal["histogram", "pooled-shape", "huai-corrected", "huai-published"]
+SynthesisMethod: TypeAlias = Histogram | PooledShape | HuaiPublished
+MethodName = Literal["histogram", "pooled-shape", "huai-published"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,13 +174,13 @@ class SynthesisSettings:
     Attributes:
         method: release method. "huai-published" is the paper reproduction, without any privacy; the others are private.
             None: the more accurate of "histogram" and "pooled-shape" by expected error, from public numbers.
-        epsilon: of the private methods; for "huai-corrected" an upper bound.
+        epsilon: of the private methods.
         records: synthetic claims per task.
         unit, participation: unit of epsilon, and whether it is public who claimed what.
-        bins, select_range, learn_weights: of `Histogram`.
+        bins, select_range: of `Histogram`.
         expected_claims, most_claims, least_claims: public numbers of claims, see `Histogram`.
-        k, gamma, epsilon0: of the privacy test of the Huai methods.
-        bandwidth: public, as a share of the bounds; of the Huai methods.
+        k, gamma, epsilon0: of the privacy test of "huai-published".
+        bandwidth: public, as a share of the bounds; of "huai-published".
     """
 
     method: MethodName | None = None
@@ -190,7 +190,6 @@ class SynthesisSettings:
     participation: Participation = "public"
     bins: int | None = None
     select_range: bool = False
-    learn_weights: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
     least_claims: int | None = None
@@ -205,7 +204,7 @@ class SynthesisSettings:
         Args:
             claims: of which only public numbers are read.
         """
-        of_histogram = self.bins or self.select_range or self.learn_weights or self.expected_claims
+        of_histogram = self.bins or self.select_range or self.expected_claims
         if self.method is not None or of_histogram or self.participation == "protected":
             return self.build()
         return more_accurate(self._histogram(), self._pooled_shape(), claims)
@@ -217,11 +216,7 @@ class SynthesisSettings:
             SettingsError: a setting breaks a rule of the method.
         """
         if self.method == "huai-published":
-            default = HuaiPublished()
-            return replace(default, **self._huai_settings(default))
-        if self.method == "huai-corrected":
-            corrected = HuaiCorrected()
-            return replace(corrected, **self._huai_settings(corrected))
+            return self._huai()
         return self._pooled_shape() if self.method == "pooled-shape" else self._histogram()
 
     def _histogram(self) -> Histogram:
@@ -236,10 +231,11 @@ class SynthesisSettings:
         names = {field.name for field in fields(method)}
         return {name: value for name, value in asdict(self).items() if name in names and value is not None}
 
-    def _huai_settings(self, default: HuaiCorrected | HuaiPublished) -> dict[str, Any]:
+    def _huai(self) -> HuaiPublished:
+        default = HuaiPublished()
         given = {name: value for name in ("k", "gamma", "epsilon0") if (value := getattr(self, name)) is not None}
         width = default.bandwidth if self.bandwidth is None else Bandwidth(rule="share", width=self.bandwidth)
-        return {"records": self.records, "test": replace(default.test, **given), "bandwidth": width}
+        return replace(default, records=self.records, test=replace(default.test, **given), bandwidth=width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,15 +325,11 @@ def synthesize(
     `progress` is called with the finished and the whole work, where the method reports any.
 
     Raises:
-        SettingsError: the method refuses the settings or the claims, or the release would cost more than epsilon.
+        SettingsError: the method refuses the settings or the claims.
     """
     method = settings.choose(claims)
     source = secure() if seed is None else seeded(seed)
-    if isinstance(method, HuaiCorrected):
-        release = method.release(claims, source)
-        _require_within_epsilon(release, settings)
-    else:
-        release = method.release(claims, source, progress=progress)
+    release = method.release(claims, source, progress=progress)
     errors = None if isinstance(method, HuaiPublished) else release_errors(method, claims, release)
     if logarithmic:
         release = replace(release, value=np.clip(10.0**release.value, *bounds))
@@ -380,17 +372,6 @@ def _setting(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
-
-
-def _require_within_epsilon(release: Release, settings: SynthesisSettings) -> None:
-    """Refuse a release of "huai-corrected" that costs more than the requested epsilon."""
-    guarantee = release.guarantees(LARGEST_DELTA)[0 if settings.unit == "cell" else 1]
-    if settings.epsilon is not None and guarantee.epsilon > settings.epsilon:
-        raise SettingsError(
-            f"huai-corrected may cost epsilon {settings.epsilon!r} per {settings.unit} at delta {LARGEST_DELTA:g}",
-            value=guarantee.epsilon,
-            hint="Use fewer records, another k, gamma or epsilon0, or the method histogram.",
-        )
 
 
 def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:

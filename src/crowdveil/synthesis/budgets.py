@@ -1,6 +1,5 @@
-"""Division of one epsilon over tasks, so that it holds per claim or per worker; integer weights of claims."""
+"""Division of one epsilon over tasks, so that it holds per claim or per worker."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,14 +9,10 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import Participation, Unit
 from crowdveil.channels.rounding import float_rounded_up
-from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, floor_epsilon
 from crowdveil.synthesis.release import Curve, CurvePoint
-
-FIXED_POINT = 64
-"""Weights are multiples of 1/64. The smallest weight, 1/64, limits the share of one worker's claim in a task."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -117,28 +112,3 @@ def allocate(
     if known:
         np.maximum.at(budgets.largest_task_epsilon, claims.worker, budgets.task_epsilon[claims.task])
     return budgets
-
-
-def given_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
-    """Return public weights as one integer per worker, `FIXED_POINT` for weight 1; all 1 if the weights are equal.
-
-    Raises:
-        SettingsError: a weight is outside (0, 1], or names no worker of the claims.
-    """
-    for name, weight in weights.items():
-        if not 0 < weight <= 1:
-            raise SettingsError("weights must be in (0, 1]", value=(name, weight))
-    codes = {str(name): code for code, name in enumerate(claims.workers)}
-    unknown = [name for name in weights if name not in codes]
-    if unknown:
-        raise SettingsError("weights must name workers of the claims", value=unknown[:5])
-    per_worker = np.ones(len(claims.workers))
-    for name, weight in weights.items():
-        per_worker[codes[name]] = weight
-    return to_fixed_point(per_worker)
-
-
-def to_fixed_point(weights: NDArray[np.float64]) -> Integers:
-    """Return weights in (0, 1] as integers 1 .. FIXED_POINT; all 1 if they are equal; shape as `weights`."""
-    fixed = np.maximum(np.rint(weights * FIXED_POINT).astype(np.int64), 1)
-    return np.ones_like(fixed) if (fixed == fixed[:1]).all() else fixed

@@ -224,40 +224,39 @@ class Claims:
 
 
 class ScaledClaims(NamedTuple):
-    """Claims of some tasks, scaled to the unit interval.
+    """Used claims of some tasks, scaled to the unit interval.
 
     Attributes:
         tasks: number of tasks.
         task: position of each claim's task among these tasks, ascending, shape (claims,).
         position: (claim - low) / (high - low), shape (claims,).
-        weight: integer weight of each claim, 0 if it is not used, shape (claims,).
     """
 
     tasks: int
     task: Integers
     position: Floats
-    weight: Integers
 
     @property
     def counted(self) -> Integers:
-        """Number of used claims of each task, shape (tasks,)."""
-        return np.bincount(self.task[self.weight > 0], minlength=self.tasks)
+        """Number of claims of each task, shape (tasks,)."""
+        return np.bincount(self.task, minlength=self.tasks)
 
 
-def scale_claims(claims: Claims, rows: Integers, weight: Integers) -> ScaledClaims:
-    """Return the claims of some tasks, scaled to the unit interval.
+def scale_claims(claims: Claims, rows: Integers, used: NDArray[np.bool_]) -> ScaledClaims:
+    """Return the used claims of some tasks, scaled to the unit interval.
 
     Args:
         claims: all claims, with bounds.
         rows: task codes, ascending, shape (tasks,).
-        weight: integer weight of every claim of `claims`, 0 if it is not used.
+        used: which claims are used, shape (claims,).
     """
     sizes = claims.per_task[rows]
     task = np.repeat(np.arange(len(rows)), sizes)
     before = np.concatenate(([0], np.cumsum(sizes)))[:-1]
     index = (claims.pointers[rows] - before)[task] + np.arange(len(task))
+    task, index = task[used[index]], index[used[index]]
     low, high = claims.low[rows][task], claims.high[rows][task]
-    return ScaledClaims(len(rows), task, (claims.value[index] - low) / (high - low), weight[index])
+    return ScaledClaims(len(rows), task, (claims.value[index] - low) / (high - low))
 
 
 def _numbers(value: ArrayLike) -> Floats:

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from crowdveil.channels.guarantee import MIN_EPSILON
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, Floats
-from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.synthesis.release import Release
 
-PrivateMethod: TypeAlias = Histogram | PooledShape | HuaiCorrected
+PrivateMethod: TypeAlias = Histogram | PooledShape
 
 SCATTER = 0.05
 """Assumed standard deviation of claims around the truth of their task, as a share of the bounds."""
@@ -179,7 +178,7 @@ def _subsampled(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateM
         low=claims.low[rows],
         high=claims.high[rows],
     )
-    if isinstance(method, HuaiCorrected) or method.unit == "cell":
+    if method.unit == "cell":
         return smaller, method
     share = len(smaller) / len(claims)
     most = None if method.most_claims is None else max(1, round(method.most_claims * share))

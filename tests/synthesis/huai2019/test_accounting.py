@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019 import accounting
 from crowdveil.synthesis.huai2019.accounting import WeightProfile
@@ -200,7 +199,7 @@ def test_data_dependent_weights_break_the_theorem(kind: Kind, factor: float) -> 
         pair, profiles = [], []
         for first in (0.0, 3.0):
             claims = one_task([first, *camps])
-            weights = Weighting(kind=kind, floor=0.1).claim_weights(claims, np.array([0.8]), KERNELS["gaussian"])
+            weights = 0.9 * Weighting(kind=kind).claim_weights(claims, np.array([0.8]), KERNELS["gaussian"]) + 0.1 / 12
             pair.append(attempt(claims.of_task(0), weights, 0.8, test, ENDS))
             profiles.append(WeightProfile.from_claims(claims, weights, test.k))
         for point in (point for profile in profiles for point in accounting.single_candidate(test, profile)):
@@ -230,47 +229,6 @@ def test_a_data_dependent_bandwidth_breaks_the_theorem() -> None:
     assert min(exact) > 5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.02, 0.3])
-def test_a_public_draw_in_place_of_a_failure_keeps_its_curve(share: float) -> None:
-    """The mixture of passing records and uniform draws stays within the curve, outliers included, every t."""
-    for test in SETTINGS:
-        one, other, profile = outlier(test)
-        cases = [([one, other], profile), *(neighbours(seed, "gaussian", test, uniform=False) for seed in range(3))]
-        for pair, of in cases:
-            mixed = [
-                (1 - share) * each.density + (share + (1 - share) * each.failure) / (ENDS[1] - ENDS[0]) for each in pair
-            ]
-            for point in accounting.replaced_failures(accounting.single_candidate(test, of), of, share):
-                for first, second in permutations(mixed):
-                    exact = excess(first, second, one.step, point.epsilon)
-                    assert exact <= point.delta * (1 + QUADRATURE) + 1e-12
-
-
-def test_replaced_failures_without_a_public_share_break_the_theorem() -> None:
-    """If only failures were replaced, their number would still show: delta far above the printed one."""
-    test = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0)
-    one, other, profile = outlier(test)
-    mixed = [each.density + each.failure / (ENDS[1] - ENDS[0]) for each in (one, other)]
-    point = accounting.single_candidate(test, profile)[0]
-
-    assert excess(mixed[0], mixed[1], one.step, point.epsilon) > 20 * point.delta
-
-
-def test_a_small_public_share_costs_epsilon() -> None:
-    """A share of 1e-3 is too small for the theorem's epsilon, which is exceeded, and the curve says a larger one."""
-    test, share = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0), 1e-3
-    one, other, profile = outlier(test)
-    uniform = 1 / (ENDS[1] - ENDS[0])
-    mixed = [(1 - share) * each.density + (share + (1 - share) * each.failure) * uniform for each in (one, other)]
-    point = accounting.single_candidate(test, profile)[0]
-    corrected = accounting.replaced_failures((point,), profile, share)[0]
-
-    assert excess(mixed[0], mixed[1], one.step, point.epsilon) > 20 * point.delta
-    assert math.isclose(corrected.epsilon, math.log(1 + (1 - share) / 30 / share))
-    assert excess(mixed[0], mixed[1], one.step, corrected.epsilon) <= corrected.delta
-
-
 def test_two_records_keep_the_composed_curve() -> None:
     """The joint density of two records of one task stays within twice epsilon and twice delta."""
     test = SETTINGS[0]
@@ -279,21 +237,6 @@ def test_two_records_keep_the_composed_curve() -> None:
     for point in accounting.composed(accounting.single_candidate(test, profile), 2):
         joint = [np.outer(mass, mass) for mass in coarse]
         assert excess(joint[0], joint[1], 1.0, point.epsilon) <= point.delta
-
-
-def test_two_claims_of_one_worker_keep_the_grouped_curve() -> None:
-    """Replacing two claims of one task stays within the group curve for two; one claim's curve is too small for it."""
-    test, weights = PrivacyTest(k=4, gamma=1.5, epsilon0=0.3), np.full(8, 1 / 8)
-    values = np.linspace(-0.4, 0.4, 8)
-    moved = np.concatenate((values[:6], [12.0, 12.0]))
-    profile = WeightProfile.from_claims(one_task(values.tolist()), weights, test.k)
-    one, other = (attempt(each, weights, 0.8, test, ENDS) for each in (moved, values))
-    single = accounting.single_candidate(test, profile)
-    exact = [excess(one.density, other.density, one.step, point.epsilon) for point in single]
-
-    assert exact[0] > single[0].delta
-    for point in accounting.group_privacy(single, 2):
-        assert excess(one.density, other.density, one.step, point.epsilon) <= point.delta
 
 
 @given(small_claims(max_tasks=3), st.integers(1, 5))
@@ -307,11 +250,7 @@ def test_profile_equals_the_loops(claims: Claims, k: int) -> None:
     profile = WeightProfile.from_claims(claims, weight, k)
 
     for t in range(1, k):
-        slow = [
-            w / sorted(np.delete(row, s))[:t].__len__() * 0 + w / sum(sorted(np.delete(row, s))[:t])
-            for row in held
-            for s, w in enumerate(row)
-        ]
+        slow = [w / sum(sorted(np.delete(row, s))[:t]) for row in held for s, w in enumerate(row)]
         assert math.isclose(float(profile.leverage[t - 1]), max(slow, default=0.0), rel_tol=1e-9)
     assert math.isclose(profile.largest, max((row.max() for row in held), default=0.0))
     assert math.isclose(profile.relative_maximum, max((len(row) * row.max() for row in held), default=0.0))
@@ -365,38 +304,3 @@ def test_weights_of_zero_leave_no_finite_epsilon() -> None:
     assert math.isinf(accounting.single_candidate(test, profile)[0].epsilon)
     assert math.isinf(accounting.published_claim(test, profile)[0].epsilon)
     assert math.isfinite(accounting.single_candidate(test, profile)[1].epsilon)
-
-
-def test_a_worker_s_curve_counts_tasks_and_repeats() -> None:
-    """The worker with the most releasing tasks decides; repeated claims on one task are a group."""
-    claims = Claims.from_arrays([0, 0, 0, 1, 1, 1, 2], [0, 0, 1, 0, 1, 2, 2], [1, 2, 3, 4, 5, 6, 7], duplicates="all")
-    points = (CurvePoint(0.5, 1e-6, 1),)
-    found = accounting.per_worker(points, claims, np.array([True, True, False]))[0]
-
-    assert math.isclose(found.epsilon, 0.5 * 2 * 2)
-    assert math.isclose(found.delta, 1e-6 * (1 + math.exp(0.5)) * 2)
-    assert points == accounting.per_worker(points, claims, np.array([False, False, False]))
-
-
-def test_what_cannot_be_accounted_is_refused() -> None:
-    """No finite epsilon for learned weights; no repetitions below one; no public share outside (0, 1)."""
-    accounting.refuse_data_dependence(())
-    profile = WeightProfile.from_claims(one_task([1, 2, 3]), np.full(3, 1 / 3), 2)
-    for call in (
-        lambda: accounting.refuse_data_dependence(["weights follow from the claims"]),
-        lambda: accounting.composed((), 0),
-        lambda: accounting.group_privacy((), 0),
-        lambda: accounting.replaced_failures((), profile, 1.0),
-    ):
-        with pytest.raises(SettingsError):
-            call()
-
-
-def test_huge_epsilons_do_not_overflow() -> None:
-    """Where an exponential does not fit, delta is 1."""
-    test = PrivacyTest(k=900, gamma=2.0, epsilon0=1.0)
-    profile = WeightProfile(largest=0.001, leverage=np.full(899, 1e300), ratio=1.0, relative_maximum=1.0)
-
-    curve = accounting.group_privacy(accounting.single_candidate(test, profile), 3)
-
-    assert {point.delta for point in curve} == {1.0}

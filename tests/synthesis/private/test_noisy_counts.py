@@ -16,21 +16,18 @@ from crowdveil.synthesis.private.exponential_mechanism import DyadicRanges
 from crowdveil.synthesis.private.noisy_counts import NoisyCounter, NoisyCounts, bin_counts
 
 PLACES = (0.0, 0.2, 0.3, 0.5, 0.8, 1.0)
-WEIGHTS = (1, 3, 2)
 
 
-def crowd(places: tuple[float, ...], weights: tuple[int, ...] = WEIGHTS, tasks: int = 1) -> ScaledClaims:
+def crowd(places: tuple[float, ...], tasks: int = 1) -> ScaledClaims:
     """The same few claims on every one of some tasks."""
-    task = np.repeat(np.arange(tasks), len(places))
-    return ScaledClaims(tasks, task, np.tile(places, tasks), np.tile(weights[: len(places)], tasks))
+    return ScaledClaims(tasks, np.repeat(np.arange(tasks), len(places)), np.tile(places, tasks))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("selected", range(7))
 def test_counts_change_by_no_more_than_the_sensitivity(selected: int) -> None:
-    """Over all crowds of three claims, replacing one changes counts by at most 2 weights, removing one by 1 weight."""
+    """Over all crowds of three claims, replacing one changes counts by at most 2, removing one by 1."""
     ranges, chosen = DyadicRanges(levels=1), np.array([min(selected, 3)])
-    largest = max(WEIGHTS)
     replaced = removed = 0
     for places in itertools.product(PLACES, repeat=3):
         before = bin_counts(crowd(places), chosen, 4, ranges)
@@ -38,35 +35,35 @@ def test_counts_change_by_no_more_than_the_sensitivity(selected: int) -> None:
             after = bin_counts(crowd((*places[:claim], other, *places[claim + 1 :])), chosen, 4, ranges)
             replaced = max(replaced, int(np.abs(after - before).sum()))
         for claim in range(3):
-            left = tuple(w * (k != claim) for k, w in enumerate(WEIGHTS))
-            removed = max(removed, int(np.abs(bin_counts(crowd(places, left), chosen, 4, ranges) - before).sum()))
+            left = crowd((*places[:claim], *places[claim + 1 :]))
+            removed = max(removed, int(np.abs(bin_counts(left, chosen, 4, ranges) - before).sum()))
 
-    assert (replaced, removed) == (2 * largest, largest)
+    assert (replaced, removed) == (2, 1)
 
 
 def test_bin_counts_equal_a_loop() -> None:
     """Every claim is counted once: in the bin of its position, or outside the range."""
     ranges = DyadicRanges(levels=2)
     generator = np.random.default_rng(2)
-    claims = ScaledClaims(2, generator.integers(0, 2, 60), generator.random(60), generator.integers(1, 4, 60))
+    claims = ScaledClaims(2, generator.integers(0, 2, 60), generator.random(60))
     chosen = np.array([2, 8])
     expected = np.zeros((2, 5), dtype=int)
     for c in range(60):
         t = claims.task[c]
         low, high = ranges.first[chosen[t]] / ranges.steps, ranges.last[chosen[t]] / ranges.steps
         share = (claims.position[c] - low) / (high - low)
-        expected[t, int(share * 4) if 0 <= share < 1 else 4] += claims.weight[c]
+        expected[t, int(share * 4) if 0 <= share < 1 else 4] += 1
 
     np.testing.assert_array_equal(expected, bin_counts(claims, chosen, 4, ranges))
     assert ranges.step_of(claims.position).max() < ranges.steps
 
 
 def test_noise_scale_is_sensitivity_over_budget() -> None:
-    """The scale is sensitivity times weight over the budget of the counts, less than all with range selection."""
-    plain = NoisyCounter(epsilon=Fraction(1, 2), bins=8, largest=3, select_range=False)
-    ranged = NoisyCounter(epsilon=floor_epsilon(0.7), bins=8, largest=1, select_range=True)
+    """The scale is the sensitivity over the budget of the counts, less than all with range selection."""
+    plain = NoisyCounter(epsilon=Fraction(1, 2), bins=8, select_range=False)
+    ranged = NoisyCounter(epsilon=floor_epsilon(0.7), bins=8, select_range=True)
 
-    assert plain.scale == 12
+    assert plain.scale == 4
     assert ranged.scale == 2 / ranged.count_epsilon
     assert 0 < ranged.count_epsilon < ranged.epsilon
 
@@ -94,9 +91,9 @@ def noisy_loss(noisy: tuple[NoisyCounts, NoisyCounts]) -> float:
 @cache
 def noisy_pair(epsilon: int, select_range: bool, runs: int) -> tuple[NoisyCounts, NoisyCounts]:
     """Noisy counts of two neighbours, whose one claim lies at either end."""
-    counter = NoisyCounter(epsilon=Fraction(epsilon), bins=8, largest=1, select_range=select_range)
+    counter = NoisyCounter(epsilon=Fraction(epsilon), bins=8, select_range=select_range)
     first, second = (
-        counter.count(crowd((0.3, 0.6, end), (1, 1, 1), runs), np.full(runs, 3.0), seeded(seed))
+        counter.count(crowd((0.3, 0.6, end), runs), np.full(runs, 3.0), seeded(seed))
         for seed, end in ((1, 0.01), (2, 0.99))
     )
     return first, second
@@ -119,13 +116,12 @@ def test_the_attack_is_not_far_from_epsilon() -> None:
 
 
 def test_claims_are_scaled_by_task() -> None:
-    """Scaled claims lie in the unit interval of their task's own bounds."""
+    """Used claims lie in the unit interval of their task's own bounds; others are left out."""
     claims = Claims.from_arrays(
         ["a", "b", "b", "c"], [1, 1, 2, 1], [5.0, 2.0, 4.0, 30.0], bounds=(np.array([0, 0, 20]), np.array([10, 4, 40]))
     )
-    found = scale_claims(claims, np.array([1, 2]), np.array([1, 2, 3, 4]))
+    found = scale_claims(claims, np.array([1, 2]), np.array([True, False, True, True]))
 
     assert found.tasks == 2
-    assert found.task.tolist() == [0, 0, 1]
-    assert found.position.tolist() == [0.5, 1.0, 0.5]
-    assert found.weight.tolist() == [2, 3, 4]
+    assert found.task.tolist() == [0, 1]
+    assert found.position.tolist() == [1.0, 0.5]

@@ -21,24 +21,17 @@ if TYPE_CHECKING:
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
 CURATOR_ONLY = "The pictures in the folder curator show RAW CLAIMS: do not publish that folder."
-METHODS = {
-    "histogram": "private",
-    "pooled-shape": "private",
-    "huai-corrected": "private",
-    "huai-published": "paper reproduction",
-}
-"""Mode of every release method."""
+METHODS = ("histogram", "pooled-shape", "huai-published")
 METHODS_OF_OPTION = {
     "bins": ("histogram",),
     "select_range": ("histogram",),
-    "learn_weights": ("histogram",),
     "expected_claims": ("histogram",),
     "most_claims": ("histogram", "pooled-shape"),
     "least_claims": ("histogram", "pooled-shape"),
-    "k": ("huai-corrected", "huai-published"),
-    "gamma": ("huai-corrected", "huai-published"),
-    "epsilon0": ("huai-corrected", "huai-published"),
-    "bandwidth": ("huai-corrected", "huai-published"),
+    "k": ("huai-published",),
+    "gamma": ("huai-published",),
+    "epsilon0": ("huai-published",),
+    "bandwidth": ("huai-published",),
 }
 """Release methods that an option applies to."""
 
@@ -58,8 +51,6 @@ Private methods; the epsilon that is printed holds:
   histogram       one private density per task
   pooled-shape    for few claims per task: a private location per
                   task, and one distribution around it for all tasks
-  huai-corrected  kernel densities and test of Huai et al. (2019),
-                  with failed candidates replaced by public draws
 Paper reproduction, no privacy:
   huai-published  the method of Huai et al. (2019) as printed
 
@@ -108,12 +99,10 @@ def _bounds(text: str) -> tuple[float, float]:
 settings_options = options(
     click.option(
         "--method",
-        type=click.Choice(list(METHODS)),
+        type=click.Choice(METHODS),
         help="Release method, see above. [default: histogram or pooled-shape, by expected error]",
     ),
-    click.option(
-        "--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats; huai-corrected: at most."
-    ),
+    click.option("--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats."),
     click.option(
         "--records",
         type=COUNT,
@@ -148,7 +137,6 @@ tuning_options = options(
     click.option(
         "--select-range", is_flag=True, help="histogram: select the range of each task's claims, for wide bounds."
     ),
-    click.option("--learn-weights", is_flag=True, help="histogram: weight workers by agreement, for 1/4 of epsilon."),
     click.option(
         "--expected-claims",
         type=float,
@@ -171,11 +159,13 @@ tuning_options = options(
         "--k",
         type=CHECKED_COUNT,
         metavar="K",
-        help="huai methods: required number of claims in a candidate's bin.",
+        help="huai-published: required number of claims in a candidate's bin.",
     ),
-    click.option("--gamma", type=float, metavar="G", help="huai methods: ratio of densities within a bin."),
-    click.option("--epsilon0", type=float, metavar="E", help="huai methods: privacy loss of one count."),
-    click.option("--bandwidth", type=float, metavar="SHARE", help="huai methods: bandwidth, as a share of the bounds."),
+    click.option("--gamma", type=float, metavar="G", help="huai-published: ratio of densities within a bin."),
+    click.option("--epsilon0", type=float, metavar="E", help="huai-published: privacy loss of one count."),
+    click.option(
+        "--bandwidth", type=float, metavar="SHARE", help="huai-published: bandwidth, as a share of the bounds."
+    ),
     heading="Settings of single methods",
 )
 

@@ -1,4 +1,4 @@
-"""Privacy curves of Algorithm 1 of Huai et al.: (epsilon, delta) over t, of a release and of its corrections.
+"""Privacy curves of Algorithm 1 of Huai et al.: (epsilon, delta) over t, proved and claimed.
 
 Neighbours replace one claim of one task; participation is public. The basic curve is that of one candidate whose
 failure is not observed, with public weights and bandwidth. The parameter t belongs to the proof, not to the algorithm:
@@ -6,8 +6,6 @@ every t gives a valid point. Proofs: docs/explanation/synthesis/paper-reproducti
 """
 
 import math
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +13,12 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.candidates import IntegerPrivacyTest, PrivacyTest
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 from crowdveil.synthesis.release import CurvePoint
 
 Points = tuple[CurvePoint, ...]
 NO_GUARANTEE: Points = (CurvePoint(math.inf, 0.0),)
 """Privacy curve of a release without a guarantee."""
-ROUNDED_UP = 1 + 2.0**-40
-"""Factor that covers the floating-point errors of all formulas here, a few units in the last place each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +65,7 @@ class WeightProfile:
         )
 
 
-def single_candidate(test: PrivacyTest | IntegerPrivacyTest, profile: WeightProfile) -> Points:
+def single_candidate(test: PrivacyTest, profile: WeightProfile) -> Points:
     """Return the curve of one candidate whose failure is not observed, for t = 1 .. k - 1 (the theorem of the page).
 
     epsilon = epsilon0 + ln(1 + gamma c / (sum of the t smallest other weights)), delta = c T(t), with c the largest
@@ -102,75 +98,12 @@ def published_claim(test: PrivacyTest, profile: WeightProfile) -> Points:
     )
 
 
-def replaced_failures(points: Points, profile: WeightProfile, public_share: float) -> Points:
-    """Return the curve of one attempt that releases a public draw in place of a failed candidate.
-
-    A share of all records is public draws from the start, which hides a failure:
-    (max(epsilon, ln(1 + (1 - share) c / share)), (1 - share) delta), c the largest weight.
-    """
-    if not 0 < public_share < 1:
-        raise SettingsError("the share of public draws must be in (0, 1)", value=public_share)
-    failing = math.log1p((1 - public_share) * profile.largest / public_share)
-    return tuple(CurvePoint(max(point.epsilon, failing), (1 - public_share) * point.delta, point.t) for point in points)
-
-
 def composed(points: Points, times: int) -> Points:
-    """Return the curve of `times` releases by basic composition: m records, or the tasks of one worker."""
+    """Return the curve of `times` records by basic composition."""
     if times < 1:
         raise SettingsError("the number of releases must be at least 1", value=times)
     return tuple(CurvePoint(p.epsilon * times, min(1.0, p.delta * times), p.t) for p in points)
 
 
-def rounded_up(points: Points) -> Points:
-    """Return the points with epsilon and delta raised above their floating-point error, underflow included."""
-    return tuple(
-        CurvePoint(p.epsilon * ROUNDED_UP, min(1.0, max(p.delta * ROUNDED_UP, sys.float_info.min)), p.t) for p in points
-    )
-
-
-def group_privacy(points: Points, size: int) -> Points:
-    """Return the curve for neighbours that differ in `size` claims of one task (repeated claims of a worker)."""
-    if size < 1:
-        raise SettingsError("a group must have at least one claim", value=size)
-    return tuple(
-        CurvePoint(p.epsilon * size, min(1.0, p.delta * sum(_exp(p.epsilon * i) for i in range(size))), p.t)
-        for p in points
-    )
-
-
-def per_worker(points: Points, claims: Claims, tasks: NDArray[np.bool_]) -> Points:
-    """Return the curve for all claims of one worker together.
-
-    Args:
-        points: curve of one claim, for all records of a task.
-        claims: of all tasks; the worker with the most tasks decides.
-        tasks: which tasks release anything, shape (tasks,).
-    """
-    released = tasks[claims.task]
-    pair = claims.task[released] * np.int64(len(claims.workers)) + claims.worker[released]
-    worker = np.unique(pair) % max(len(claims.workers), 1)
-    most = int(np.bincount(worker).max(initial=0))
-    return composed(group_privacy(points, claims.largest_repeat), most) if most else points
-
-
-def refuse_data_dependence(reasons: Sequence[str]) -> None:
-    """Refuse settings without a finite epsilon.
-
-    Raises:
-        SettingsError: `reasons` is not empty.
-    """
-    if reasons:
-        raise SettingsError(
-            "a finite epsilon needs weights, bandwidth and bounds that are independent of the claims",
-            value="; ".join(reasons),
-            hint="Give them, or use huai-published, which promises no privacy.",
-        )
-
-
 def _worst_ratio(above: NDArray[np.number], below: NDArray[np.number]) -> float:
     return math.inf if not (below > 0).all() else float((above / below).max())
-
-
-def _exp(number: float) -> float:
-    """Return the exponential, infinity on overflow."""
-    return math.exp(number) if number < 709 else math.inf

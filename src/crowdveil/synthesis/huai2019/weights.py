@@ -1,8 +1,8 @@
-"""Weights of claims in their task's density (Huai et al., sections 4-5): combined, global, local, uniform or public.
+"""Weights of claims in their task's density (Huai et al., sections 4-5): combined, global, local or uniform.
 
 Global weights measure a worker's distance from the weighted densities over all tasks (equations 1-2), local weights a
 claim's distance from its own task's density by the Hampel loss (equation 3). Both are computed from the claims; a
-finite epsilon needs uniform or public weights.
+finite epsilon needs weights that are independent of them.
 
 The squared distance of a claim's kernel from the weighted density of its task is, with the similarities k,
 1 - 2 sum_t w_t k(s, t) + sum_tu w_t w_u k(t, u), in units of the squared norm of one kernel. The paper calls the loss
@@ -265,8 +265,8 @@ class LocalRule:
         return weight
 
 
-Kind = Literal["combined", "global", "local", "uniform", "public"]
-KINDS = ("combined", "global", "local", "uniform", "public")
+Kind = Literal["combined", "global", "local", "uniform"]
+KINDS: tuple[Kind, ...] = ("combined", "global", "local", "uniform")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,37 +274,20 @@ class Weighting:
     """Rule for the weights of claims.
 
     Attributes:
-        kind: "combined": local times global, as printed; "global" or "local" alone; "uniform"; "public": `workers`.
+        kind: "combined": local times global, as printed; "global" or "local" alone; "uniform".
         global_rule, local_rule: settings of the learned weights.
         minimiser: combine by the square root of local times global, the minimiser of the paper's equation (4), instead
             of the printed product.
-        floor: share of every task's weight that is spread evenly over its claims, in [0, 1].
-        workers: public weights, independent of the claims, in the order of `claims.workers`; only for "public".
     """
 
     kind: Kind = "combined"
     global_rule: GlobalRule = field(default_factory=GlobalRule)
     local_rule: LocalRule = field(default_factory=LocalRule)
     minimiser: bool = False
-    floor: float = 0.0
-    workers: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise SettingsError(f"weights must be one of {', '.join(KINDS)}", value=self.kind)
-        if not 0 <= self.floor <= 1:
-            raise SettingsError("floor must be in [0, 1]", value=self.floor)
-        if (self.kind == "public") != bool(self.workers):
-            raise SettingsError(
-                "the kind 'public', and no other, needs weights of workers", value=(self.kind, self.workers[:3])
-            )
-        if not all(math.isfinite(weight) and weight > 0 for weight in self.workers):
-            raise SettingsError("public weights must be positive numbers", value=min(self.workers))
-
-    @property
-    def public(self) -> bool:
-        """Whether the weights are independent of the claims."""
-        return self.kind in ("uniform", "public")
 
     def claim_weights(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> Floats:
         """Return the weight of every claim, shape (claims,), non-negative and summing to 1 over each task.
@@ -313,24 +296,14 @@ class Weighting:
             claims: of all tasks.
             bandwidth: shape (tasks,).
             kernel: defines the Hilbert space of the learned weights.
-
-        Raises:
-            SettingsError: the number of public weights is not that of the workers.
         """
         weight = np.ones(len(claims))
-        if self.kind == "public":
-            if len(self.workers) != len(claims.workers):
-                raise SettingsError(
-                    f"{len(claims.workers)} workers need as many public weights", value=len(self.workers)
-                )
-            weight = np.asarray(self.workers)[claims.worker]
         if self.kind in ("combined", "local"):
             weight = self.local_rule.fit(claims, bandwidth, kernel)
         if self.kind in ("combined", "global"):
             shared = self.global_rule.fit(claims, bandwidth, kernel).weight
             weight = combined(weight, shared[claims.worker], minimiser=self.minimiser and self.kind == "combined")
-        equal = task_shares(np.ones(len(claims)), claims)
-        return (1 - self.floor) * task_shares(weight, claims) + self.floor * equal
+        return task_shares(weight, claims)
 
 
 def combined(local: Floats, shared: Floats, *, minimiser: bool = False) -> Floats:

@@ -59,9 +59,9 @@ def sample_proportional(weight: Integers, source: Source) -> Integers:
 LEVELS = 8
 """Finest level of ranges: width 1/256 of the bounds."""
 SCORE_UNITS = 16
-"""Score units per unit of claim weight; penalties are multiples of one unit."""
+"""Score units per claim; penalties are multiples of one unit."""
 LEAST_PENALTY, LARGEST_PENALTY = 0.02, 0.1
-"""Penalty of a doubled width, as a share of the weight expected on the task."""
+"""Penalty of a doubled width, as a share of the claims expected on the task."""
 DECISIVE = 4.0
 """Penalty of a doubled width over the noise of a score, within the limits above."""
 
@@ -105,46 +105,44 @@ class DyadicRanges:
         """Return the part, 0 .. steps - 1, of positions in the unit interval; shape as `position`."""
         return np.minimum((position * self.steps).astype(np.int64), self.steps - 1)
 
-    def weight_in_ranges(self, claims: ScaledClaims) -> Integers:
-        """Return the weight of the claims in every range of every task, shape (tasks, ranges)."""
+    def claims_inside(self, claims: ScaledClaims) -> Integers:
+        """Return the number of claims in every range of every task, shape (tasks, ranges)."""
         flat = claims.task * self.steps + self.step_of(claims.position)
-        weight = np.bincount(flat, weights=claims.weight, minlength=claims.tasks * self.steps)
+        counts = np.bincount(flat, minlength=claims.tasks * self.steps).reshape(claims.tasks, self.steps)
         below = np.zeros((claims.tasks, self.steps + 1), dtype=np.int64)
-        np.cumsum(weight.reshape(claims.tasks, self.steps).astype(np.int64), axis=1, out=below[:, 1:])
+        np.cumsum(counts, axis=1, out=below[:, 1:])
         return below[:, self.last] - below[:, self.first]
 
 
 def select_ranges(
-    inside: Integers, penalty: Integers, *, epsilon: float, largest: int, ranges: DyadicRanges, source: Source
+    inside: Integers, penalty: Integers, *, epsilon: float, ranges: DyadicRanges, source: Source
 ) -> Integers:
     """Return one range per task, epsilon-private for a replaced claim, epsilon / 2 for an added or removed one.
 
     Args:
-        inside: weight of the claims in each range, shape (tasks, ranges).
+        inside: number of claims in each range, shape (tasks, ranges).
         penalty: public penalty of a doubled width, in score units, shape (tasks,).
         epsilon: above `ROUNDING`.
-        largest: largest weight of one claim.
         ranges: the candidates.
         source: of randomness.
     """
     score = SCORE_UNITS * inside - penalty[:, None] * (ranges.levels - ranges.level)
-    return sample_proportional(range_weights(score, epsilon=epsilon, largest=largest, ranges=ranges), source)
+    return sample_proportional(range_weights(score, epsilon=epsilon, ranges=ranges), source)
 
 
-def range_weights(score: Integers, *, epsilon: float, largest: int, ranges: DyadicRanges) -> Integers:
+def range_weights(score: Integers, *, epsilon: float, ranges: DyadicRanges) -> Integers:
     """Return the integers proportional to the probabilities of the ranges, shape as `score`."""
-    return exponential_weights(score, epsilon=epsilon, largest=SCORE_UNITS * largest) * ranges.prior
+    return exponential_weights(score, epsilon=epsilon, largest=SCORE_UNITS) * ranges.prior
 
 
-def width_penalty(expected: Floats, *, epsilon: float, largest: int) -> Integers:
+def width_penalty(expected: Floats, *, epsilon: float) -> Integers:
     """Return the public penalty of a doubled width, in score units, shape (tasks,).
 
     Args:
-        expected: weight that the claims of a task are publicly expected to have, shape (tasks,).
+        expected: publicly expected number of claims of a task, shape (tasks,).
         epsilon: privacy loss of the selection.
-        largest: largest weight of one claim.
     """
-    share = np.clip(DECISIVE * largest / (expected * epsilon), LEAST_PENALTY, LARGEST_PENALTY)
+    share = np.clip(DECISIVE / (expected * epsilon), LEAST_PENALTY, LARGEST_PENALTY)
     return np.ceil(SCORE_UNITS * share * expected).astype(np.int64)
 
 
@@ -163,7 +161,7 @@ def largest_range_counts(claims: ScaledClaims, ranges: DyadicRanges) -> Integers
     total = np.zeros(ranges.levels + 1, dtype=np.int64)
     level_starts = np.flatnonzero(np.diff(ranges.level, prepend=-1))
     for block in _blocks(claims, max(1, ENTRIES_AT_ONCE // ranges.steps)):
-        total += np.maximum.reduceat(ranges.weight_in_ranges(block), level_starts, axis=1).sum(axis=0)
+        total += np.maximum.reduceat(ranges.claims_inside(block), level_starts, axis=1).sum(axis=0)
     return total
 
 
@@ -193,7 +191,7 @@ def select_locations(claims: ScaledClaims, level: int, epsilon: float, source: S
     """Return a location in the unit interval for every task, epsilon-private for one claim; shape (tasks,).
 
     Args:
-        claims: of the tasks; claims of weight 0 are ignored, others count once.
+        claims: of the tasks.
         level: the spread is 2**-level.
         epsilon: above `ROUNDING`.
         source: of randomness.
@@ -214,8 +212,7 @@ def location_scores(claims: ScaledClaims, cells: int) -> Integers:
     """
     width = CELLS_PER_SPREAD
     cell = np.minimum((claims.position * cells).astype(np.int64), cells - 1)
-    used = claims.weight > 0
-    flat = np.bincount((claims.task * cells + cell)[used], minlength=claims.tasks * cells)
+    flat = np.bincount(claims.task * cells + cell, minlength=claims.tasks * cells)
     padded = np.zeros((claims.tasks, cells + 2 * width), dtype=np.int64)
     padded[:, width:-width] = flat.reshape(claims.tasks, cells)
     # A triangle is the convolution of two boxes; each box is a difference of cumulative sums.
@@ -235,7 +232,6 @@ def _blocks(claims: ScaledClaims, size: int) -> list[ScaledClaims]:
             min(size, claims.tasks - int(first)),
             claims.task[start:stop] - first,
             claims.position[start:stop],
-            claims.weight[start:stop],
         )
         for first, start, stop in zip(firsts, ends[:-1], ends[1:], strict=True)
     ]

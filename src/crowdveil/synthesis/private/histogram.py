@@ -4,10 +4,8 @@ Counts are integers with exact discrete Laplace noise; everything after them is 
 public inputs: docs/explanation/synthesis/private.md.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import ClassVar, NamedTuple, final
+from dataclasses import dataclass
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,37 +13,18 @@ from numpy.typing import NDArray
 from crowdveil.channels.guarantee import Participation, Unit
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
-from crowdveil.synthesis.budgets import TaskBudgets, allocate, given_weights, to_fixed_point
+from crowdveil.synthesis.budgets import TaskBudgets, allocate
 from crowdveil.synthesis.claims import Claims, Floats, scale_claims
-from crowdveil.synthesis.discrete_noise import Integers, floor_epsilon
+from crowdveil.synthesis.discrete_noise import Integers
 from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, smooth
 from crowdveil.synthesis.private.noisy_counts import LEAST_RANGE_INFORMATION, NoisyCounter, NoisyCounts
 from crowdveil.synthesis.private.release_steps import Progress, check_settings, require_public_inputs, sample_release
-from crowdveil.synthesis.private.worker_weights import learn_weights
 from crowdveil.synthesis.release import SECURE, Release
 
 TASKS_AT_ONCE = 4096
 BINS_AT_100, BINS_GROWTH = 16.0, 0.45
 """Number of bins where claims times epsilon is 100, and the power of its growth. More than the best fit: smoothing
 corrects bins that are too fine at a small cost, but not coarse ones (experiments/synthesis/README.md)."""
-WEIGHTS_SHARE = 0.25
-"""Share of the budget spent on learning worker weights."""
-
-
-class TaskSizes(NamedTuple):
-    """Public or expected sizes of the tasks.
-
-    Attributes:
-        weight: integer weight of every claim, 0 for those not used, shape (claims,).
-        largest: largest weight that a claim can have.
-        expected: public or expected weight of each task, shape (tasks,).
-        effective: number of equally weighted claims with the same sampling variance, shape (tasks,).
-    """
-
-    weight: Integers
-    largest: int
-    expected: Floats
-    effective: Floats
 
 
 @final
@@ -62,8 +41,6 @@ class Histogram:
         bins: number of bins of a task, one of `BIN_CHOICES`; by default chosen from public numbers.
         select_range: spend a part of the budget on selecting the range of each task's claims, for bounds much wider
             than these; only on tasks with enough (public) claims times epsilon.
-        weights: public weights of workers by name, in (0, 1]; others have 1. Rounded to 1/64, at least 1/64.
-        learn_weights: spend a quarter of the budget on weighting workers by their agreement with the others.
         expected_claims: publicly expected number of claims of a task; needed, and used, if participation is protected.
         most_claims: number of claims of one worker that are used, chosen at random; needed for protected workers.
         least_claims: tasks with fewer claims (protected: with a smaller noisy total) release nothing.
@@ -76,8 +53,6 @@ class Histogram:
     participation: Participation = "public"
     bins: int | None = None
     select_range: bool = False
-    weights: Mapping[str, float] = field(default_factory=dict)
-    learn_weights: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
     least_claims: int = 1
@@ -92,12 +67,6 @@ class Histogram:
                 value=self.expected_claims,
                 hint="Give the number of claims that a task is publicly expected to have.",
             )
-        if self.participation == "protected" and (self.weights or self.learn_weights):
-            raise SettingsError(
-                "weights need public participation, because they name workers", value=sorted(self.weights)[:5]
-            )
-        if self.weights and self.learn_weights:
-            raise SettingsError("weights are either given or learned", value=sorted(self.weights)[:5])
         if self.unit == "worker" and self.participation == "protected" and self.most_claims is None:
             raise SettingsError(
                 "the unit worker with protected participation needs most_claims",
@@ -127,10 +96,10 @@ class Histogram:
             most_claims=self.most_claims,
         )
         used = budgets.sample_used(claims, source)
-        worker_weight, spent = self._worker_weights(claims, used, budgets, source)
-        sizes = self._sizes(claims, used, worker_weight)
-        ranged = self.select_range & (sizes.effective * budgets.task_epsilon >= LEAST_RANGE_INFORMATION)
-        bins = self._bins(sizes, budgets)
+        expected = self._expected(claims, used)
+        information = expected * budgets.task_epsilon
+        ranged = self.select_range & (information >= LEAST_RANGE_INFORMATION)
+        bins = self._bins(information)
         released = np.ones(len(bins), dtype=bool)
         if self.participation == "public":
             released = claims.per_task >= self.least_claims
@@ -139,59 +108,39 @@ class Histogram:
         queries = np.stack((bins, budgets.divisor, ranged), axis=1)
         for query in np.unique(queries[released], axis=0):
             counter = NoisyCounter(
-                epsilon=budgets.exact_epsilon[int(query[1])] - spent,
+                epsilon=budgets.exact_epsilon[int(query[1])],
                 bins=int(query[0]),
-                largest=sizes.largest,
                 select_range=bool(query[2]),
             )
             rows = np.flatnonzero(released & (queries == query).all(axis=1))
             for first in range(0, len(rows), TASKS_AT_ONCE):
-                densities.append(self._densities(claims, rows[first : first + TASKS_AT_ONCE], counter, sizes, source))
-                done += min(TASKS_AT_ONCE, len(rows) - first)
+                part = rows[first : first + TASKS_AT_ONCE]
+                noisy = counter.count(scale_claims(claims, part, used), expected[part], source)
+                densities.append(self._densities(claims, part, noisy, expected[part]))
+                done += len(part)
                 if progress is not None:
                     progress(done, int(released.sum()))
         return _concatenated(densities), budgets
 
-    def _worker_weights(
-        self, claims: Claims, used: NDArray[np.bool_], budgets: TaskBudgets, source: Source
-    ) -> tuple[Integers, Fraction]:
-        """Return the integer weight of every worker, and the epsilon spent on learning them."""
-        if not self.learn_weights:
-            return given_weights(claims, self.weights), Fraction(0)
-        least = min(budgets.exact_epsilon.values(), default=floor_epsilon(self.epsilon))
-        spent = floor_epsilon(float(least) * WEIGHTS_SHARE)
-        return to_fixed_point(learn_weights(claims, used, spent, source)), spent
-
-    def _sizes(self, claims: Claims, used: NDArray[np.bool_], worker_weight: Integers) -> TaskSizes:
-        weight = worker_weight[claims.worker] * used
-        tasks = len(claims.tasks)
+    def _expected(self, claims: Claims, used: NDArray[np.bool_]) -> Floats:
+        """Return the public or expected number of used claims of each task, at least 1 if public; shape (tasks,)."""
         if self.participation == "protected":
             assert self.expected_claims is not None  # checked by __post_init__
-            expected = np.full(tasks, float(self.expected_claims))
-            return TaskSizes(weight, 1, expected, expected)
-        total, squares = (
-            np.bincount(claims.task, weights=column, minlength=tasks) for column in (weight, weight.astype(float) ** 2)
-        )
-        effective = np.divide(total**2, squares, out=np.ones(tasks), where=squares > 0)
-        return TaskSizes(weight, int(worker_weight.max(initial=1)), np.maximum(total, 1.0), effective)
+            return np.full(len(claims.tasks), float(self.expected_claims))
+        return np.maximum(np.bincount(claims.task[used], minlength=len(claims.tasks)), 1.0)
 
-    def _bins(self, sizes: TaskSizes, budgets: TaskBudgets) -> Integers:
-        """Return the number of bins of every task, from public numbers only; shape (tasks,)."""
+    def _bins(self, information: Floats) -> Integers:
+        """Return the number of bins of tasks from claims times epsilon, public numbers; shape (tasks,)."""
         choices = np.array(BIN_CHOICES if self.bins is None else (self.bins,))
-        target = BINS_AT_100 * np.maximum(sizes.effective * budgets.task_epsilon / 100.0, 1e-9) ** BINS_GROWTH
+        target = BINS_AT_100 * np.maximum(information / 100.0, 1e-9) ** BINS_GROWTH
         return choices[np.abs(np.log(target[:, None] / choices)).argmin(axis=1)]
 
-    def _densities(
-        self, claims: Claims, rows: Integers, counter: NoisyCounter, sizes: TaskSizes, source: Source
-    ) -> HistogramDensities:
-        noisy = counter.count(scale_claims(claims, rows, sizes.weight), sizes.expected[rows], source)
-        total, effective = sizes.expected[rows], sizes.effective[rows]
+    def _densities(self, claims: Claims, rows: Integers, noisy: NoisyCounts, total: Floats) -> HistogramDensities:
         if self.participation == "protected":
             total = noisy.counts.sum(axis=1) + noisy.outside
             kept = total >= self.least_claims
             rows, total = rows[kept], total[kept]
             noisy = noisy._replace(**{name: getattr(noisy, name)[kept] for name in ("counts", "outside", "interval")})
-            effective = total
         low, high = claims.low[rows], claims.high[rows]
         ends = low[:, None] + (high - low)[:, None] * noisy.interval
         return HistogramDensities(
@@ -200,26 +149,25 @@ class Histogram:
             high=high,
             range_low=ends[:, 0],
             range_high=ends[:, 1],
-            mass=cell_masses(noisy, total, effective),
+            mass=cell_masses(noisy, total),
         )
 
 
-def cell_masses(noisy: NoisyCounts, total: Floats, effective: Floats) -> Floats:
+def cell_masses(noisy: NoisyCounts, total: Floats) -> Floats:
     """Return the masses of `HistogramDensities` from noisy counts: smoothed inside the range, uniform outside.
 
     Args:
         noisy: counts of some tasks.
-        total: weight of all claims of each task, positive, shape (tasks,).
-        effective: number of equally weighted claims with the same sampling variance, shape (tasks,).
+        total: number of claims of each task, positive, shape (tasks,).
     """
     bins = noisy.counts.shape[1]
     partial = noisy.interval[:, 1] - noisy.interval[:, 0] < 1.0
     counted = noisy.counts.sum(axis=1)
-    # Two estimates of the weight inside, from the bins and from the outside, combined by inverse variance.
+    # Two estimates of the number inside, from the bins and from the outside, combined by inverse variance.
     inside = counted + (total - noisy.outside - counted) * (bins / (bins + 1.0))
     share = np.where(partial, np.clip(inside / total, 0.0, 1.0), 1.0)
     floored = np.maximum(share, 1.0 / np.maximum(total, 1.0))
-    shape = smooth(noisy.counts, np.full(len(total), noisy.variance), total * floored, effective * floored)
+    shape = smooth(noisy.counts, np.full(len(total), noisy.variance), total * floored)
     below, above = noisy.interval[:, 0], 1.0 - noisy.interval[:, 1]
     rest = np.divide(1.0 - share, below + above, out=np.zeros(len(total)), where=below + above > 0)
     return np.column_stack((rest * below, share[:, None] * shape, rest * above))

@@ -108,20 +108,19 @@ class HistogramDensities:
         return np.take_along_axis(drawn, order, axis=1)
 
 
-def smooth(counts: Floats, variance: Floats, total: Floats, sample: Floats) -> Floats:
+def smooth(counts: Floats, variance: Floats, total: Floats) -> Floats:
     """Return a density estimated from noisy counts, as masses of equal cells, shape (tasks, CELLS); rows sum to one.
 
     Args:
         counts: noisy counts of equal bins, shape (tasks, bins).
         variance: noise variance of one count, shape (tasks,).
         total: sum of the counts without noise, positive, shape (tasks,).
-        sample: effective number of claims, for the sampling error; positive, shape (tasks,).
     """
     bins = counts.shape[1]
     order = np.arange(bins)
     coefficients = (counts / total[:, None]) @ _cosines(order, bins)
     # Bins are equal, so noise of variance s2 in each gives every coefficient the variance bins * s2.
-    error = bins * variance / total**2 + 1.0 / sample
+    error = bins * variance / total**2 + 1.0 / total
     # No coefficient of a density exceeds sqrt(2), so noise of larger variance is shrunk further.
     bounded = np.minimum(LARGEST_SQUARE / error, 1.0)[:, None]
     kept = coefficients[:, 1:] * _shrinkage(coefficients[:, 1:], error) * bounded

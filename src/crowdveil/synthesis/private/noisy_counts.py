@@ -22,17 +22,17 @@ from crowdveil.synthesis.private.exponential_mechanism import DyadicRanges, sele
 RANGE_SELECTION_SHARE = 0.35
 """Share of the budget spent on range selection; tuned on simulated bimodal tasks (experiments/synthesis/README.md)."""
 SENSITIVITY = 2
-"""L1 sensitivity of a task's counts, in claims, to a replaced claim; it is 1 for an added or removed claim."""
+"""L1 sensitivity of a task's counts to a replaced claim; it is 1 for an added or removed claim."""
 LEAST_RANGE_INFORMATION = 60.0
-"""Least weight times epsilon, both public, for range selection; below it noise dominates the selection."""
+"""Least number of claims times epsilon, both public, for range selection; below it noise dominates the selection."""
 
 
 class NoisyCounts(NamedTuple):
     """Noisy counts of some tasks.
 
     Attributes:
-        counts: noisy weight in every bin of the range, shape (tasks, bins).
-        outside: noisy weight outside the range, 0 where the range is the whole interval; shape (tasks,).
+        counts: noisy number of claims in every bin of the range, shape (tasks, bins).
+        outside: noisy number outside the range, 0 where the range is the whole interval; shape (tasks,).
         variance: noise variance of each count.
         interval: ends of the range in the unit interval, shape (tasks, 2).
     """
@@ -50,13 +50,11 @@ class NoisyCounter:
     Attributes:
         epsilon: privacy loss of a replaced claim of the task; an added or removed one loses half of it.
         bins: equal bins of a range.
-        largest: largest integer weight of a claim.
         select_range: whether a range is selected; otherwise it is the whole interval.
     """
 
     epsilon: Fraction
     bins: int
-    largest: int
     select_range: bool
 
     @property
@@ -67,14 +65,14 @@ class NoisyCounter:
     @property
     def scale(self) -> Fraction:
         """Scale of the noise in every count."""
-        return SENSITIVITY * self.largest / self.count_epsilon
+        return SENSITIVITY / self.count_epsilon
 
     def count(self, claims: ScaledClaims, expected: Floats, source: Source) -> NoisyCounts:
         """Return the noisy counts of some tasks.
 
         Args:
             claims: of the tasks.
-            expected: weight that each task publicly has, or is expected to have, shape (tasks,).
+            expected: number of claims that each task publicly has, or is expected to have, shape (tasks,).
             source: of randomness.
         """
         ranges = DyadicRanges()
@@ -90,16 +88,14 @@ class NoisyCounter:
         if not self.select_range:
             return np.zeros(claims.tasks, dtype=np.int64)
         epsilon = float(self.epsilon - self.count_epsilon)
-        penalty = width_penalty(expected, epsilon=epsilon, largest=self.largest)
-        inside = ranges.weight_in_ranges(claims)
-        return select_ranges(inside, penalty, epsilon=epsilon, largest=self.largest, ranges=ranges, source=source)
+        penalty = width_penalty(expected, epsilon=epsilon)
+        return select_ranges(ranges.claims_inside(claims), penalty, epsilon=epsilon, ranges=ranges, source=source)
 
 
 def bin_counts(claims: ScaledClaims, selected: Integers, bins: int, ranges: DyadicRanges) -> Integers:
-    """Return the weight of the claims in each bin of the range and, last, outside it; shape (tasks, bins + 1).
+    """Return the number of claims in each bin of the range and, last, outside it; shape (tasks, bins + 1).
 
-    A replaced claim moves its weight from one number to another: L1 sensitivity twice the weight. An added or removed
-    claim changes one number by its weight.
+    A replaced claim changes two numbers by 1, an added or removed claim one number.
 
     Args:
         claims: of some tasks.
@@ -115,5 +111,5 @@ def bin_counts(claims: ScaledClaims, selected: Integers, bins: int, ranges: Dyad
     share = (claims.position * ranges.steps - first) / (last - first)
     column = np.clip((share * bins).astype(np.int64), 0, bins - 1)
     column = np.where((step >= first) & (step < last), column, bins)
-    flat = np.bincount(claims.task * (bins + 1) + column, weights=claims.weight, minlength=claims.tasks * (bins + 1))
-    return flat.astype(np.int64).reshape(claims.tasks, bins + 1)
+    flat = np.bincount(claims.task * (bins + 1) + column, minlength=claims.tasks * (bins + 1))
+    return flat.reshape(claims.tasks, bins + 1)

@@ -77,7 +77,7 @@ class PooledShape:
         budgets = allocate(
             claims, epsilon=self.epsilon, unit=self.unit, participation="public", most_claims=self.most_claims
         )
-        used = budgets.sample_used(claims, source).astype(np.int64)
+        used = budgets.sample_used(claims, source)
         rows = np.flatnonzero(claims.per_task >= self.least_claims)
         scaled = scale_claims(claims, rows, used)
         least = min(budgets.exact_epsilon.values(), default=floor_epsilon(self.epsilon))
@@ -110,7 +110,7 @@ def _noisy_shapes(
     total = np.maximum(np.bincount(group, weights=claims.counted, minlength=groups), 1.0)
     within = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
     variance = np.full(groups, discrete_laplace_variance(scale))
-    shape = smooth(counts[:, :-1], variance, total * within, total * within)
+    shape = smooth(counts[:, :-1], variance, total * within)
     return np.column_stack((within[:, None] * shape, 1.0 - within))
 
 
@@ -124,8 +124,7 @@ def shape_counts(claims: ScaledClaims, location: Floats, spread: Floats, group: 
     bin_ = np.floor((offset + REACH) / (2 * REACH) * SHAPE_BINS)
     column = np.where((bin_ >= 0) & (bin_ < SHAPE_BINS), bin_, SHAPE_BINS).astype(np.int64)
     flat = group[claims.task] * (SHAPE_BINS + 1) + column
-    counted = np.bincount(flat[claims.weight > 0], minlength=groups * (SHAPE_BINS + 1))
-    return counted.reshape(groups, SHAPE_BINS + 1)
+    return np.bincount(flat, minlength=groups * (SHAPE_BINS + 1)).reshape(groups, SHAPE_BINS + 1)
 
 
 def _densities_around(
