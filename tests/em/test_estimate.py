@@ -28,7 +28,6 @@ def estimate_of(posterior: object, alphabet: Categories | Scale | None = LABELS)
         steps=3,
         converged=True,
         channel_used=False,
-        gold_used=0,
         gold_unknown=0,
     )
 
@@ -154,6 +153,35 @@ def test_frames_hold_null_for_what_is_unknown() -> None:
     assert [0.9, None] == workers["ability"].to_pylist()
     assert pa.types.is_string(workers["worker"].type)
     assert 3 == LABELLED.tasks_frame().num_rows
+
+
+def test_gold_is_not_counted_as_right() -> None:
+    """Expected errors are those of the other tasks: the means (0.5, 0.3, 0.2) here, and 1 - (0.6 + 0.4) / 2."""
+    certain = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    some = replace(estimate_of([[0.6, 0.3, 0.1], *certain, [0.4, 0.3, 0.3]]), gold=np.array([False, True, True, False]))
+    found = some.baseline
+
+    assert ("low", 0, 2, 2) == (found.constant, found.moved, found.gold, some.gold_used)
+    assert pytest.approx((0.5, 0.5)) == (found.expected_error, found.estimate_error)
+    assert "No truth differs from the constant low. 2 gold tasks are left out." == str(found)
+    assert some.without_gold.tasks.tolist() == ["t0", "t3"]
+    assert [False, True, True, False] == some.tasks_columns()["gold"].tolist()
+    assert str(found) in str(some)
+
+
+def test_gold_numbers_are_no_part_of_the_median() -> None:
+    """The best constant of numbers is that of the inferred ones."""
+    found = replace(estimate_of([1.0, 9.0, 2.0, 3.0], None), gold=np.array([False, True, False, False])).baseline
+
+    assert ("2", 2, 1) == (found.constant, found.moved, found.gold)
+    assert pytest.approx(2 / 3) == found.expected_error
+
+
+def test_where_every_truth_is_known_nothing_is_expected() -> None:
+    """With gold of all tasks the constant has its share of wrong answers, and the estimate no error of its own."""
+    found = replace(estimate_of([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]), gold=np.ones(4, dtype=bool)).baseline
+
+    assert ("low", 0.25, None) == (found.constant, found.expected_error, found.estimate_error)
 
 
 @pytest.mark.parametrize("whole", [LABELLED, NUMERIC], ids=["labels", "numbers"])

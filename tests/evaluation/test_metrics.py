@@ -33,7 +33,6 @@ def estimate_of(posterior, alphabet, reports_per_task=None):
         steps=1,
         converged=True,
         channel_used=False,
-        gold_used=0,
         gold_unknown=0,
     )
 

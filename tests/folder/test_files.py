@@ -175,7 +175,6 @@ def estimate(posterior, quality_name: str, participation=None) -> Estimate:
         steps=1,
         converged=True,
         channel_used=False,
-        gold_used=0,
         gold_unknown=0,
     )
 

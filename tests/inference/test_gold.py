@@ -70,7 +70,7 @@ def test_known_truths_are_certain_and_the_result_says_what_gold_did(crowd: Crowd
 
     for words in (
         "30 tasks weigh hierarchical-dawid-skene",
-        "cross-validated accuracy",
+        "gain in accuracy has a standard error",
         "log-loss",
         "nats of their best",
     ):

@@ -1,5 +1,6 @@
 """The conclusion follows from the numbers of the result, and names an epsilon only with a checked guarantee."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,20 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.em.estimate import Estimate, WorkerTable
+from crowdveil.em.gold import CrossValidation
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.conclusion import NO_INTERVALS, NO_NUMBERS, NO_PROBABILITIES, UNDECIDED, conclude
+from crowdveil.release.conclusion import (
+    ALL_GOLD,
+    CHECK,
+    GUIDED,
+    MORE_WRONG,
+    NO_INTERVALS,
+    NO_NUMBERS,
+    NO_PROBABILITIES,
+    UNCHECKED,
+    UNDECIDED,
+    conclude,
+)
 from crowdveil.release.page import as_code
 from tests.release.conftest import Folder, command, write_results
 
@@ -32,7 +45,7 @@ def numeric(numbers: list[float], half_width: float | None) -> Estimate:
 def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
     """Return an estimate of one worker."""
     names, one, count = {"alphabet": None, "tasks": np.arange(len(posterior))}, np.ones(1), len(posterior)
-    fit = {"log_likelihoods": (), "steps": 1, "converged": True, "channel_used": False, "gold_used": 0}
+    fit = {"log_likelihoods": (), "steps": 1, "converged": True, "channel_used": False}
     sizes = {"reports_per_task": np.ones(count, np.int64), "reports_per_worker": np.ones(1, np.int64)}
     workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability"), "gold_unknown": 0}
     return Estimate(method="test", posterior=posterior, **(names | fit | sizes | workers | fields))  # type: ignore[arg-type]
@@ -115,6 +128,64 @@ def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.F
     folder: Path = request.getfixturevalue(fixture)
 
     assert 2 <= len(write_results(folder).sentences)
+
+
+GOLD = labelled((0.95, 0.05), (0.4, 0.6), (1.0, 0.0), (0.0, 1.0), gold=np.array([False, False, True, True]))
+"""Two tasks without gold: 1 - (0.95 + 0.6) / 2 = 22.5 % wrong; with `no` for both 1 - (0.95 + 0.4) / 2 = 32.5 %."""
+
+
+def test_gold_is_no_evidence_of_itself() -> None:
+    """Expected errors and doubtful truths are those of the tasks without gold; nobody is asked to compare gold."""
+    sentences = conclude(GOLD, UNPROTECTED).sentences
+
+    assert sentences[0] == (
+        "Use these truths with care: 22.5 % of the 2 tasks without gold are expected to be wrong, against 32.5 % with "
+        "no for every task."
+    )
+    assert "1 truth has a confidence below 90 %" in sentences[1]
+    assert (GUIDED.format("2 tasks", "are"), UNCHECKED) == sentences[-2:]
+    assert CHECK not in sentences
+
+
+@pytest.mark.parametrize(
+    ("random", "meaning"),
+    [(True, "it estimates"), (False, "the others may differ"), (None, "only if gold was drawn at random")],
+)
+def test_a_cross_validated_accuracy_is_an_estimate_for_random_gold_only(random: bool | None, meaning: str) -> None:
+    """The accuracy on gold stands in the conclusion with what it says of the other tasks."""
+    check = CrossValidation(tasks=20, right=16, right_without_gold=15, random=random)
+    last = conclude(replace(GOLD, cross_validation=check), UNPROTECTED).sentences[-1]
+
+    assert last.startswith("Cross-validated accuracy on 20 gold tasks: 0.800 (0.750 without gold). ")
+    assert meaning in last
+
+
+@pytest.mark.parametrize(("random", "right", "verdict"), [(None, 5, "care"), (False, 5, "use"), (True, 19, "use")])
+def test_more_errors_on_gold_than_expected_change_the_advice(random: bool | None, right: int, verdict: str) -> None:
+    """15 of 20 wrong gold tasks do not go with 1 % expected errors, unless gold is unlike the other tasks."""
+    sure = [(0.99, 0.01), (0.01, 0.99)] * 50
+    gold = np.arange(len(sure)) < 20
+    check = CrossValidation(tasks=20, right=right, random=random)
+    found = conclude(labelled(*sure, gold=gold, cross_validation=check), UNPROTECTED)
+
+    assert (MORE_WRONG in found.sentences) == (verdict != "use")
+    assert (found.verdict == "use") == (verdict == "use")
+
+
+def test_nothing_is_concluded_where_every_truth_was_known() -> None:
+    """With gold of all tasks there is no advice."""
+    every = labelled((1.0, 0.0), (0.0, 1.0), gold=np.ones(2, dtype=bool))
+
+    assert ("unknown", (ALL_GOLD,)) == conclude(every, UNPROTECTED)
+
+
+def test_unknown_numbers_and_tasks_without_reports_are_counted() -> None:
+    """Tasks without a number, and truths without a report, do not hide among the others."""
+    some = numeric([0.0, 10.0, np.nan], 4.0)
+    unasked = labelled((0.9, 0.1), (0.1, 0.9), (0.6, 0.4), reports_per_task=np.array([3, 2, 0]))
+
+    assert "1 of 3 tasks have no number" in conclude(some, UNPROTECTED).sentences[1]
+    assert "1 task has no reports" in conclude(unasked, UNPROTECTED).sentences[1]
 
 
 def test_undecided_tasks_are_counted_apart() -> None:

@@ -450,7 +450,7 @@ def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, 
 
 
 def _summary(inference: Inference, asked: InferOptions) -> dict[str, Any]:
-    estimate, panel = inference.estimate, inference.panel
+    estimate, panel, check = inference.estimate, inference.panel, inference.estimate.cross_validation
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
@@ -467,6 +467,7 @@ def _summary(inference: Inference, asked: InferOptions) -> dict[str, Any]:
         "gold_used": estimate.gold_used,
         "gold_unknown": estimate.gold_unknown,
         "gold": inference.gold_line,
+        "cross_validation": None if check is None else asdict(check) | {"sentence": str(check)},
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
         "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
@@ -501,13 +502,13 @@ def _decisions(estimate: Estimate, asked: InferOptions) -> dict[str, Any]:
     """Return the settings of decisions, the number of undecided tasks, and the mean expected cost; None by default."""
     if not asked.decides:
         return {"decisions": None}
-    undecided, expected = estimate.undecided, estimate.expected_cost
+    undecided, expected = estimate.undecided, estimate.without_gold.expected_cost
     return {
         "decisions": {
             "costs": None if asked.costs is None else str(asked.costs),
             "abstain_below": asked.abstain_below,
             "undecided": 0 if undecided is None else int(undecided.sum()),
-            "expected_cost": None if expected is None else float(expected.mean()),
+            "expected_cost": float(expected.mean()) if expected is not None and len(expected) else None,
         }
     }
 
@@ -515,10 +516,12 @@ def _decisions(estimate: Estimate, asked: InferOptions) -> dict[str, Any]:
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
     shown = estimate.part(0, SHOWN_TASKS)
     columns = [column.tolist() for column in (shown.tasks, shown.truth, shown.reports_per_task)]
+    marks = [{}] * len(columns[0]) if shown.gold is None else [{"gold": mark} for mark in shown.gold.tolist()]
     certain = [None] * len(columns[0]) if shown.confidence is None else shown.confidence.tolist()
     return [
         {"task": str(task), "truth": None if truth == "" else truth, "confidence": confidence, "reports": reports}
-        for task, truth, reports, confidence in zip(*columns, certain, strict=True)
+        | mark
+        for task, truth, reports, confidence, mark in zip(*columns, certain, marks, strict=True)
     ]
 
 
@@ -553,6 +556,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         *([] if data["history"] is None else [("history", data["history"])]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         *([] if data["gold"] is None else [("", data["gold"])]),
+        *([] if data["cross_validation"] is None else [("", data["cross_validation"]["sentence"])]),
         ("baseline", data["baseline"]["sentence"]),
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
         ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
@@ -572,7 +576,7 @@ def _truth_line(truth: dict[str, Any]) -> str:
     value = truth["truth"]
     text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
     confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
-    return f"{truth['task']}: {text} ({truth['reports']:,} reports{confidence})"
+    return f"{truth['task']}: {text} ({truth['reports']:,} reports{', gold' if truth.get('gold') else confidence})"
 
 
 def _quality_line(quality: dict[str, Any]) -> str:

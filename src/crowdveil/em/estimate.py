@@ -17,6 +17,7 @@ from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.fit_state import FitState
+from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import SettingsError
 from crowdveil.plotting import bar_plot, confusion_plot, interval_plot, share_plot
 from crowdveil.presentation.html import Html, card, table
@@ -91,6 +92,7 @@ class Baseline:
         estimate_error: the same for the estimate itself.
         moved: number of tasks whose truth differs from the constant, which is not among the tied labels.
         tied: number of tasks on which the constant ties with another label.
+        gold: number of tasks with a known truth, which are left out of the others.
     """
 
     constant: str
@@ -98,8 +100,16 @@ class Baseline:
     estimate_error: float | None
     moved: int
     tied: int = 0
+    gold: int = 0
 
     def __str__(self) -> str:
+        if not self.gold:
+            return self._compared
+        tasks = "1 gold task is" if self.gold == 1 else f"{self.gold:,} gold tasks are"
+        return f"{self._compared} {tasks} left out."
+
+    @property
+    def _compared(self) -> str:
         if not self.moved:
             if not self.tied:
                 return f"No truth differs from the constant {self.constant}."
@@ -135,7 +145,7 @@ class Estimate:
             "settled": further steps are expected to change fewer than one truth in ten thousand; "set": the number of
             steps is part of the method; "limit": `max_steps` ran out.
         channel_used: whether the channel was in the likelihood.
-        gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
+        gold_unknown: number of gold tasks that are not among the tasks.
         low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
             a posterior; else None.
         probabilistic: False if the method gives labels without probabilities: `confidence` is then None, and
@@ -147,6 +157,8 @@ class Estimate:
             most probable labels.
         expected_cost: expected cost of each decision, shape (tasks,); None without costs.
         undecided: tasks whose truth stays empty, shape (tasks,); None if there are none.
+        gold: tasks whose truth was known and guided the fit, shape (tasks,); None if there are none.
+        cross_validation: what fits without a gold task say of it; None without enough gold.
 
     >>> from crowdveil import MajorityVote
     >>> estimate = MajorityVote().fit({"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [*"yynnnn"]})
@@ -166,7 +178,6 @@ class Estimate:
     steps: int
     converged: bool
     channel_used: bool
-    gold_used: int
     gold_unknown: int
     low: NDArray[np.float64] | None = None
     high: NDArray[np.float64] | None = None
@@ -178,6 +189,13 @@ class Estimate:
     decision: NDArray[np.int64] | None = None
     expected_cost: NDArray[np.float64] | None = None
     undecided: NDArray[np.bool_] | None = None
+    gold: NDArray[np.bool_] | None = None
+    cross_validation: CrossValidation | None = None
+
+    @property
+    def gold_used(self) -> int:
+        """Number of gold tasks that guided the fit."""
+        return 0 if self.gold is None else int(self.gold.sum())
 
     @property
     def categorical(self) -> bool:
@@ -186,7 +204,14 @@ class Estimate:
 
     def part(self, first: int, stop: int) -> Self:
         """Return the estimate of the tasks first .. stop-1, with all workers; nothing is copied."""
-        tasks = slice(first, stop)
+        return self._of(slice(first, stop))
+
+    @cached_property
+    def without_gold(self) -> Self:
+        """The estimate of the tasks whose truth was not known, with all workers: expected errors are theirs."""
+        return self if self.gold is None else replace(self._of(np.flatnonzero(~self.gold)), gold=None)
+
+    def _of(self, tasks: slice | NDArray[np.int64]) -> Self:
         return replace(
             self,
             tasks=self.tasks[tasks],
@@ -198,6 +223,7 @@ class Estimate:
             decision=None if self.decision is None else self.decision[tasks],
             expected_cost=None if self.expected_cost is None else self.expected_cost[tasks],
             undecided=None if self.undecided is None else self.undecided[tasks],
+            gold=None if self.gold is None else self.gold[tasks],
         )
 
     def parts(self) -> Iterator[Self]:
@@ -239,7 +265,11 @@ class Estimate:
 
     @cached_property
     def baseline(self) -> Baseline:
-        """Best constant answer, for comparison."""
+        """Best constant answer for the tasks without gold, for comparison; for all tasks if each has gold."""
+        if self.gold is not None:
+            if not self.gold.all():
+                return replace(self.without_gold.baseline, gold=self.gold_used)
+            return replace(replace(self, gold=None).baseline, estimate_error=None)
         if not self.categorical or self.alphabet is None:
             return numeric_baseline(self.posterior, self.low, self.high)
         parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
@@ -262,13 +292,14 @@ class Estimate:
     @property
     def identified(self) -> bool:
         """False if at least half of the numbers have a 90 % interval as wide as the scale."""
-        if self.categorical or self.alphabet is None or self.low is None or self.high is None:
+        if self.categorical or self.alphabet is None:
             return True
-        return not np.median(self.high - self.low) >= np.ptp(self.alphabet.values)
+        low, high = self.without_gold.low, self.without_gold.high
+        return low is None or high is None or not np.median(high - low) >= np.ptp(self.alphabet.values)
 
     def tasks_columns(self) -> dict[str, Identifiers]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
-        and n_tied_labels; and reports. Confidence and probabilities are nan where the method has none."""
+        n_tied_labels; reports; and gold if some truths were known. Without probabilities these columns are nan."""
         return self._columns(self.truth)
 
     def _columns(self, truth: Identifiers) -> dict[str, Identifiers]:
@@ -281,7 +312,8 @@ class Estimate:
                 columns[f"probability_{name}"] = self.posterior[:, label] if self.probabilistic else nothing
             columns["n_tied_labels"] = self.winners.sum(axis=1)
             columns |= {} if self.expected_cost is None else {"expected_cost": self.expected_cost}
-        return columns | dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
+        columns |= dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
+        return columns if self.gold is None else columns | {"gold": self.gold}
 
     def workers_columns(self) -> dict[str, Identifiers]:
         """Return columns worker, ability or weight, intervals, sigma, bias and participation if known, and reports."""
@@ -309,10 +341,17 @@ class Estimate:
         """The number of steps, and why the fit ended, in words."""
         return ENDINGS[self.stopped].format("1 step" if self.steps == 1 else f"{self.steps:,} steps")
 
+    def __str__(self) -> str:
+        """Return the size of the estimate, and its error beside that of the best constant."""
+        return "\n".join([f"Estimate by {self.method}", *self._facts()])
+
+    def _facts(self) -> list[str]:
+        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"
+        known = [] if self.cross_validation is None else [str(self.cross_validation)]
+        return [size, str(self.baseline), *known, *(["Read through the channel."] if self.channel_used else [])]
+
     def _repr_html_(self) -> str:
         """Return the first truths for a notebook, the best constant, and a picture of all truths."""
-        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"
-        facts = [size, str(self.baseline), *(["Read through the channel."] if self.channel_used else [])]
         first = self.part(0, min(SHOWN_TASKS, len(self.tasks)))
         columns = {name: column for name, column in first.tasks_columns().items() if not name.startswith("probab")}
         rows = [
@@ -320,13 +359,14 @@ class Estimate:
             for row in zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
         ]
         shown = table(tuple(columns), rows, total=len(self.tasks))
-        return card(f"Estimate by {self.method}", facts, shown, self._picture(first))
+        return card(f"Estimate by {self.method}", self._facts(), shown, self._picture(first))
 
     def _picture(self, first: Self) -> Html:
-        """Return the confidence of all tasks, or the numbers of the first ones."""
+        """Return the confidence of the tasks without gold, or the numbers of the first ones."""
         if self.alphabet is not None and self.categorical:
-            if self.confidence is not None:
-                counts = np.histogram(self.confidence, bins=10, range=(0, 1))[0].tolist()
+            confidence = self.without_gold.confidence
+            if confidence is not None:
+                counts = np.histogram(confidence, bins=10, range=(0, 1))[0].tolist()
                 return share_histogram(None, "Tasks by confidence", counts, "tasks")
             counts = np.bincount(self.winners.argmax(axis=1), minlength=self.alphabet.size).tolist()
             return count_bars(None, "Tasks by inferred truth", self.alphabet.names, counts)
@@ -384,7 +424,7 @@ class Estimate:
         return in_kind(like, table, sources)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confidence of all tasks, or numbers with their intervals, and return the axes.
+        """Draw the confidence of the tasks without gold, or numbers with their intervals, and return the axes.
 
         Args:
             ax: matplotlib axes to draw on; None for those of a new figure.
@@ -395,10 +435,9 @@ class Estimate:
         if not self.categorical or self.alphabet is None:
             low, high = ((self.posterior if ends is None else ends) for ends in (self.low, self.high))
             return interval_plot(ax, *_evenly(self.tasks, self.posterior, low, high), "truth")
+        confidence = self.without_gold.confidence
         return (
-            self.plot_truths(ax)
-            if self.confidence is None
-            else share_plot(ax, self.confidence.tolist(), "confidence", "tasks")
+            self.plot_truths(ax) if confidence is None else share_plot(ax, confidence.tolist(), "confidence", "tasks")
         )
 
     def plot_truths(self, ax: Axes | None = None) -> Axes:

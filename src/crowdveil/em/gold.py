@@ -1,8 +1,9 @@
 """Known truths (gold): validation, alignment with tasks, and certainty of their posteriors."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,12 @@ from crowdveil.errors import ReportsError, SettingsError, to_builtin
 SHOWN = 3
 NO_GOLD = -1
 """Label code of tasks without a known truth."""
+RANDOM_GOLD = {
+    True: "They were drawn at random: it estimates the accuracy on the other tasks.",
+    False: "They are no random sample of the tasks: the accuracy on the others may differ.",
+    None: "It estimates the accuracy on the other tasks only if gold was drawn at random.",
+}
+"""Meaning of a cross-validated accuracy, by `CrossValidation.random`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +43,12 @@ class Gold:
         """Number of tasks with known truth."""
         return int(np.isfinite(self.truths).sum())
 
+    def mask(self, tasks: int) -> NDArray[np.bool_] | None:
+        """Return whether each of all tasks has a known truth, shape (tasks,); None if none has."""
+        mask = np.zeros(tasks, dtype=bool)
+        mask[self.tasks[np.isfinite(self.truths)]] = True
+        return mask if self.used else None
+
     def of(self, first: int, stop: int) -> NDArray[Any]:
         """Return the truths of the tasks first .. stop-1, NO_GOLD (nan for numbers) where unknown; (stop - first,)."""
         nothing = np.nan if self.truths.dtype.kind == "f" else NO_GOLD
@@ -43,6 +56,49 @@ class Gold:
         known = slice(*np.searchsorted(self.tasks, (first, stop)))
         aligned[self.tasks[known] - first] = self.truths[known]
         return aligned
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """Truths of gold tasks inferred without their known truth.
+
+    Attributes:
+        tasks: number of gold tasks with reports.
+        right: number of them that are right by fits to the other folds of gold.
+        right_without_gold: the same by a fit without any gold; None if there is none.
+        random: whether gold was drawn at random: True if the seed of its draw was checked, False if it looks unlike
+            a random sample, None if it is unknown.
+    """
+
+    tasks: int
+    right: int
+    right_without_gold: int | None = None
+    random: bool | None = None
+
+    def __str__(self) -> str:
+        without = self.right_without_gold
+        other = "" if without is None else f" ({without / self.tasks:.3f} without gold)"
+        accuracy = f"Cross-validated accuracy on {self.tasks:,} gold tasks: {self.right / self.tasks:.3f}{other}"
+        return f"{accuracy}. {RANDOM_GOLD[self.random]}"
+
+    def to_json(self) -> str:
+        """Return it as JSON text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the cross-validation in JSON text.
+
+        Raises:
+            ValueError, TypeError: it is none.
+        """
+        found = cls(**json.loads(text))
+        counts = [found.tasks, found.right, *([] if found.right_without_gold is None else [found.right_without_gold])]
+        if not all(type(count) is int and 0 <= count <= found.tasks for count in counts) or found.tasks < 1:
+            raise ValueError("a cross-validation counts gold tasks, and those that are right")
+        if found.random not in (True, False, None):
+            raise ValueError("gold is random, is not, or it is unknown")
+        return found
 
 
 def require_mapping(gold: object, *, optional: bool = True) -> None:

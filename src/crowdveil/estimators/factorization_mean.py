@@ -130,7 +130,6 @@ class FactorizationMean:
             steps=1,
             converged=True,
             channel_used=True,
-            gold_used=0,
             gold_unknown=0,
         )
 

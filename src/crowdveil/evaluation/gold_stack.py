@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.gold import align_gold, one_hot_gold
+from crowdveil.em.gold import CrossValidation, align_gold, one_hot_gold
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
@@ -84,13 +84,16 @@ def stacked(
     fits = _regressions(rows, truths)
     posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
     codes = gold.of(0, len(posterior))
-    line = _line(members.names, fits, len(at)) + _gain(rows, truths, fold, plain.posterior[at])
+    check, gain = _gain(rows, truths, fold, plain.posterior[at])
+    line = _line(members.names, fits, len(at)) + gain
     if EBCC not in members.names:
         line += f"; {EBCC} is left out of so many reports, workers or labels"
+    notes = unlike_random(plain, at)
+    check = replace(check, random=False if notes else None)
     return Stacked(
-        replace(estimate, posterior=one_hot_gold(posterior, codes)),
+        replace(estimate, posterior=one_hot_gold(posterior, codes), cross_validation=check),
         line,
-        unlike_random(plain, at),
+        notes,
         plain.steps + members.steps,
     )
 
@@ -172,16 +175,14 @@ def _line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: in
 
 def _gain(
     rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64], plain: NDArray[np.float64]
-) -> str:
-    """Return accuracy and log-loss of gold tasks in cross-validation, beside those of the fit without gold."""
+) -> tuple[CrossValidation, str]:
+    """Return the cross-validation of gold tasks, and its error and log-loss in words (without gold in brackets)."""
     crossed, places = np.empty_like(plain), np.arange(len(truths))
     for number in range(FOLDS):
         held = fold == number
         crossed[held] = _mean(_regressions(rows[~held], truths[~held]), rows[held])
-    right = [float((one.argmax(axis=1) == truths).mean()) for one in (crossed, plain)]
+    right = [one.argmax(axis=1) == truths for one in (crossed, plain)]
     loss = [float(-np.log(np.maximum(one[places, truths], FLOOR)).mean()) for one in (crossed, plain)]
-    error = np.std((crossed.argmax(axis=1) == truths) * 1.0 - (plain.argmax(axis=1) == truths)) / len(truths) ** 0.5
-    return (
-        f"; cross-validated accuracy {right[0]:.3f} ({right[1]:.3f} without gold, standard error of the gain "
-        f"{error:.3f}), log-loss {loss[0]:.3f} ({loss[1]:.3f})"
-    )
+    error = np.std(right[0] * 1.0 - right[1]) / len(truths) ** 0.5
+    check = CrossValidation(len(truths), int(right[0].sum()), int(right[1].sum()))
+    return check, f"; the gain in accuracy has a standard error of {error:.3f}; log-loss {loss[0]:.3f} ({loss[1]:.3f})"

@@ -23,6 +23,8 @@ UNFINISHED = "unfinished"
 MAX_RECORD_BYTES = 1 << 24
 RESERVED_PREFIXES = (RECORD_FILE, PREFIX)
 """Prefixes of the names of records and of temporary folders, which outputs cannot have."""
+OBJECTS = ("reading", "gold")
+"""Members of an entry that are JSON objects."""
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -36,6 +38,7 @@ class OutputEntry(NamedTuple):
         sha256: digest of the contents, hexadecimal.
         reports_sha256: digest of the reports that an estimate was inferred from; empty for other outputs.
         reading: JSON object that says how these reports were read; empty if they cannot be read again.
+        gold: JSON object that says what cross-validation found on known truths; empty without.
     """
 
     name: str
@@ -44,13 +47,14 @@ class OutputEntry(NamedTuple):
     sha256: str
     reports_sha256: str = ""
     reading: str = ""
+    gold: str = ""
 
     @classmethod
-    def of(cls, path: Path, kind: str, reports_sha256: str = "", reading: str = "") -> "OutputEntry":
+    def of(cls, path: Path, kind: str, reports_sha256: str = "", reading: str = "", gold: str = "") -> "OutputEntry":
         """Return the entry for the present state of a file."""
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, reports_sha256, reading)
+            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, reports_sha256, reading, gold)
 
     def matches(self, path: Path) -> bool:
         """Return whether a file is unchanged since it was written."""
@@ -91,7 +95,7 @@ def record_text(entries: Iterable[OutputEntry], *, unfinished: bool = False) -> 
     files = []
     for entry in sorted(set(entries)):
         file = {name: value for name, value in entry._asdict().items() if value != ""}
-        files.append(file | ({"reading": parse_json(entry.reading.encode())} if entry.reading else {}))
+        files.append(file | {name: parse_json(file[name].encode()) for name in OBJECTS if name in file})
     record = {"format": RECORD_FORMAT, "files": files}
     return json.dumps(record | ({UNFINISHED: True} if unfinished else {}), ensure_ascii=False, indent=1) + "\n"
 
@@ -133,9 +137,7 @@ def _files(data: Any) -> list[dict[str, Any]]:
     return list(data["files"])
 
 
-def _entry(
-    name: str, kind: str, size: int, sha256: str, reports_sha256: str = "", reading: dict[str, Any] | None = None
-) -> OutputEntry:
+def _entry(name: str, kind: str, size: int, sha256: str, reports_sha256: str = "", **more: Any) -> OutputEntry:
     if not all(isinstance(text, str) for text in (name, kind, sha256, reports_sha256)) or type(size) is not int:
         raise TypeError("an entry has a name, a kind, a size and a digest")
     fault = file_name_fault(name)
@@ -143,7 +145,7 @@ def _entry(
         raise ValueError(f"{name!r}: {fault}")
     if text_defect(kind) or size < 0 or not all(map(DIGEST.fullmatch, (sha256, reports_sha256 or sha256))):
         raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
-    if not isinstance(reading, dict | None):
-        raise TypeError("a reading is an object")
-    text = "" if reading is None else json.dumps(reading, ensure_ascii=False, sort_keys=True)
-    return OutputEntry(name, kind, size, sha256, reports_sha256, text)
+    if not more.keys() <= set(OBJECTS) or not all(isinstance(value, dict) for value in more.values()):
+        raise TypeError(f"of further members an entry has the objects {' and '.join(OBJECTS)}")
+    texts = {name: json.dumps(value, ensure_ascii=False, sort_keys=True) for name, value in more.items()}
+    return OutputEntry(name, kind, size, sha256, reports_sha256, **texts)

@@ -53,7 +53,8 @@ def write_estimate(
         lambda stream: write_tables(stream, schema, lambda: _task_frames(estimate, progress), form),
         lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
     ]
-    outputs = replace(estimate_outputs(directory, form), reports_sha256=reports_sha256, reading=reading)
+    gold = "" if estimate.cross_validation is None else estimate.cross_validation.to_json()
+    outputs = replace(estimate_outputs(directory, form), reports_sha256=reports_sha256, reading=reading, gold=gold)
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 
 

@@ -138,7 +138,8 @@ def vote_note(evidence: Evidence, estimate: Estimate) -> str | None:
     block = reports.rows.block(0, stop)
     votes = np.bincount(block.task * reports.labels + block.value, minlength=stop * reports.labels)
     votes = votes.reshape(stop, reports.labels)
-    voted = np.flatnonzero(votes.any(axis=1))
+    known = np.zeros(stop, dtype=bool) if estimate.gold is None else estimate.gold[:stop]
+    voted = np.flatnonzero(votes.any(axis=1) & ~known)
     if len(voted) < MIN_COMPARED_TASKS:
         return None
     agree = (winners(votes[voted].astype(float)) & winners(estimate.posterior[voted])).any(axis=1)

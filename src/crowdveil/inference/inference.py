@@ -1,9 +1,11 @@
 """Inference of truths and worker quality from reports and their channel, and its score against known truths."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.identifiers import index_of, no_gold_task_found
@@ -19,9 +21,10 @@ from crowdveil.em.saved_fit import SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
+from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.panel import Panel
-from crowdveil.folder.answers import kind_of, read_gold, read_history, tasks_of_history
+from crowdveil.folder.answers import kind_of, read_drawn_gold, read_gold, read_history, tasks_of_history
 from crowdveil.folder.crowd import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.folder.evidence import Evidence, checked_crowd
 from crowdveil.inference.confidence import confidence_note, fit_evidence, vote_note
@@ -147,7 +150,7 @@ def infer(
         ReportsError: a damaged file, or gold with an unknown label.
     """
     estimator, given = build_estimator(method, evidence), resources or Resources()
-    known = None if gold is None else _read_gold(gold, evidence, estimator)
+    known, seed = (None, None) if gold is None else _read_gold(gold, evidence, estimator)
     reads = estimator.capabilities.reads_channel
     earlier = None if history is None else _read_history(history, fits, evidence)
     inputs: dict[str, Any] = {
@@ -161,7 +164,7 @@ def infer(
         "memory": given.memory,
     }
     fit = fit_evidence(estimator, evidence, inputs | _resumed(estimator, evidence, fits, inputs))
-    estimator, estimate = fit.estimator, fit.estimate
+    estimator, estimate = fit.estimator, _with_draw(fit.estimate, known, seed)
     _save(fits, estimator, evidence, estimate, inputs)
     return Inference(
         estimate=estimate,
@@ -181,7 +184,7 @@ def infer_panel(
     evidence: Evidence, truths: tuple[str, ...], *, gold: str | None = None, scale: Scale | None = None
 ) -> Inference:
     """Return truths with labels of their own; arguments and errors as `inference.panel.fit_panel`, gold as `infer`."""
-    known = None if gold is None else read_gold(gold, "categorical")
+    known, seed = (None, None) if gold is None else read_drawn_gold(gold, "categorical")
     fit = fit_panel(evidence, truths, gold=known, scale=scale)
     notes = [] if evidence.crowd is None else [*caveats(evidence.crowd)]
     if fit.estimate.gold_unknown:
@@ -190,7 +193,7 @@ def infer_panel(
     if absent:
         notes.append(f"No gold task has the truth {', '.join(map(repr, absent))}: is it spelled as in the gold?")
     return Inference(
-        estimate=fit.estimate,
+        estimate=_with_draw(fit.estimate, known, seed),
         noise_model=noise_model(evidence, ESTIMATORS["dawid-skene"]()),
         crowd=evidence.crowd,
         notes=(*notes, *evidence.notes),
@@ -201,12 +204,24 @@ def infer_panel(
     )
 
 
-def _read_gold(gold: str, evidence: Evidence, estimator: Estimator[Any, Any]) -> dict[str, Any]:
-    """Return known truths; refuse those of other tasks."""
-    known = read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
+def _read_gold(gold: str, evidence: Evidence, estimator: Estimator[Any, Any]) -> tuple[dict[str, Any], int | None]:
+    """Return known truths and the seed of their draw, None without one; refuse those of other tasks."""
+    known, seed = read_drawn_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
     if known and not index_of(evidence.reports.tasks, known):
         raise no_gold_task_found(known, evidence.reports.tasks, gold)
-    return known
+    return known, seed
+
+
+def _with_draw(estimate: Estimate, known: Mapping[str, Any] | None, seed: int | None) -> Estimate:
+    """Return the estimate whose cross-validation says whether gold is the first tasks of the draw with its seed."""
+    check = estimate.cross_validation
+    if check is None or check.random is False or known is None or seed is None:
+        return estimate
+    try:
+        require_drawn(known, drawn_tasks(estimate.tasks, np.asarray(estimate.reports_per_task), seed), seed)
+    except ReportsError:
+        return replace(estimate, cross_validation=replace(check, random=False))
+    return replace(estimate, cross_validation=replace(check, random=True))
 
 
 def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> WorkerHistory:

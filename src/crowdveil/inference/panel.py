@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
+from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.confusion.truth_tables import Answers, tables_of
 from crowdveil.evaluation.panel import (
@@ -104,9 +104,8 @@ def fit_panel(
     final = one_hot_gold(posterior, known)
     tables, prior = tables_of(answers, final)
     names = list(map(str, np.asarray(reports.workers).tolist()))
-    panel = _panel(answers, known, final, stacked, names)
-    if held is not None:
-        panel = _with_accuracy(panel, answers, known, held, names)
+    check = _cross_validation(answers, known, held)
+    panel = _with_accuracy(_panel(answers, known, final, stacked, names), answers, known, held, names)
     quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
     estimate = Estimate(
         method="stacked-truth-tables" if stacked else "truth-tables",
@@ -121,8 +120,9 @@ def fit_panel(
         steps=fit.steps,
         converged=fit.converged,
         channel_used=evidence.channel is not None,
-        gold_used=aligned.used,
         gold_unknown=aligned.unknown,
+        gold=aligned.mask(len(reports.tasks)),
+        cross_validation=check,
         stopped="tolerance" if fit.converged else "limit",
         original=reports.original,
     )
@@ -241,12 +241,24 @@ def _panel(
     )
 
 
-def _with_accuracy(
-    panel: Panel, answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64], names: list[str]
-) -> Panel:
-    """Return the panel with the cross-validated accuracies of its best worker and of the result."""
-    best = best_worker(answers, known, folds_of(known), held.shape[1])
+def _cross_validation(
+    answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64] | None
+) -> CrossValidation | None:
+    """Return the check of gold tasks with answers; `held` is their posterior without their fold, None if unknown."""
+    if held is None:
+        return None
     answered = np.bincount(answers.task, minlength=len(known)) > 0
     right = held.argmax(axis=1) == known[(known != NO_GOLD) & answered]
-    panel = replace(panel, stacked_accuracy=float(right.mean()))
+    return CrossValidation(len(right), int(right.sum()))
+
+
+def _with_accuracy(
+    panel: Panel, answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64] | None, names: list[str]
+) -> Panel:
+    """Return the panel with the cross-validated accuracies of its best worker and of the result, if they are known."""
+    check = _cross_validation(answers, known, held)
+    if held is None or check is None:
+        return panel
+    best = best_worker(answers, known, folds_of(known), held.shape[1])
+    panel = replace(panel, stacked_accuracy=check.right / check.tasks)
     return panel if best is None else replace(panel, best_worker=names[best[0]], best_accuracy=best[1])

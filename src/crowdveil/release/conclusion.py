@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate
+from crowdveil.evaluation.prediction_powered import sample_interval
 from crowdveil.folder.evidence import Evidence
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.result_files import decided, expected_error
+from crowdveil.release.result_files import counted, decided, expected_error
 from crowdveil.release.sufficiency import what_is_enough
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
@@ -27,6 +28,10 @@ CONFIDENT = 0.9
 """Confidence below which a task is counted as doubtful."""
 CHECK = "These figures follow from the model. Compare some tasks whose truth you know before you rely on them."
 SHARES = "A truth is one answer to a task, not the share of the people who gave it: `crowdveil share` estimates shares."
+GUIDED = "These figures follow from the model. {} with a known truth guided it and {} left out of them."
+UNCHECKED = "Known truths are cross-validated with the default method, from 20 tasks on."
+MORE_WRONG = "More gold tasks are wrong than the model expects: the advice follows the gold tasks."
+ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
@@ -46,29 +51,39 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
 
     With evidence, the conclusion on truths that cannot be used says what would be enough.
     """
-    source = _source(statement)
+    source, rest = _source(statement), estimate.without_gold
+    if not len(rest.tasks):
+        return Conclusion("unknown", (ALL_GOLD,))
     if not estimate.categorical:
         return _of_numbers(estimate, source, evidence)
-    base, own, known = estimate.baseline, expected_error(estimate), decided(estimate)
+    base, own, known = estimate.baseline, expected_error(estimate), decided(rest)
     if not known.any():
         return Conclusion("unknown", (UNDECIDED,))
-    if estimate.confidence is None or own is None:
+    if rest.confidence is None or own is None:
         return Conclusion("unknown", (NO_PROBABILITIES,))
-    constant = base.expected_error
-    ratio = 0.0 if own <= SMALL_ERROR else own / constant
+    constant, least = base.expected_error, max(own, _least_error(estimate))
+    ratio = 0.0 if least <= SMALL_ERROR else least / constant
     against = f"{error_percent(constant)} with {base.constant} for every task"
-    compared = f"{error_percent(own)} are expected to be wrong, against {against}"
+    of = "" if estimate.gold is None else f" of the {counted(estimate)}"
+    compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
     verdict, first = _advice(ratio, source, compared, evidence)
-    return Conclusion(verdict, (first, *_open(known), _doubtful(estimate.confidence[known]), SHARES, CHECK))
+    surprise = [MORE_WRONG] if least > max(own, SMALL_ERROR) else []
+    open_tasks = _open(known, "stay undecided and are not counted as wrong")
+    doubts = _doubtful(rest.confidence[known])
+    return Conclusion(
+        verdict, (first, *surprise, *open_tasks, *_without_reports(rest), doubts, SHARES, *_check(estimate))
+    )
 
 
 def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
-    if not decided(estimate).any():
+    rest = estimate.without_gold
+    known = decided(rest)
+    if not known.any():
         return Conclusion("unknown", (NO_NUMBERS,))
-    if estimate.low is None or estimate.high is None:
+    if rest.low is None or rest.high is None:
         return Conclusion("unknown", (NO_INTERVALS,))
-    base, width = estimate.baseline, float(np.nanmedian(estimate.high - estimate.low)) / 2
-    spread = float(np.nanmean(np.abs(estimate.truth - float(base.constant))))
+    base, width = estimate.baseline, float(np.nanmedian(rest.high - rest.low)) / 2
+    spread = float(np.nanmean(np.abs(rest.truth - float(base.constant))))
     ratio = width / spread if spread > 0 else np.inf
     apart = f"{spread:.3g}" if spread >= width / 100 else f"less than {width / 100:.1g}"
     compared = (
@@ -78,7 +93,25 @@ def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> C
     # An interval as wide as the scale says nothing, however far the numbers are apart.
     share = max(ratio / 2, 2 * width / _range(evidence))
     verdict, first = _advice(share, source, compared, evidence)
-    return Conclusion(verdict, (first, CHECK))
+    open_tasks = _open(known, "have no number: there is too little information in their reports")
+    return Conclusion(verdict, (first, *open_tasks, *_without_reports(rest), *_check(estimate)))
+
+
+def _least_error(estimate: Estimate) -> float:
+    """Return the lower end of the error on gold tasks, 90 % interval; 0 if they say nothing of the other tasks."""
+    check = estimate.cross_validation
+    if check is None or check.random is False:
+        return 0.0
+    return sample_interval(np.repeat([1.0, 0.0], [check.tasks - check.right, check.right]), len(estimate.tasks)).low
+
+
+def _check(estimate: Estimate) -> tuple[str, ...]:
+    """Return what the figures rest on: the model, and known truths where there are any."""
+    if estimate.gold is None:
+        return (CHECK,)
+    count, check = estimate.gold_used, estimate.cross_validation
+    guided = GUIDED.format("1 task" if count == 1 else f"{count:,} tasks", "is" if count == 1 else "are")
+    return guided, UNCHECKED if check is None else str(check)
 
 
 def _source(statement: PrivacyStatement) -> str:
@@ -110,10 +143,17 @@ def _range(evidence: Evidence | None) -> float:
     return alphabet.range if isinstance(alphabet, Scale) else np.inf
 
 
-def _open(known: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return a sentence on the tasks without a decision; none if all have one."""
+def _open(known: NDArray[np.bool_], why: str) -> tuple[str, ...]:
+    """Return a sentence on the tasks without a truth; none if all have one."""
     count = int((~known).sum())
-    return (f"{count:,} of {len(known):,} tasks stay undecided and are not counted as wrong.",) if count else ()
+    return (f"{count:,} of {len(known):,} tasks {why}.",) if count else ()
+
+
+def _without_reports(estimate: Estimate) -> tuple[str, ...]:
+    """Return a sentence on the tasks without a report whose truth is the model's guess; none if there are none."""
+    count = int((decided(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
+    have = "1 task has no reports: its truth is" if count == 1 else f"{count:,} tasks have no reports: their truths are"
+    return (f"{have} only what is most probable for any task.",) if count else ()
 
 
 def _doubtful(confidence: NDArray[np.float64]) -> str:

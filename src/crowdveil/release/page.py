@@ -27,10 +27,10 @@ from crowdveil.folder.truths import PAGE
 from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
-from crowdveil.release.conclusion import Conclusion, conclude, error_percent
+from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
 from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
 from crowdveil.release.privacy_statement import campaign_facts
-from crowdveil.release.result_files import Results, decided, doubtful, expected_error, truth_texts
+from crowdveil.release.result_files import Results, counted, decided, doubtful, expected_error, truth_texts
 from crowdveil.release.review import review_sentences
 
 MAX_TASKS = 2_000
@@ -125,7 +125,8 @@ def _render(
     results: Results, statement: PrivacyStatement, text: PageText, conclusion: Conclusion, review: Sequence[str]
 ) -> str:
     """Return the page as HTML; `review` has sentences on agreement, tasks and workers."""
-    estimate = results.estimate
+    estimate, rest = results.estimate, results.estimate.without_gold
+    inferred = len(rest.tasks) > 0
     environment = Environment(
         loader=PackageLoader("crowdveil.release", "templates"),
         autoescape=True,
@@ -146,17 +147,17 @@ def _render(
         sha256=results.sha256,
         statement=statement,
         sentences=sentences(statement),
-        summary=_summary(estimate),
+        summary=_summary(estimate) if inferred else ALL_GOLD,
         conclusion=conclusion,
         privacy_class=_privacy_class(statement),
         whole_person=_whole_person(statement),
-        pictures=list(_pictures(estimate)),
+        pictures=list(_pictures(estimate)) if inferred else [],
         channel_picture=None if channel is None else channel_table("channel", channel),
         posterior_picture=_posterior_picture(statement),
         rows=list(_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
         shown=SHOWN,
-        doubtful=list(_rows(estimate, text, _doubtful(estimate))) if _doubts_differ(estimate) else [],
-        doubt=_doubt(estimate),
+        doubtful=list(_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
+        doubt=_doubt(rest) if inferred else ALL_GOLD,
         review=review,
         workers=list(_workers(estimate)) if text.with_workers else [],
         worker_picture=_worker_picture(estimate) if text.with_workers else None,
@@ -214,10 +215,11 @@ def as_code(sentence: str) -> Markup:
 
 def _summary(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
-    base, own_error = estimate.baseline, expected_error(estimate)
+    base, own_error, rest = estimate.baseline, expected_error(estimate), estimate.without_gold
+    gold = "" if estimate.gold is None else f" These figures are of the {counted(estimate)}."
     if not estimate.categorical:
-        known = decided(estimate)
-        ends = None if estimate.low is None or estimate.high is None else (estimate.high - estimate.low)[known]
+        known = decided(rest)
+        ends = None if rest.low is None or rest.high is None else (rest.high - rest.low)[known]
         width = (
             ""
             if ends is None or not ends.size
@@ -226,36 +228,37 @@ def _summary(estimate: Estimate) -> str:
         own = "" if own_error is None else f", that of the numbers {error_text(own_error, 3)}"
         return (
             f"The best constant for all tasks is {float(base.constant):.4g}. Its mean absolute error is expected to be "
-            f"{error_text(base.expected_error, 3)}{own}.{width}"
+            f"{error_text(base.expected_error, 3)}{own}.{width}{gold}"
         )
     if own_error is None:
         return (
             f"The method gives no probabilities, so no expected error is known. The most frequent truth is "
-            f"{base.constant}; {base.moved:,} of {len(estimate.tasks):,} truths differ from it."
+            f"{base.constant}; {base.moved:,} of {len(rest.tasks):,} truths differ from it.{gold}"
         )
     return (
         f"Expected share of wrong truths: {error_percent(own_error)}. The best constant, {base.constant} for "
         f"every task, would be wrong on {error_percent(base.expected_error)}. Both follow from the model, not from "
-        "known truths."
+        f"known truths.{gold}"
     )
 
 
 def _pictures(estimate: Estimate) -> Iterator[tuple[str, Html]]:
-    """Yield pictures with their captions."""
+    """Yield pictures of the tasks without gold with their captions."""
     base, own = estimate.baseline, expected_error(estimate)
+    without, estimate = "" if estimate.gold is None else ", without gold", estimate.without_gold
     if not estimate.categorical or estimate.alphabet is None:
         if _numbers_differ(estimate):
             tasks = list(map(str, estimate.tasks))
-            yield "Numbers", intervals("numbers", tasks, estimate.truth, estimate.low, estimate.high)
+            yield f"Numbers{without}", intervals("numbers", tasks, estimate.truth, estimate.low, estimate.high)
         return
-    yield "Truths", label_counts("truths", estimate.alphabet.names, estimate.decisions[decided(estimate)])
+    yield f"Truths{without}", label_counts("truths", estimate.alphabet.names, estimate.decisions[decided(estimate)])
     if estimate.confidence is not None and own is not None:
         rows = [
             ("inferred truths", own, error_percent(own)),
             ("best constant", base.expected_error, error_percent(base.expected_error)),
         ]
-        yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
-        yield "Tasks by confidence", confidence_classes("confidence", estimate.confidence)
+        yield f"Expected error{without}", bars("error", "Expected share of wrong truths", rows, strong=0)
+        yield f"Tasks by confidence{without}", confidence_classes("confidence", estimate.confidence)
 
 
 def _numbers_differ(estimate: Estimate) -> bool:
@@ -267,17 +270,19 @@ def _numbers_differ(estimate: Estimate) -> bool:
 
 
 def _rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield task, truth, confidence or interval, and number of reports."""
+    """Yield task, truth with a mark, confidence or interval, and number of reports; gold has no uncertainty."""
     texts, confidence, names = truth_texts(estimate), estimate.confidence, list(map(str, estimate.tasks))
     low, high = estimate.low, estimate.high
     for task in chosen:
+        gold, reports = estimate.gold is not None and estimate.gold[task], int(estimate.reports_per_task[task])
         yield {
             "task": names[task],
             "text": text.task_texts.get(names[task], ""),
             "truth": texts[task],
-            "confidence": None if confidence is None else float(confidence[task]),
-            "interval": "" if low is None or high is None else _between(low[task], high[task], "{:.4g}".format),
-            "reports": int(estimate.reports_per_task[task]),
+            "mark": "gold" if gold else "" if reports else "no reports",
+            "confidence": None if gold or confidence is None else float(confidence[task]),
+            "interval": "" if gold or low is None or high is None else _between(low[task], high[task], "{:.4g}".format),
+            "reports": reports,
         }
 
 

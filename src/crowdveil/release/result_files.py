@@ -3,6 +3,7 @@
 The record of the folder has the SHA-256 of each output, so that only unchanged files of an estimate are read.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +18,13 @@ from crowdveil.data.identifiers import as_identifiers
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
 from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.errors import ReportsError
+from crowdveil.em.gold import CrossValidation
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import PROBABILITY
 from crowdveil.folder.truths import INFER_AGAIN, estimate_names, unchanged_output
 
 QUALITIES = ("ability", "weight")
-TEXT_COLUMNS = ("task", "worker")
+TEXT_COLUMNS, GOLD = ("task", "worker"), "gold"
 
 
 class Results(NamedTuple):
@@ -50,7 +52,8 @@ def read_results(folder: Path) -> Results:
     if names is not None:
         truths, workers = (folder / name for name in names)
         entry, _ = unchanged_output(truths), unchanged_output(workers)
-        return Results(_estimate(_Columns(truths), _Columns(workers)), entry.sha256, entry.reports_sha256)
+        found = _estimate(_Columns(truths), _Columns(workers))
+        return Results(_with_check(found, entry.gold, folder), entry.sha256, entry.reports_sha256)
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     questions = [str(path) for path in inside if path.is_dir() and estimate_names(path) is not None]
     raise ReportsError(
@@ -58,6 +61,15 @@ def read_results(folder: Path) -> Results:
         source=str(folder),
         hint=f"Each question has a folder of its own; give one: {', '.join(questions)}." if questions else INFER_AGAIN,
     )
+
+
+def _with_check(estimate: Estimate, text: str, folder: Path) -> Estimate:
+    """Return the estimate with the cross-validation in the record, if there is one."""
+    try:
+        return replace(estimate, cross_validation=CrossValidation.from_json(text)) if text else estimate
+    except (ValueError, TypeError) as error:
+        rule = "the record of a folder must say how gold was cross-validated"
+        raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
 
 
 class _Columns:
@@ -70,6 +82,10 @@ class _Columns:
         """Return a column of numbers; an empty one is nan."""
         column: NDArray[np.float64] = self.table[name].cast(pa.float64()).to_numpy()
         return column
+
+    def marks(self, name: str) -> NDArray[np.bool_] | None:
+        """Return a column of true and false; None without it."""
+        return self.table[name].to_numpy().astype(bool) if name in self.table.column_names else None
 
     def interval(self, *names: str) -> list[NDArray[np.float64] | None]:
         """Return the columns of both ends of an interval; None without them."""
@@ -84,7 +100,7 @@ def _table(path: Path) -> pa.Table:
         return pa.Table.from_pylist(ExportFile(path, str(path)).records)
     columns = read_header(path)
     text = {*TEXT_COLUMNS, *(["truth"] if "confidence" in columns else [])}
-    types = {name: pa.string() if name in text else pa.float64() for name in columns}
+    types = {name: pa.string() if name in text else pa.float64() for name in columns} | {GOLD: pa.bool_()}
     options = pa.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=False)
     return pa.csv.read_csv(path, convert_options=options)
 
@@ -120,8 +136,8 @@ def _estimate(truths: _Columns, workers: _Columns) -> Estimate:
         steps=0,
         converged=True,
         channel_used=False,
-        gold_used=0,
         gold_unknown=0,
+        gold=truths.marks(GOLD),
         low=low,
         high=high,
         probabilistic=probabilistic,
@@ -138,11 +154,18 @@ def decided(estimate: Estimate) -> NDArray[np.bool_]:
 
 
 def expected_error(estimate: Estimate) -> float | None:
-    """Return the expected share of wrong labels among the decided tasks; that of `Baseline` for numbers."""
+    """Return the expected share of wrong labels among decided tasks without gold; that of `Baseline` for numbers."""
     if not estimate.categorical:
         return estimate.baseline.estimate_error
-    known = decided(estimate)
-    return None if estimate.confidence is None or not known.any() else 1 - float(estimate.confidence[known].mean())
+    rest = estimate.without_gold
+    known = decided(rest)
+    return None if rest.confidence is None or not known.any() else 1 - float(rest.confidence[known].mean())
+
+
+def counted(estimate: Estimate) -> str:
+    """Return the number of tasks to which errors belong, in words: those without gold."""
+    tasks = len(estimate.without_gold.tasks)
+    return f"{tasks:,} {'task' if tasks == 1 else 'tasks'}{'' if estimate.gold is None else ' without gold'}"
 
 
 def truth_texts(estimate: Estimate) -> list[str]:

@@ -8,6 +8,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import Agreement, Interval
 from crowdveil.folder.evidence import Evidence
+from crowdveil.release.result_files import counted
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""
@@ -55,13 +56,14 @@ def _text(found: Interval) -> str:
 
 
 def _tasks(estimate: Estimate) -> list[str]:
-    few, tasks, lines = int((np.asarray(estimate.reports_per_task) < FEW).sum()), len(estimate.tasks), list[str]()
+    rest, tasks, lines = estimate.without_gold, counted(estimate), list[str]()
+    few = int((np.asarray(rest.reports_per_task) < FEW).sum())
     if few:
-        lines.append(f"{few:,} of {tasks:,} tasks have fewer than two reports: ask for more answers there.")
-    if estimate.confidence is not None:
-        unsure = int((estimate.confidence < UNSURE).sum())
+        lines.append(f"{few:,} of {tasks} have fewer than two reports: ask for more answers there.")
+    if rest.confidence is not None:
+        unsure = int((rest.confidence < UNSURE).sum())
         lines.append(
-            f"{unsure:,} of {tasks:,} tasks have a confidence below {UNSURE * 100:.0f} %; "
+            f"{unsure:,} of {tasks} have a confidence below {UNSURE * 100:.0f} %; "
             "`crowdveil next` lists the answers that help most."
         )
     return lines
