@@ -36,20 +36,15 @@ def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["wide", "two files", "json", "names"])
+@pytest.mark.parametrize("form", ["two files", "json", "names"])
 def test_claims_are_read_as_by_the_other_commands(run_json: RunJson, form: str) -> None:
-    """A wide table, several files, JSON and stated columns give the release of the plain file, seed for seed."""
+    """Several files, JSON and stated columns give the release of the plain file, seed for seed."""
     header, *lines = Path("numbers.csv").read_text("utf-8").splitlines()
     rows = [line.split(",") for line in lines]
     plain = run_json(*PRIVATE, "--seed", 1)
     expected = Path("made/synthetic.csv").read_bytes()
     sources: tuple[str, ...] = ("a.csv",)
-    if form == "wide":
-        cells = {(task, worker): value for task, worker, value in rows}
-        tasks, workers = (list(dict.fromkeys(row[place] for row in rows)) for place in (0, 1))
-        table = [[task, *(cells.get((task, worker), "") for worker in workers)] for task in tasks]
-        Path("a.csv").write_text("\n".join(map(",".join, [["task", *workers], *table])), "utf-8")
-    elif form == "two files":
+    if form == "two files":
         sources = ("a.csv", "b.csv")
         for name, part in zip(sources, (lines[:50], lines[50:]), strict=True):
             Path(name).write_text("\n".join([header, *part]), "utf-8")
@@ -74,16 +69,6 @@ def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) 
     assert "must have plain columns" in refusal("data", "synthesize", "runs.csv", *PRIVATE[3:], *hidden)
 
 
-@pytest.mark.parametrize("cells", ["1,1,2\n2,2,1", "1,1,2\n2,3,4", "1,,\n2,,"])
-def test_no_claim_decides_whether_a_wide_table_is_read(refusal: Callable[..., str], cells: str) -> None:
-    """Whether columns have numbers in common, by which a wide table is recognised, changes no refusal."""
-    Path("wide.csv").write_text(f"task,ann,bob\n{cells}\n", "utf-8")
-
-    line = refusal("data", "synthesize", "wide.csv", *PRIVATE[3:])
-
-    assert "wide.csv: exactly one column for the worker is needed, 0 were found" in line
-
-
 @pytest.mark.parametrize("records", [[], [{"task": "1", "worker": "ann", "value": 3}]])
 def test_json_is_refused_with_a_list_of_tasks(refusal: Callable[..., str], records: list[object]) -> None:
     """JSON without a claim has no columns, so that its refusal alone would show that there is no claim."""
@@ -102,7 +87,7 @@ def test_questions_are_refused_with_a_list_of_tasks(
     Path("claims.csv").write_text(f"task,worker,question,value\n1,ann,{question},3\n", "utf-8")
     hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
 
-    assert "must be of one question" in refusal("data", "synthesize", "claims.csv", *PRIVATE[3:], *hidden, *chosen)
+    assert "must be to one question" in refusal("data", "synthesize", "claims.csv", *PRIVATE[3:], *hidden, *chosen)
 
 
 @pytest.mark.parametrize("method", ["histogram", "pooled-shape"])

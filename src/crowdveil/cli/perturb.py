@@ -63,9 +63,9 @@ with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, 
 sums.json in place of reports.csv, and no certificate.
 
 Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
---assignment, which lists both). With them, state the columns of JSON, or the --question of an export: a file without
-answers shows neither. Lists taken from the answers show who answered, so such a run is refused without
---lists-from-answers. With --participation public only the labels must be given.
+--assignment, which lists both). With them, answers have plain columns in a table with a header: an export is imported
+first. Lists taken from the answers show who answered, so such a run is refused without --lists-from-answers. With
+--participation public only the labels must be given.
 
 Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
 printed too. --budget states that total instead: each cell has an equal share of it, over all tasks, or with

@@ -21,7 +21,7 @@ from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, Listed, local_source
+from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.em.history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
@@ -39,10 +39,6 @@ MERGED = (
 )
 
 
-UNASKED = (
-    "With public lists a question that has no answers, such as a misspelt one, is not refused: all its cells are "
-    '"no answer".'
-)
 ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
 """Lower-case labels by which other programs write "no answer"; they can be labels, too."""
 WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
@@ -131,8 +127,7 @@ def read_answers(
         raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
     numeric = isinstance(alphabet, Scale)
     if public_participation or (tasks is not None and workers is not None):
-        opened = replace(opened, listed=Listed(() if tasks is None else tasks, () if workers is None else workers))
-    unasked = (UNASKED,) if opened.listed is not None and opened.layout.question is not None else ()
+        opened = replace(opened, private=True)
     columns, notes = opened.read(progress)
     found = Reports.from_columns(
         columns,
@@ -146,7 +141,7 @@ def read_answers(
         ),
     )
     read = on_scale(opened.name, found, alphabet)
-    rules = (*read.rules, *((MERGED,) if merge_labels else ()), *unasked)
+    rules = (*read.rules, *((MERGED,) if merge_labels else ()))
     unread = weight_notes(opened)
     notes += spelling_notes(found) + absent_notes(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)

@@ -19,7 +19,7 @@ from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.data.reports import Reports
-from crowdveil.data.sources.answer_source import AnswerSource, Listed, has_no_header, local_source
+from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
@@ -70,13 +70,13 @@ def read_claims(
         private: whether the release is private, so that values must not decide how they are read.
 
     Raises:
-        ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed and
-            the source is an export, JSON or has a column of questions, of which claims decide what is read and refused.
+        ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed, or
+            the release is private, and the source is an export, JSON or has a column of questions, of which claims
+            decide what is read and refused.
         SettingsError: impossible bounds.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
-    if private:
-        opened = replace(opened, listed=Listed((), ()))
+    opened = replace(opened, private=private or tasks is not None)
     answers, notes = _read_numbers(opened, duplicates, tasks)
     low, high = bounds
     if logarithmic:
@@ -104,37 +104,11 @@ def _read_numbers(
         return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
     if opened.is_blocks:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
-    is_json = any(map(has_no_header, opened.files))
-    is_export = (listed is None or not is_json) and opened.importer is not None
-    _refuse_decided_by_claims(listed, opened, is_json or is_export, opened.layout.question is not None)
-    columns, notes = (opened if listed is None else replace(opened, listed=None)).read()
-    _refuse_decided_by_claims(listed, opened, False, columns.question is not None)
+    columns, notes = opened.read()
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
     return Reports.from_columns(columns, options), notes + weight_notes(opened)
-
-
-def _refuse_decided_by_claims(
-    listed: list[str] | None, opened: AnswerSource, has_no_header: bool, has_questions: bool
-) -> None:
-    """Refuse, with a list of tasks, layouts of which single claims decide what is read and refused.
-
-    An export, and JSON, whose columns are the keys of its records, so that JSON without a record has none; and a column
-    of questions, of which rows decide whether a question is known, and whether a task has several.
-    """
-    if listed is not None and has_no_header:
-        raise ReportsError(
-            "with a list of tasks the claims must have plain columns, in a table with a header",
-            source=opened.name,
-            hint="Import them first, or write them as CSV.",
-        )
-    if listed is not None and has_questions:
-        raise ReportsError(
-            "with a list of tasks the claims must be of one question, without a column of questions",
-            source=opened.name,
-            hint="Write the claims of the question, without that column, into a file of their own.",
-        )
 
 
 def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:

@@ -32,9 +32,10 @@ def test_an_import_states_what_it_read_and_what_not(run: Run, run_json: RunJson)
 @pytest.mark.parametrize("form", ["csv", "parquet", "json", "jsonl"])
 def test_imported_answers_infer_as_the_export(form: str, run: Run, run_json: RunJson) -> None:
     """The file of an import, in every form, gives the truths of the export itself."""
-    run("import", "wide", EXPORTS / "wide.csv", "--out", f"answers.{form}")
+    chosen = EXPORTS / "label-studio.json", "--question", "sentiment"
+    run("import", "label-studio", *chosen, "--out", f"answers.{form}")
 
-    whole = run_json("infer", EXPORTS / "wide.csv", "--out", "a")
+    whole = run_json("infer", *chosen, "--out", "a")
     found = run_json("infer", f"answers.{form}", "--out", "b")
 
     assert Path("a/truths.csv").read_bytes() == Path("b/truths.csv").read_bytes()

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from crowdveil.data.importers.collecting import collect_answers
@@ -121,10 +120,10 @@ CASES: dict[str, tuple[str, str | None, str, list[Cell]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_exports_are_recognised_and_read(case: str) -> None:
-    """Each export is recognised, and gives its answers, "no answer" included, in file order, as by its stated tool."""
+    """Each export is recognised, and gives its answers, "no answer" included, in file order; a wide table is stated."""
     file, question, tool, expected = CASES[case]
 
-    found = imported(file, question=question)
+    found = imported(file, question=question, tool="wide" if tool == "wide" else None)
 
     assert tool == found.tool
     assert expected == cells(found) == cells(imported(file, question=question, tool=tool))
@@ -148,7 +147,9 @@ def test_every_tool_has_an_export() -> None:
 )
 def test_what_is_no_answer_at_all_is_counted(file: str, question: str | None, left_out: dict[str, int]) -> None:
     """Rejected submissions, drafts, ground truths and empty cells are left out, and counted by reason."""
-    assert left_out == imported(file, question=question).left_out
+    tool = "wide" if file == "wide.csv" else None
+
+    assert left_out == imported(file, question=question, tool=tool).left_out
 
 
 @pytest.mark.parametrize(
@@ -328,15 +329,10 @@ REFUSED: dict[str, tuple[object, str, str]] = {
         "export.json",
         "column for the task is needed.*'verdict'.*--task-column.*No export of label-studio.*recognised",
     ),
-    "truths, which are no wide table": (
-        "task,truth,confidence\n1,a,0.5\n2,b,0.7\n",
-        "truths.csv",
-        "column for the worker is needed.*no wide table",
-    ),
-    "truths as a worker of a wide table": (
-        "task,ann,bob,Ground Truth\n1,a,a,b\n2,b,b,a\n",
+    "a wide table that is not stated": (
+        "task,ann,bob\n1,a,a\n2,b,a\n",
         "wide.csv",
-        "every column but the tasks' must be a worker.*'Ground Truth'.*--score",
+        "column for the worker is needed.*column for each worker is read by crowdveil import wide",
     ),
     "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "not a zip archive or spreadsheet.*save the sheet as CSV"),
 }
@@ -451,21 +447,15 @@ def test_damaged_content_is_refused(write: Write, case: str) -> None:
 
 
 NOT_WIDE = {
-    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "first column.*tasks.*'worker'.*exchange"),
-    "no column of tasks": ("ann,bob\n3,4\n4,4\n", "first column.*tasks, one per row.*'ann'.*--task-column"),
+    "one row per worker": ("worker,t1,t2\nann,a,b\nbob,b,b\n", "name of tasks.*'worker'.*exchange rows"),
+    "two columns of tasks": ("task,id,ann\n1,2,b\n", "one column with the name of tasks.*'task', 'id'.*--task-column"),
     "one row per answer": ("task,worker,label\n1,ann,a\n1,bob,b\n", "'worker', 'label'.*needs no import"),
-    "comments": ("task,ann,bob,why\n1,a,b,hard\n2,a,a,so so\n3,b,b,easy\n", "a worker, with labels.*'why'\\."),
-    "no answer": ("task,ann,bob\n1,,\n", "must have an answer.*2 columns"),
-    "no row": ("task,ann,bob\n", "must have an answer"),
-    "a mean": ("task,ann,bob,cy,m\n1,1,2,2,1.67\n2,3,3,2,2.67\n3,4,4,5,4.33\n", "whose numbers are like.*'m'.*means"),
-    "totals": ("task,ann,bob,t,cy\n1,1,2,25,2\n2,3,3,28,2\n3,4,4,3,5\n", "whose numbers are like.*'t'.*totals"),
-    "numbers among labels": (
-        "task,ann,bob,sure\n1,a,b,.9\n2,a,a,.4\n3,b,b,.7\n",
-        "whose numbers are like.*'sure'.*other data",
-    ),
-    "a column named mean": ("task,ann,bob,Mean\n1,1,2,1\n2,3,3,3\n", "must be a worker.*'Mean'.*figures about tasks"),
+    "comments": ("task,a,b,why\n1,x,y,hard\n2,x,x,so so\n3,y,y,easy\n4,x,x,ok\n5,x,x,no\n", "with labels.*'why'\\."),
+    "no answer": ("task,ann,bob\n1,,\n", "one answer per worker.*A wide table has"),
+    "a truth": ("task,ann,Ground Truth\n1,a,b\n", "must be a worker.*'Ground Truth'.*--score"),
+    "a mean": ("task,ann,bob,Mean\n1,1,2,1\n2,3,3,3\n", "must be a worker.*'Mean'.*figures about tasks"),
     "a task without a name": ("task,ann,bob\n1,a,a\n,a,a\n", "row 2.*must have a task"),
-    "a worker without a name": ("task,ann,\n1,a,a\n", "must be a worker.*''.*Name the worker"),
+    "a worker without a name": ("task,ann,\n1,a,a\n", "one column with the name of tasks.*'task', ''"),
 }
 
 
@@ -511,35 +501,28 @@ def test_every_cell_of_a_wide_table_is_kept(write: Write, text: str) -> None:
 
 
 def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
-    """Without a statement a column with one text is refused; stated workers are read, and unknown ones are refused."""
-    path = write("task,ann,bob,note\n" + "".join(f"{row},a,b,ok\n{row + 9},b,b,ok\n" for row in range(3)), "wide.csv")
+    """Only stated workers are read, and named; unknown ones, and a column of labels, are refused."""
+    path = write("task,ann,bob,note\n" + "".join(f"{row},a,b,n{row}\n" for row in range(9)), "wide.csv")
     with pytest.raises(ReportsError, match=r"'note'.*--worker-column"):
         Reports.from_source(path, tool="wide")
-    read = Reports.from_source(path, tool="wide", names=ColumnNames(worker="ann, bob"))
+    with open_source([str(path)], Layout(tool="wide", names=ColumnNames(worker="ann, bob"))) as source:
+        read, notes = source.read()
 
-    assert ["ann", "bob"] == np.asarray(read.workers).tolist()
+    assert ["ann", "bob"] == read.worker.names.tolist()
+    assert "column 'task'; 2 columns are workers: 'ann', 'bob'." in " ".join(notes)
     with pytest.raises(ReportsError, match=r"must be a column.*'cy'"):
         Reports.from_source(path, tool="wide", names=ColumnNames(worker="ann,cy"))
     with pytest.raises(ReportsError, match="--worker-column FIRST,SECOND"):
         Reports.from_source(path, tool="wide", names=ColumnNames(label="ann"))
 
 
-def test_a_wide_table_says_which_columns_are_workers(write: Write) -> None:
-    """Yes/no data of the tasks look like answers: only its user can see that a column is none."""
-    path = write("id,ann,bob,public\n1,yes,no,no\n2,no,no,yes\n", "wide.csv")
-    with open_source([str(path)]) as source:
-        notes = " ".join(source.read()[1])
-
-    assert "column 'id'; 3 columns are workers: 'ann', 'bob', 'public'." in notes
-
-
 @pytest.mark.slow
 def test_a_wide_table_may_have_very_many_columns(write: Write) -> None:
-    """Columns are looked at once each, by recognition and import."""
+    """Columns are looked at once each."""
     workers = [f"w{number}" for number in range(5_000)]
     path = write("\n".join(["task," + ",".join(workers), *(f"{task}" + ",a,b" * 2_500 for task in "12")]), "wide.csv")
 
-    assert 10_000 == len(imported(path).table)
+    assert 10_000 == len(imported(path, tool="wide").table)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 """Columns of an export that may be questions or data of the tasks: their contents tell, and no order of columns."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 
 import pytest
 
-from crowdveil.data.sources.answer_source import Listed, open_source
-from crowdveil.data.sources.layout import Layout
+from crowdveil.data.sources.answer_source import open_source
 from crowdveil.errors import ReportsError
 from tests.data.importers.test_importers import Write, cells, imported
 from tests.data.importers.test_importers import write as write
@@ -109,16 +106,6 @@ def test_data_that_a_form_repeats_among_the_answers_are_no_question(write: Write
     assert (tool, ("mood",), ("url",)) == (found.tool, found.questions, found.data)
 
 
-@pytest.mark.parametrize("names", ["task ann bob", "ann task bob", "bob ann task"])
-def test_the_tasks_of_a_wide_table_may_stand_anywhere(write: Write, names: str) -> None:
-    """A column is that of the tasks by its name, not by its place."""
-    rows = [{"task": "1", "ann": "yes", "bob": "no"}, {"task": "2", "ann": "no", "bob": "no"}]
-    found = imported(write([{name: row[name] for name in names.split()} for row in rows]))
-
-    assert "wide" == found.tool
-    assert [("1", "ann", "yes"), ("1", "bob", "no"), ("2", "ann", "no"), ("2", "bob", "no")] == sorted(cells(found))
-
-
 @pytest.mark.parametrize("order", ["AB", "BA"])
 def test_a_task_of_toloka_is_named_alike_in_any_order_of_its_inputs(write: Write, order: str) -> None:
     """A task without an id is named by its inputs, in the order of their names."""
@@ -141,16 +128,3 @@ def test_times_and_texts_are_not_taken_for_the_question_on_which_all_agree(write
     with pytest.raises(ReportsError, match=f"must hold answers. Found: '{name}'.*others: 'mood'.*--question 'mood'"):
         imported(path)
     assert {"g", "b"} == {label for _, _, label in cells(imported(path, question="mood"))}
-
-
-def test_with_public_lists_options_are_ticked_in_each_assignment_by_itself(write: Write) -> None:
-    """A text in place of a tick is an unknown choice; it does not make the options of others questions of their own."""
-    labels = []
-    for typed in ("on", "", "cat"):
-        path = write(f"HITId,WorkerId,Answer.q.cat,Answer.q.dog\n1,a,on,\n1,b,{typed},on\n", "batch.csv")
-        with open_source([str(path)], Layout(question="q")) as source:
-            listed = replace(source, listed=Listed(["1|cat", "1|dog"], ["a", "b"]))
-        with pytest.raises(ReportsError, match="row 2: every choice of a task") if typed == "cat" else nullcontext():
-            labels.append(listed.read()[0].value.cells.tolist())
-
-    assert [["yes", "no", "yes", "yes"], ["yes", "no", "no", "yes"]] == labels

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,67 +97,13 @@ def collect_all_questions(
     read, left = dict[str, ImportedAnswers](), list[str]()
     for question in questions:
         kept = [one.answers.get(question) for one in found if not one.left_out]
-        if not any(map(_is_given, kept)) or _is_free_text(kept) or not all(map(_is_readable, kept)):
+        if not any(map(_is_given, kept)) or is_free_text(kept) or not all(map(_is_readable, kept)):
             left.append(question)
         else:
             read[question] = _answers_to(question, importer, exports, found)
     if not read:
         _chosen(None, found, importer, _source(exports))
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
-
-
-def collect_listed(
-    importer: Importer,
-    exports: Sequence[ExportFile],
-    question: str,
-    tasks: Iterable[Any],
-    names: ColumnNames = NO_NAMES,
-) -> pa.Table:
-    """Return the answers to one question as columns task, worker and label, where the list of tasks is public.
-
-    A submission is read by itself: others decide neither whether a column is such a question, nor whether an answer is
-    one of several choices (the list has TASK|CHOICE in place of TASK), nor the name of a worker. Errors as
-    `collect_answers`.
-    """
-    source, choices = _source(exports), _listed_choices([str(task) for task in tasks])
-    rows = list[tuple[str, str, str]]()
-    found = _all_submissions(importer, exports, names)
-    for number, one in enumerate((one for one in found if not one.left_out), 1):
-        task = _identifier(one.task, "task", source, number)
-        worker = _identifier(_worker_or_address(one), "worker", source, number)
-        content = {**one.answers, **one.unsure, **one.by_itself}.get(question)
-        if task in choices:
-            chosen = _chosen_of(choices[task], content, source, number)
-            rows += _yes_or_no([task], [worker], [chosen], choices[task])
-        else:
-            rows.append((task, worker, _label(content, source, number)))
-    columns = zip(*rows, strict=True) if rows else ([], [], [])
-    return pa.table([pa.array(column, pa.string()) for column in columns], ["task", "worker", "label"])
-
-
-def _listed_choices(tasks: Sequence[str]) -> dict[str, list[str]]:
-    """Return the choices of each task that a list has as TASK|CHOICE, and not as TASK."""
-    listed, found = set(tasks), dict[str, list[str]]()
-    for task in tasks:
-        for place in (place for place, letter in enumerate(task) if letter == CHOICE_MARK):
-            found.setdefault(task[:place], []).append(task[place + 1 :])
-    return {task: choices for task, choices in found.items() if task not in listed}
-
-
-def _chosen_of(choices: Sequence[str], content: Any, source: str, number: int) -> list[Any]:
-    """Return the choices in an answer, which may be one text with marks between them."""
-    chosen = _as_list(content)
-    if any(str(choice) not in choices for choice in chosen):
-        chosen = [part for choice in chosen for part in str(choice).split(CHOICE_MARK)]
-    unknown = next((choice for choice in chosen if choice not in choices), None)
-    if unknown is not None:
-        raise ReportsError(
-            f"every choice of a task must be in the list of tasks, as TASK{CHOICE_MARK}CHOICE",
-            source=source,
-            rows=(number,),
-            examples=repr(unknown)[:80],
-        )
-    return chosen
 
 
 def _with_questions(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
@@ -228,9 +174,7 @@ def _data(found: Sequence[Submission]) -> tuple[str, ...]:
 def _told_submissions(
     importer: Importer, exports: Sequence[ExportFile], names: ColumnNames, question: str | None
 ) -> list[Submission]:
-    """Return the submissions of all files, with the questions told from data; refuse doubtful files."""
-    for export in exports:
-        importer.refuse_doubtful(export, names)
+    """Return the submissions of all files, with the questions told from data."""
     return _with_questions(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
 
 
@@ -290,7 +234,7 @@ def choice_task(task: str, choice: str) -> str:
     return f"{task}{CHOICE_MARK}{choice}"
 
 
-def _is_free_text(contents: Sequence[Any]) -> bool:
+def is_free_text(contents: Sequence[Any]) -> bool:
     """Return whether answers are texts of which most occur once, or few of which none occurs twice: no labels."""
     given = [content for content in map(_single, contents) if _is_given(content)]
     texts = {content for content in given if isinstance(content, str) and not is_number(content)}
@@ -364,7 +308,7 @@ def _chosen(question: str | None, found: Sequence[Submission], importer: Importe
 def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequence[Submission], source: str) -> None:
     """Refuse texts, times and addresses as the only column that differs: the question may be one on which all agree."""
     contents = [one.answers.get(question) for one in found if not one.left_out]
-    if is_personal(question) or _is_free_text(contents):
+    if is_personal(question) or is_free_text(contents):
         raise ReportsError(
             "the only column in which two answers to a task differ must hold answers",
             source=source,

@@ -1,7 +1,7 @@
 """Interface of importers: what a worker sent in for a task, in the layout of one tool."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -19,8 +19,6 @@ class Submission:
         left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
         unsure: contents of columns that are data of the task or questions. Those that differ between answers to a task
             are questions; another is read only if it is chosen by name.
-        by_itself: content by question for readers who know no other submission, where `answers` or `unsure` follow from
-            others, too.
         address: address of a worker without an identifier. It only tells workers apart and is not kept.
     """
 
@@ -29,7 +27,6 @@ class Submission:
     answers: Mapping[str, Any] = field(default_factory=dict)
     left_out: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
-    by_itself: Mapping[str, Any] = field(default_factory=dict)
     address: Any = None
 
 
@@ -53,22 +50,6 @@ class Importer(ABC):
     @abstractmethod
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return whether columns of a table, or keys of records, are those of this layout."""
-
-    def confirms(self, export: ExportFile) -> bool:
-        """Return whether the content of a file, too, is that of this layout, where its columns alone do not tell."""
-        return True
-
-    def fits_workers(self, columns: Sequence[str], workers: Collection[str]) -> bool:
-        """Return whether columns fit a public list of workers: asked where `confirms` would read private answers."""
-        return True
-
-    def refuse_doubtful(self, export: ExportFile, names: ColumnNames) -> None:
-        """Refuse a file whose answers, taken together, are hardly those of this layout.
-
-        Raises:
-            ReportsError: so it is.
-        """
-        return
 
     def notes(self, export: ExportFile, names: ColumnNames) -> tuple[str, ...]:
         """Return sentences on how the columns of a file are read, where its user may have meant others."""

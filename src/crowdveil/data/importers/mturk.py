@@ -39,11 +39,10 @@ class MechanicalTurk(Importer):
         meta = [name for name in (TASK, WORKER, STATUS) if name in export.columns]
         given = [name for name in export.columns if name.startswith(ANSWER)]
         rows = list(export.rows([*meta, *given]))
-        columns = [_contents(row, given, export.name) for row in rows]
-        contents = [dict(column) for column in columns]
+        contents = [_contents(row, given, export.name) for row in rows]
         _split_checkboxes(contents)
         options = _options(contents)
-        for row, content, column in zip(rows, contents, columns, strict=True):
+        for row, content in zip(rows, contents, strict=True):
             rejected = str(row.get(STATUS) or "").lower() == "rejected"
             yield Submission(
                 row[TASK],
@@ -51,7 +50,6 @@ class MechanicalTurk(Importer):
                 left_out="rejected" if rejected else "",
                 # Hidden inputs of a form repeat data of the task among the answers.
                 unsure=_answers(content, options),
-                by_itself=_answers(column, _options([column])) | column,
             )
 
 

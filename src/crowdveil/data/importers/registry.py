@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from crowdveil.registry import Entry, by_name
@@ -30,13 +30,6 @@ def importer_of(tool: str) -> Importer:
     return cast("Importer", IMPORTER_ENTRIES[tool].load()())
 
 
-def recognised(export: ExportFile, workers: Collection[str] | None = None) -> Importer | None:
-    """Return the first importer whose layout a file has; None if there is none.
-
-    With a public list of workers the columns alone decide, not the answers.
-    """
-    columns = export.columns
-    found = (one for one in map(importer_of, TOOLS) if one.recognises(columns))
-    if workers is not None:
-        return next((one for one in found if one.fits_workers(columns, workers)), None)
-    return next((one for one in found if one.confirms(export)), None)
+def recognised(export: ExportFile) -> Importer | None:
+    """Return the first importer whose layout a file has; None if there is none."""
+    return next((one for one in map(importer_of, TOOLS) if one.recognises(export.columns)), None)

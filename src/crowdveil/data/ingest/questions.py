@@ -35,18 +35,18 @@ def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> N
         )
 
 
-def answers_to(columns: ReportColumns, question: str, *, listed: bool = False) -> ReportColumns:
+def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
     """Return the answers to one question, with the tasks, workers and labels that it has.
 
     Raises:
-        ReportsError: there is no such column or, unless `listed`, no such question.
+        ReportsError: there is no such column, or no such question.
     """
     rule = f"there is no question {question!r}"
     if columns.question is None:
         hint = "A question is chosen in an export, or in a column 'question'."
         raise ReportsError(rule, source=columns.source, examples="no column 'question'", hint=hint)
     names, codes = _coded(columns.question)
-    if not listed and (question == "" or question not in names):
+    if question == "" or question not in names:
         found = f"the questions {_shown(names)}"
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
     rows = np.flatnonzero(names[codes] == question)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, NamedTuple
 
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from crowdveil.data.importers.collecting import (
     ImportedAnswers,
     collect_all_questions,
     collect_answers,
-    collect_listed,
 )
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, importer_of
+from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
 from crowdveil.data.ingest.labels import require_stated_kind
 from crowdveil.data.ingest.questions import answers_by_question, answers_to
@@ -38,6 +35,7 @@ from crowdveil.data.sources.layout import (
     Layout,
     delimited,
     file_table,
+    has_annotations,
     joined,
     possible_delimiters,
     recognised_layout,
@@ -63,16 +61,6 @@ NUMBERED = "workers were named by an address or a time, and now have numbers."
 """End of the note on workers whose names hold within one import."""
 
 
-class Listed(NamedTuple):
-    """Public lists of tasks and workers, with which single answers decide neither what is read nor what is refused.
-
-    Where it is public who answered what, they may be empty.
-    """
-
-    tasks: Sequence[Any] | NDArray[Any]
-    workers: Sequence[Any] | NDArray[Any]
-
-
 @dataclass(frozen=True)
 class AnswerSource:
     """Answers that were found, not yet read.
@@ -84,7 +72,8 @@ class AnswerSource:
         copied: name that the user gave, if `path` is a temporary copy.
         columns: the answers to one question of several, already read; None for all that is still to be read.
         notes: on how `columns` were read.
-        listed: public lists; None without both.
+        private: whether single answers must decide neither what is read nor what is refused. Then each file must be a
+            table with a header, with plain columns and of one question.
     """
 
     path: Path
@@ -93,7 +82,7 @@ class AnswerSource:
     copied: str | None = None
     columns: ReportColumns | None = None
     notes: tuple[str, ...] = ()
-    listed: Listed | None = None
+    private: bool = False
 
     @property
     def name(self) -> str:
@@ -135,19 +124,22 @@ class AnswerSource:
         """Importer of the files; None for plain columns of answers.
 
         Raises:
-            ReportsError: standard input is empty; the files have different layouts, or none that is known.
+            ReportsError: standard input is empty; the files have different layouts, or none that is known; or a private
+                source is no plain table of one question.
         """
+        if self.private:
+            self._refuse_decided_by_answers()
+            return None
         if self.copied == STDIN and self.files[0].is_blank:
             hint = "Did the command before the pipe write anything?"
             raise ReportsError("the input must not be empty", source=STANDARD_INPUT, hint=hint)
-        for file in self.files if self.listed is None else ():
+        for file in self.files:
             refuse_encoding_of_utf8(file.path, self.layout.encoding)
         if self.layout.tool is not None:
             return importer_of(self.layout.tool)
         if not self.files or self._stated_names:
-            self._refuse_headers()
             return None
-        found = [recognised_layout(file, self.layout, self._listed_workers) for file in self.files]
+        found = [recognised_layout(file, self.layout) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
         if len(tools) > 1:
             raise ReportsError(
@@ -158,11 +150,34 @@ class AnswerSource:
             )
         return found[0]
 
-    def _refuse_headers(self) -> None:
-        """Refuse headers without the stated columns before any row is read, if the rows are private."""
-        for file in self.files if self.listed is not None else ():
-            if file.form == "text" and not file.is_blank:
-                roles_of(file, self.layout, by_header=True)
+    def _refuse_decided_by_answers(self) -> None:
+        """Refuse layouts of which single answers decide what is read: exports, JSON, and a column of questions."""
+        for file in self.files:
+            roles = self._roles_by_header(file)
+            if roles is None or has_annotations(file, roles):
+                raise ReportsError(
+                    "private answers must have plain columns, in a table with a header",
+                    source=self.name,
+                    hint="Import them first (crowdveil import), or write them as CSV.",
+                )
+            if self.layout.question is not None or QUESTION in roles:
+                raise ReportsError(
+                    "private answers must be to one question, without a column of questions",
+                    source=self.name,
+                    hint="Write the answers to the question, without that column, into a file of their own.",
+                )
+
+    def _roles_by_header(self, file: ExportFile) -> dict[str, str] | None:
+        """Return the columns by role of a plain table, by its header alone; None for JSON and exports."""
+        if self.layout.tool is not None or file.is_blank or file.form == "json":
+            return None
+        try:
+            return roles_of(file, self.layout, by_header=True)[1]
+        except ReportsError:
+            with suppress(ReportsError):  # the first refusal names the defects of the header
+                if any(recognised(delimited(file, one)) for one in possible_delimiters(file, self.layout)):
+                    return None
+            raise
 
     @property
     def _stated_names(self) -> bool:
@@ -205,14 +220,12 @@ class AnswerSource:
                 source=self.name,
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
-        if self.listed is not None:
-            return self._skipping(self._read_listed(self.listed, progress)), ()
         if self.importer is not None:
             return self._imported(self.import_answers(), self.importer, self.name)
         columns = self._skipping(self._plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
-        return columns, _row_notes(columns)
+        return columns, () if self.private else _row_notes(columns)
 
     def _skipping(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if the user says so."""
@@ -237,53 +250,6 @@ class AnswerSource:
         except ReportsError as error:
             return f"its answers are {error.value}"
         return ""
-
-    def _read_listed(self, listed: Listed, progress: Progress | None) -> ReportColumns:
-        """Return the columns where tasks and workers are public; layout and question follow from no answer.
-
-        Raises:
-            ReportsError: JSON, or an export, or a column of questions, of which not enough is stated; errors as `read`.
-        """
-        question = self.layout.question
-        if not self._stated_names and question is None and any(map(has_no_header, self.files)):
-            raise ReportsError(
-                "the layout of JSON with private answers must be stated: without an answer JSON does not show it",
-                source=self.name,
-                hint="State the columns (--task-column, --worker-column, --label-column), or the --question of an "
-                "export.",
-            )
-        source = replace(self, files=tuple(file for file in self.files if not self._has_no_answer(file)))
-        if not source.files:
-            return _encoded(NO_ANSWERS, self.name)
-        importer = source.importer
-        if importer is not None:
-            asked = importer.question or question
-            if asked is None:
-                raise _unstated(self.name, "an export")
-            exports = source._exports(importer)
-            return _encoded(collect_listed(importer, exports, asked, listed.tasks, self.layout.names), self.name)
-        columns = source._plain_columns(progress)
-        if columns.question is not None and question is None:
-            raise _unstated(self.name, "a table with a column 'question'")
-        return columns if question is None else answers_to(columns, question, listed=True)
-
-    @property
-    def _listed_workers(self) -> frozenset[str] | None:
-        return None if self.listed is None else frozenset(map(str, self.listed.workers))
-
-    def _has_no_answer(self, file: ExportFile) -> bool:
-        """Return whether a file has no answer to the stated question, or is blank.
-
-        Some tools leave out keys without answers, so that records without any have no layout.
-        """
-        if file.is_blank or file.form != "json" or self._stated_names or self.layout.question is None:
-            return file.is_blank
-        file.columns  # noqa: B018, damaged JSON is refused
-        try:
-            recognised_layout(file, self.layout, self._listed_workers)
-        except ReportsError:
-            return True
-        return False
 
     def by_question(self, *, every: bool = False) -> dict[str, AnswerSource]:
         """Return a source for each question of an export, or of a table if a task has answers to several.
@@ -366,26 +332,9 @@ def _parts(files: Sequence[ExportFile], progress: Progress | None) -> list[Progr
     return [counted(start) for start in starts]
 
 
-NO_ANSWERS = pa.table({name: pa.array([], pa.string()) for name in ("task", "worker", "label")})
-
-
 def _encoded(table: pa.Table, name: str) -> ReportColumns:
     """Return the columns task, worker and label of a table; `name` is for messages."""
     return encode_columns({"task": "task", "worker": "worker", "value": "label"}, table, name, value_name="label")
-
-
-def has_no_header(file: ExportFile) -> bool:
-    """Return whether a file is JSON, or so blank that it may be."""
-    return file.is_blank or file.form == "json"
-
-
-def _unstated(source: str, what: str) -> ReportsError:
-    """Return the error of a question that is not stated, where lists are public."""
-    return ReportsError(
-        f"the question of {what} with private answers must be stated: else answers decide which there are",
-        source=source,
-        hint="State it with --question.",
-    )
 
 
 def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:

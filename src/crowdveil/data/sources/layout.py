@@ -1,6 +1,6 @@
 """Layout of a source: columns, delimiter and tool, as a user states them or its files show them, and their tables."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
-from crowdveil.data.importers.wide import FEWEST_WORKERS, ROLE_NAMES, TASK_NAMES
+from crowdveil.data.importers.registry import TOOLS, recognised
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_batches
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
-from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, normal_name, text_roles
+from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, text_roles
 from crowdveil.data.ingest.validation import Missing, require_missing_policy
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -58,58 +57,37 @@ class Layout:
             raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)
 
 
-def recognised_layout(file: ExportFile, layout: Layout, workers: Collection[str] | None = None) -> Importer | None:
+def recognised_layout(file: ExportFile, layout: Layout) -> Importer | None:
     """Return the importer of a file; None if it has plain columns of answers.
-
-    With a public list of workers its columns alone decide, also on the message of a refusal, and not its answers.
 
     Raises:
         ReportsError: neither; the message has the columns found and what can be stated.
     """
     refusal = None
     try:
-        delimiter, roles = roles_of(file, layout, by_header=workers is not None)
-        if layout.names != NO_NAMES or not _has_annotations(delimited(file, delimiter), roles):
+        delimiter, roles = roles_of(file, layout)
+        if layout.names != NO_NAMES or not has_annotations(delimited(file, delimiter), roles):
             return None
     except ReportsError as error:
         refusal = error
     for delimiter in possible_delimiters(file, layout):
         with suppress(ReportsError):  # the refusal names all defects of the file
-            importer = recognised(delimited(file, delimiter), workers)
+            importer = recognised(delimited(file, delimiter))
             if importer is not None:
                 return importer
     if refusal is None:
         return None
-    if workers is None:
-        refusal = _with_reason(refusal, file, layout)
     raise ReportsError(
         refusal.rule,
         source=file.name,
         rows=refusal.rows,
         examples=str(refusal.value or ""),
-        hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])}, and no wide table, was recognised either; one "
-        "with a column for each worker is read by crowdveil import wide FILE --task-column NAME.",
+        hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])} was recognised either; a table with a column for "
+        "each worker is read by crowdveil import wide FILE.",
     )
 
 
-def _with_reason(refusal: ReportsError, file: ExportFile, layout: Layout) -> ReportsError:
-    """Return the refusal of a file; if it has a column of tasks, also with what keeps it from being a wide table."""
-    wide = importer_of("wide")
-    for delimiter in possible_delimiters(file, layout):
-        one = delimited(file, delimiter)
-        names = {normal_name(name) for name in one.columns}
-        if len(names & TASK_NAMES) == 1 and len(names) > FEWEST_WORKERS and ROLE_NAMES.isdisjoint(names):
-            try:
-                wide.refuse_doubtful(one, layout.names)
-            except ReportsError as error:
-                hint = f"{refusal.hint} As a wide table: {error.rule}; found {error.value}."
-                return ReportsError(
-                    refusal.rule, source=refusal.source, rows=refusal.rows, examples=str(refusal.value), hint=hint
-                )
-    return refusal
-
-
-def _has_annotations(file: ExportFile, roles: Mapping[str, str]) -> bool:
+def has_annotations(file: ExportFile, roles: Mapping[str, str]) -> bool:
     """Return whether a file is a table of Label Studio, whose data may have columns named like those of answers."""
     return roles.get("worker") == "annotator" and "annotation_id" in file.columns
 
