@@ -21,11 +21,11 @@ from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
 from crowdveil.errors import SettingsError
 from crowdveil.folder.answers import absent_notes, spelling_notes
-from crowdveil.folder.evidence import Evidence
+from crowdveil.folder.evidence import Evidence, refuse_outside
 from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
 from crowdveil.inference.inference import skipped_warning
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator, default_method, slow_fit
-from crowdveil.inference.panel import fit_panel
+from crowdveil.inference.panel import check_truths, fit_panel
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 Frame = TypeVar("Frame")
@@ -124,7 +124,7 @@ def aggregate(
         channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 20 gold tasks
             or more, they combine the default method with others (`crowdveil.evaluation.gold_stack`).
         truths: labels of the truths where the answers have others, such as scores; low answers mean the first. They
-            are inferred as by `inference.panel.fit_panel`, without method, prior and history.
+            are inferred as by `inference.panel.fit_panel`, without method, prior, history, engine and memory.
         with_workers: return two frames, tasks and workers.
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 
@@ -142,18 +142,15 @@ def aggregate(
     """
     require_mapping(gold)
     require_truth_value("with_workers", with_workers)
-    scale = alphabet if isinstance(alphabet := options.get("alphabet"), Scale) else None
-    if truths is not None and channel is None and scale is not None:
-        options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
-    evidence = evidence_of(answers, method, channel, assignment, options)
+    evidence = evidence_of(answers, method, channel, assignment, options, truths)
     if truths is None:
         _warn_of_time(evidence, method)
         given: Any = {"history": history, "progress": progress, "engine": engine, "memory": memory}
         fit = fitted(evidence, method, gold=gold, prior=prior, **given)
         estimate, notes = fit.estimate, fit.notes
     else:
-        _refuse_beside_truths(method, prior, history)
-        estimate, notes = fit_panel(evidence, truths, gold=gold, scale=scale).estimate, ()
+        refuse_beside_truths(method, prior, history, engine, memory)
+        estimate, notes = fit_panel(evidence, truths, gold=gold).estimate, ()
     for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
@@ -167,11 +164,12 @@ def _warn_of_time(evidence: Evidence, method: str | AnyEstimator | None) -> None
         warnings.warn(note, UserWarning, stacklevel=3)
 
 
-def _refuse_beside_truths(*given: object) -> None:
+def refuse_beside_truths(*given: object) -> None:
+    """Refuse arguments of fits that have no truths of their own; None is not given."""
     for value in given:
         if value is not None:
-            hint = "Leave it out, or leave truths out."
-            raise SettingsError("method, prior and history do not go with truths", value=value, hint=hint)
+            rule = "method, prior, history, engine and memory do not go with truths"
+            raise SettingsError(rule, value=value, hint="Leave it out, or leave truths out.")
 
 
 def evidence_of(
@@ -180,15 +178,21 @@ def evidence_of(
     channel: Channel | ChannelTable | None,
     assignment: Assignment | None,
     options: ColumnKeywords,
+    truths: Sequence[str] | None = None,
 ) -> Evidence:
     """Return a frame or `Reports` as evidence; options and errors as `aggregate`."""
     require_channel(channel)
+    scale = options.get("alphabet") if truths is not None and channel is None else None
+    if isinstance(scale, Scale):
+        options = {**options, "alphabet": None, "kind": "numeric"}  # numbers are refused outside it, not clipped
     reports = answers
     if not isinstance(answers, Reports):
         _warn_of_reports(answers, channel)
         reports = read_answers(answers, _options(options, method, channel))
         if "kind" not in options and _kind(method) == "categorical":
             _refuse_decimals(reports, method)
+    if isinstance(scale, Scale):
+        refuse_outside(reports, scale)
     return Evidence(
         reports=reports,
         crowd=None,
@@ -196,6 +200,7 @@ def evidence_of(
         certificate=None,
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
+        truths=() if truths is None else check_truths(truths).names,
     )
 
 

@@ -6,22 +6,25 @@ from typing import Any, Unpack, get_args
 
 import pyarrow as pa
 
-from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted
+from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted, refuse_beside_truths
 from crowdveil.arguments import require_list, require_number, require_truth_value, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.crowd_review.agreement import agreement_of, measures, worker_columns
 from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.crowd_review.gold_tasks import draw_from
-from crowdveil.crowd_review.next_answers import further_channel, purchase_of
-from crowdveil.crowd_review.workers import review_columns, review_of
+from crowdveil.crowd_review.next_answers import purchase_of, require_open
+from crowdveil.crowd_review.workers import review_columns, review_of, review_of_panel
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.frames import in_kind
 from crowdveil.data.identifiers import Identifiers, as_arrow
 from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
 from crowdveil.em.gold import require_mapping
 from crowdveil.errors import SettingsError
+from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
+from crowdveil.inference.panel import fit_panel
 from crowdveil.planning.next_answers import Objective
 
 
@@ -67,6 +70,7 @@ def review(
     method: str | AnyEstimator | None = None,
     *,
     below: float | None = None,
+    truths: Sequence[str] | None = None,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
     history: Any = None,
@@ -78,7 +82,8 @@ def review(
     a question, not a verdict: tasks may be ambiguous, or labels swapped.
 
     Args:
-        answers, method, channel, assignment, history: as in `aggregate`; reports without a channel are read as answers.
+        answers, method, truths, channel, assignment, history: as in `aggregate`; reports without a channel are read as
+            answers. With truths, workers with equal answers are listed, and pairs whose errors are alike.
         below: ability below which a worker is listed; by default the middle between 1 / labels and the median ability.
         options: names of columns and options of reading, as in `aggregate`.
 
@@ -96,9 +101,13 @@ def review(
         require_number("below", below)
         if not 0 < below < 1:
             raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
-    evidence = evidence_of(answers, method, channel, assignment, options)
-    estimate = fitted(evidence, method, history=history).estimate
-    return _as_frame(answers, evidence.reports, review_columns(review_of(estimate, evidence, bound=below)))
+    evidence = evidence_of(answers, method, channel, assignment, options, truths)
+    if truths is None:
+        found = review_of(fitted(evidence, method, history=history).estimate, evidence, bound=below)
+    else:
+        refuse_beside_truths(method, history, below)
+        found = review_of_panel(evidence)
+    return _as_frame(answers, evidence.reports, review_columns(found))
 
 
 def next_answers(
@@ -109,6 +118,7 @@ def next_answers(
     candidates: Sequence[Any] | None = None,
     per_worker: int | None = None,
     by: Objective = "information",
+    truths: Sequence[str] | None = None,
     channel: Channel | None = None,
     assignment: Assignment | None = None,
     history: Any = None,
@@ -120,7 +130,7 @@ def next_answers(
     information (nats), reports (of the task so far), reason (the two most probable labels).
 
     Args:
-        answers, method, channel, assignment, history: as in `aggregate`.
+        answers, method, truths, channel, assignment, history: as in `aggregate`; with truths, answers need an order.
         budget: number of answers.
         candidates: workers who can be asked; new ones count as an average worker. None for all of the answers.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
@@ -151,16 +161,24 @@ def next_answers(
         candidates = list(candidates)
         if not candidates or None in candidates:
             raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all.")
-    evidence = evidence_of(answers, method, channel, assignment, options)
-    further_channel(evidence)
-    fit = fitted(evidence, method, history=history)
-    estimator, estimate = fit.estimator, fit.estimate
+    evidence = evidence_of(answers, method, channel, assignment, options, truths)
+    require_open(evidence)
+    estimate, estimator = _fit(evidence, method, history)
     names = estimate.worker_names.tolist() if candidates is None else list(candidates)
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
     if not len(bought.chosen.task):
         note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
         warnings.warn(note, UserWarning, stacklevel=2)
     return _as_frame(answers, evidence.reports, bought.columns())
+
+
+def _fit(evidence: Evidence, method: str | AnyEstimator | None, history: Any) -> tuple[Estimate, AnyEstimator | None]:
+    """Return an estimate without gold, and its estimator; None where truths have labels of their own."""
+    if evidence.truths:
+        refuse_beside_truths(method, history)
+        return fit_panel(evidence, evidence.truths).estimate, None
+    fit = fitted(evidence, method, history=history)
+    return fit.estimate, fit.estimator
 
 
 def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: Unpack[ColumnKeywords]) -> Any:
@@ -197,6 +215,7 @@ def conclude(
     seed: int | None = None,
     random: bool = False,
     compare: Sequence[tuple[Any, Any]] = (),
+    truths: Sequence[str] | None = None,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
     **options: Unpack[ColumnKeywords],
@@ -208,7 +227,8 @@ def conclude(
     rogan_gladen (a prevalence computed another way). Formulas: `crowdveil.evaluation.prediction_powered`.
 
     Args:
-        answers, channel, assignment: as in `aggregate`; behind a channel there are only prevalences.
+        answers, truths, channel, assignment: as in `aggregate`; with truths, and behind a channel, there are only
+            prevalences.
         gold: truth by task, of a simple random sample of the tasks with answers.
         seed: of the draw of gold by `draw_gold`, which is checked.
         random: whether you state that gold is such a sample, where there is no seed.
@@ -231,8 +251,8 @@ def conclude(
         require_whole_number("seed", seed, least=0)
     require_list("compare", compare, example="[('ann', 'bob')]")
     pairs = [(str(first), str(second)) for first, second in compare]
-    evidence = evidence_of(answers, None, channel, assignment, options)
-    estimate = fitted(evidence, None).estimate
+    evidence = evidence_of(answers, None, channel, assignment, options, truths)
+    estimate, _ = _fit(evidence, None, None)
     found = conclude_from(evidence, estimate, gold, seed=seed, stated_random=random, compare=pairs)
     return _as_frame(answers, evidence.reports, found.columns())
 

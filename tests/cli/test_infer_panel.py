@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, RunJson, rows
+from tests.cli.conftest import Refusal, Run, RunJson, rows
 
 
 @pytest.fixture
@@ -48,9 +48,10 @@ def test_scores_without_gold_are_read_by_their_order(run: Run, scores: None) -> 
     ("options", "code", "said"),
     [
         (("--method", "dawid-skene"), 2, "--method does not go with --truths"),
+        (("--memory", "1GB"), 2, "--memory does not go with --truths"),
         (("--scale", "0:5"), 1, "scores must be on the scale from 0 to 5"),
     ],
-    ids=["method", "scale"],
+    ids=["method", "memory", "scale"],
 )
 def test_what_a_panel_does_not_have_is_refused(
     run: Run, scores: None, options: tuple[str, ...], code: int, said: str
@@ -64,3 +65,31 @@ def test_a_truth_that_no_gold_has_is_named(run_json: RunJson, scores: None) -> N
     found = run_json("infer", "scores.csv", "--truths", "no,yess,yes", "--scale", "0:10", "--gold", "gold.csv")
 
     assert any("No gold task has the truth 'yess'" in text for text in found["warnings"])
+
+
+def test_a_folder_of_a_panel_says_which_truths_its_scores_have(run: Run, run_json: RunJson, scores: None) -> None:
+    """Verbs on results read the truths from the record, as with --truths, and the page sends to `next`."""
+    run("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:10", "--gold", "gold.csv", "--out", "found")
+    Path("new.csv").write_text("worker\ndora\n")
+    asked = ("--budget", "3", "--workers", "new.csv", "--per-worker", "3")
+
+    named = run_json("next", "scores.csv", "--truths", "no,yes", *asked)
+    assert named["answers"] == run_json("next", "found", *asked)["answers"]
+    assert 3 == named["answers"]["of"]
+    assert "name others with --workers" in " ".join(run("next", "found", "--budget", "3").stdout.split())
+    assert ["ann", "bob"] == sorted(one["worker"] for one in run_json("review", "found")["review"]["items"])
+    concluded = run_json("conclude", "found", "--gold", "gold.csv", "--random")
+    assert ["no", "yes"] == [one["name"] for one in concluded["conclusions"]["items"]]
+    run("report", "found")
+
+
+def test_labels_without_order_are_not_sent_to_next(run: Run, refusal: Refusal, scores: None) -> None:
+    """The page names `next` only where it chooses answers; elsewhere `next` says how truths are mapped."""
+    lines = Path("scores.csv").read_text().splitlines()
+    grades = [f"{line.rpartition(',')[0]},{'abc'[int(line.rpartition(',')[2]) % 3]}" for line in lines[1:]]
+    Path("grades.csv").write_text("\n".join(["task,worker,label", *grades]) + "\n")
+    run("infer", "grades.csv", "--truths", "no,yes", "--gold", "gold.csv", "--out", "found")
+    run("report", "found")
+
+    assert "crowdveil next" not in Path("found/report.html").read_text("utf-8")
+    assert "give the order of the answers" in refusal("next", "found", "--budget", "3")

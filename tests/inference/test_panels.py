@@ -120,22 +120,21 @@ def test_a_panel_is_read_through_its_channel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truths", "gold", "scale", "error", "said"),
+    ("truths", "gold", "error", "said"),
     [
-        (("no", "yes"), {"0": "maybe"}, None, ReportsError, "must be among"),
-        (("no", "yes"), None, Scale(0, 5), ReportsError, "scores must be on the scale from 0 to 5"),
-        (tuple("abcdefghijklmn"), None, None, SettingsError, "every truth needs answers that map to it"),
-        (("no",), None, None, SettingsError, "2 to"),
-        ("no", None, None, SettingsError, "list of labels"),
+        (("no", "yes"), {"0": "maybe"}, ReportsError, "must be among"),
+        (tuple("abcdefghijklmn"), None, SettingsError, "every truth needs answers that map to it"),
+        (("no",), None, SettingsError, "2 to"),
+        ("no", None, SettingsError, "list of labels"),
     ],
-    ids=["gold", "scale", "truths", "one", "text"],
+    ids=["gold", "truths", "one", "text"],
 )
-def test_what_cannot_be_a_panel_is_refused(truths: Any, gold: Any, scale: Any, error: Any, said: str) -> None:
-    """Gold of unknown truths, scores off the scale, and truths without answers are refused with the rule."""
+def test_what_cannot_be_a_panel_is_refused(truths: Any, gold: Any, error: Any, said: str) -> None:
+    """Gold of unknown truths, and truths without answers are refused with the rule."""
     _, scores = judged(30)
 
     with pytest.raises(error, match=said):
-        fit_panel(evidence_of(scores), truths, gold=gold, scale=scale)
+        fit_panel(evidence_of(scores), truths, gold=gold)
 
 
 def test_one_worker_is_no_panel() -> None:
@@ -168,3 +167,55 @@ def test_aggregate_gives_the_panel_from_frame_to_frame() -> None:
         cv.aggregate(answers, "dawid-skene", truths=TRUTHS)
     with pytest.raises(ReportsError, match="scores must be on the scale"):
         cv.aggregate(answers, truths=TRUTHS, alphabet=Scale(0, 5))
+
+
+@pytest.mark.parametrize("given", [{"method": "dawid-skene"}, {"memory": 10**9}, {"history": {}}])
+def test_what_a_panel_does_not_read_is_refused_by_name(given: dict[str, Any]) -> None:
+    """A method, a memory limit or a history beside truths of their own is no silent wish."""
+    task, worker = np.indices((20, 3)).reshape(2, -1)
+    answers = {"task": task.tolist(), "worker": worker.tolist(), "value": (task % 5).tolist()}
+
+    with pytest.raises(SettingsError, match="memory do not go with truths"):
+        cv.aggregate(answers, truths=TRUTHS, **given)
+
+
+def test_the_next_score_is_asked_where_the_truth_is_open() -> None:
+    """The gains of panels rest on P(score | truth): the task between the truths comes before the clear ones."""
+    random = np.random.default_rng(0)
+    truth = np.arange(200) % 2
+    scores = np.clip(np.rint(2 + 6 * truth[:, None] + random.normal(size=(200, 4))), 0, 10).astype(int)
+    scores[0] = (2, 8, 3, 7)
+    task, worker = np.indices(scores.shape).reshape(2, -1)
+    answers = {"task": task.tolist(), "worker": [f"w{code}" for code in worker], "value": scores.ravel().tolist()}
+    found = cv.next_answers(answers, budget=3, truths=TRUTHS, candidates=["new"], per_worker=3)
+
+    assert 0 == found["task"][0]
+    assert found["information"][0] > 10 * found["information"][1]
+    assert set(found["reason"][0].split()) >= {"no", "or", "yes"}
+
+
+def test_conclusions_on_a_panel_are_prevalences_that_cover_the_truth() -> None:
+    """From 60 gold tasks of 800, the 90 % interval of the prevalence is shorter than that of gold alone."""
+    truth, scores = judged()
+    task, worker = np.indices(scores.shape).reshape(2, -1)
+    answers = {"task": task.tolist(), "worker": worker.tolist(), "value": scores.ravel().tolist()}
+    drawn = cv.draw_gold(answers, 60, seed=2)["task"]
+    found = cv.conclude(answers, {one: TRUTHS[truth[one]] for one in drawn}, seed=2, truths=TRUTHS)
+
+    assert ["prevalence"] * 2 == found["quantity"]
+    assert found["low"][1] < truth.mean() < found["high"][1]
+    assert found["high"][1] - found["low"][1] < found["gold_high"][1] - found["gold_low"][1]
+
+
+def test_a_review_of_a_panel_names_copies_and_equal_scores() -> None:
+    """A judge with one score for all tasks is listed, and each copy with the judge whose errors are most alike."""
+    scores = judged(300)[1]
+    scores = np.column_stack((scores[:, [0, 0, 6, 12, 18]], np.full(300, 7)))
+    task, worker = np.indices(scores.shape).reshape(2, -1)
+    answers = {"task": task.tolist(), "worker": [f"w{code}" for code in worker], "value": scores.ravel().tolist()}
+    found = cv.review(answers, truths=TRUTHS)
+    reasons = dict(zip(found["worker"], found["reason"], strict=True))
+
+    assert {"w0", "w1", "w5"} == set(reasons)
+    assert "All 300 answers are 7." == reasons["w5"]
+    assert "Answers as 'w1'" in reasons["w0"]

@@ -41,7 +41,7 @@ from crowdveil.cli.options import (
     resources_of,
     stated_options,
 )
-from crowdveil.cli.results.reading import panel_options, reading_of
+from crowdveil.cli.results.reading import reading_of, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -89,7 +89,10 @@ Methods: {", ".join(METHOD_NAMES)}. Default: hierarchical-dawid-skene for labels
 gaussian with a certificate and student-t without one; factorization-mean for sums.
 
 truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight, a
-90 % interval where there is one, and reports."""
+90 % interval where there is one, and reports.
+
+With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
+--memory and --engine do not go with it."""
 
 method_options = options(
     click.option(
@@ -118,7 +121,7 @@ channel_options = options(
     heading="Channel and checks",
 )
 truth_options = options(
-    click.option("--truths", metavar="A,B,...", help="Truths that are not labels of the answers; low answers: first."),
+    truths_option,
     click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability."),
     click.option(
         "--history", type=PATH, metavar="FILE", help="Workers of an earlier infer, or worker,correct,answers."
@@ -167,7 +170,6 @@ class InferOptions:
         sources: names of the reports.
         layout, reading: how they are read.
         method, fits, resources: estimator, saved fits, and where the fit runs.
-        panel: arguments of `infer_panel`; None without truths of their own.
         gold, score: known truths that guide the fit, or score it.
         prior, history, costs: files.
         abstain_below: probability below which a truth stays empty.
@@ -182,7 +184,6 @@ class InferOptions:
     method: Method
     fits: SavedFits
     resources: Resources
-    panel: dict[str, Any] | None
     gold: str | None
     score: str | None
     prior: Path | None
@@ -205,18 +206,14 @@ def _options(sources: tuple[str, ...], given: Given) -> InferOptions:
 
     if given["certificate"] is not None and given["no_certificate"]:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    reading = reading_of(given)
-    if given["truths"] and given["scale"]:
-        reading = replace(reading, alphabet=None, kind="numeric")  # numbers are not clipped to their scale
     names = ("gold", "score", "prior", "history", "costs", "abstain_below", "verify", "out", "form")
     return InferOptions(
         sources=sources,
         layout=layout_of(given),
-        reading=reading,
+        reading=reading_of(given),
         method=_method(given),
         fits=SavedFits(start_from=given["start_from"], save=given["save_fit"]),
         resources=resources_of(given),
-        panel=panel_options(given),
         **{name: given[name] for name in names},
     )
 
@@ -285,10 +282,7 @@ def infer(reports: tuple[str, ...], as_json: bool, **given: Any) -> None:
 def _library_call(asked: InferOptions, bar: Bar | None, steps: int | None) -> Callable[..., Inference]:
     """Return the call that infers truths and workers from evidence."""
     from crowdveil.inference.inference import infer as infer_truths
-    from crowdveil.inference.inference import infer_panel
 
-    if asked.panel is not None:
-        return partial(infer_panel, **asked.panel)
     names = ("method", "gold", "prior", "history", "fits", "resources")
     settings = {name: getattr(asked, name) for name in names}
     return partial(infer_truths, **settings, progress=None if bar is None else _counted(bar, steps))

@@ -1,6 +1,7 @@
 """Conclusions about all tasks from a random sample of known truths: prevalences, accuracies, differences of workers.
 
-Behind a channel there are prevalences only: whether an answer was right is not observed.
+Behind a channel there are prevalences only: whether an answer was right is not observed. So it is where truths have
+labels of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from crowdveil.inference.methods import Method
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
 NOT_BEHIND_CHANNEL = "accuracies are left out: behind a channel it is not observed whether an answer was right"
+NOT_OF_TRUTHS = "accuracies are left out: truths have labels of their own, so that no answer is right or wrong"
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
@@ -134,13 +136,14 @@ def conclude_from(
     known = _known(evidence.reports, estimate, gold)
     drawn = _random_sample(estimate, known, gold, seed, stated_random)
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes
-    if evidence.channel is None:
+    reason = NOT_BEHIND_CHANNEL if evidence.channel is not None else NOT_OF_TRUTHS if evidence.truths else ""
+    if not reason:
         accuracies, left_out = _accuracies(evidence.reports, estimate, known)
         rows += [_difference(evidence.reports, known, pair) for pair in compare] + accuracies
     elif compare:
-        raise SettingsError(NOT_BEHIND_CHANNEL, value=", ".join(map("/".join, compare)), hint="Leave them out.")
+        raise SettingsError(reason, value=", ".join(map("/".join, compare)), hint="Leave them out.")
     else:
-        notes = (*notes, NOT_BEHIND_CHANNEL)
+        notes = (*notes, reason)
     return Conclusions(
         rows=tuple(rows),
         gold=len(known.tasks),

@@ -15,11 +15,13 @@ from crowdveil.data.ingest.readers import ReportColumns
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators.confusion.truth_tables import ERROR_CORRELATION
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.folder.answers import read_names
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
+from crowdveil.inference.panel import require_order
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, Objective, next_answers
 
 EVEN_SHARES = 3
@@ -94,28 +96,31 @@ def choose_next(
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
         ReportsError: a damaged file.
     """
-    further_channel(evidence)
+    require_open(evidence)
     estimate = infer(evidence, method, history=history).estimate
     listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
-    estimator = build_estimator(method, evidence)
+    estimator = None if evidence.truths else build_estimator(method, evidence)
     return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker, by=by)
 
 
 def purchase_of(
     estimate: Estimate,
     evidence: Evidence,
-    estimator: AnyEstimator,
+    estimator: AnyEstimator | None,
     listed: Sequence[Any],
     *,
     budget: int,
     per_worker: int | None = None,
     by: Objective = "information",
 ) -> Purchase:
-    """Return the answers to buy from a fit by an estimator; `listed` can be asked. Else as `choose_next`."""
+    """Return the answers to buy from a fit by an estimator, None for that of `evidence.truths`; else as `choose_next`.
+
+    Workers in `listed` can be asked.
+    """
     channel = further_channel(evidence)
     names = tuple(dict.fromkeys(map(str, listed)))
     bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
-    state = _state(estimate, names, channel, estimator)
+    state = _state(estimate, names, channel, _error_correlation(evidence, estimator))
     return Purchase(
         estimate=estimate,
         workers=names,
@@ -124,6 +129,20 @@ def purchase_of(
         budget=budget,
         epsilon_per_answer=None if channel is None else channel.epsilon,
     )
+
+
+def require_open(evidence: Evidence) -> None:
+    """Refuse reports after which no answer can be chosen; errors as `choose_next`."""
+    further_channel(evidence)
+    if evidence.truths:
+        require_order(evidence)
+    elif evidence.channel is None and evidence.reports.alphabet is None:
+        raise SettingsError(
+            "next answers are chosen for labels only, these are numbers",
+            value="numbers",
+            hint="The columns interval_low and interval_high of truths.csv show which numbers are uncertain; "
+            "with labels of their own (--truths no,yes), answers can be chosen.",
+        )
 
 
 def further_channel(evidence: Evidence) -> Channel | None:
@@ -144,7 +163,13 @@ def further_channel(evidence: Evidence) -> Channel | None:
     return channel
 
 
-def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, estimator: object) -> CrowdState:
+def _error_correlation(evidence: Evidence, estimator: object) -> float:
+    if evidence.truths:
+        return ERROR_CORRELATION
+    return estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0
+
+
+def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, correlation: float) -> CrowdState:
     """Return the state of the crowd with these workers."""
     confusion, rates = _confusion(estimate), estimate.workers.participation
     place = index_of(estimate.worker_names, dict.fromkeys(names))
@@ -156,7 +181,7 @@ def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, 
         posterior=estimate.posterior,
         reports=np.asarray(estimate.reports_per_task) * retention**2,
         likelihood=_likelihood(matrices, rate, channel),
-        error_correlation=estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0,
+        error_correlation=correlation,
     )
 
 

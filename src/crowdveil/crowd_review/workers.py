@@ -8,6 +8,9 @@ Reasons, each with 95 % certainty on one side, for a worker with n answers:
         sqrt(A (1 - A) / n), where chance = sum_c f_c F_c for the worker's own label shares f (Cohen's kappa below .1).
     copies: the worker answers as another one (`evaluation.copies`).
 The last three read answers, so that they are left out behind a channel; there the interval includes the noise.
+
+Where truths have labels of their own, reasons are constant answers, and pairs whose errors are alike
+(`evaluation.panel`).
 """
 
 from dataclasses import dataclass
@@ -26,6 +29,7 @@ from crowdveil.evaluation.copies import find_copies
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
+from crowdveil.inference.panel import fit_panel
 
 RARE = 1e-3
 """Probability of equal answers below which they count as constant."""
@@ -52,14 +56,14 @@ class Review:
 
     Attributes:
         method: estimator.
-        bound: ability below which a worker is reviewed.
+        bound: ability below which a worker is reviewed; None where truths have labels of their own.
         workers: number of all workers.
         found: workers to review.
         channel_used: whether only intervals through a channel were read.
     """
 
     method: str
-    bound: float
+    bound: float | None
     workers: int
     found: tuple[WorkerToReview, ...]
     channel_used: bool
@@ -80,6 +84,8 @@ def review_workers(
             source="reports",
             examples=evidence.no_channel_reason,
         )
+    if evidence.truths:
+        return review_of_panel(evidence)
     estimate = infer(evidence, method, history=history).estimate
     return review_of(estimate, evidence, bound=bound)
 
@@ -93,8 +99,8 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
         raise SettingsError(
             "workers are reviewed by their labels, these answers are numbers",
             value=estimate.method,
-            hint="The file of workers that `infer` writes has the quality of each worker, and `infer --truths` names "
-            "the pairs of workers who answer alike.",
+            hint="The file of workers that `infer` writes has the quality of each worker. With truths that have labels "
+            "of their own (--truths no,yes), pairs of workers who answer alike are listed.",
             value_in_rule=True,
         )
     if workers.ability_low is None or workers.ability_high is None or estimate.alphabet is None:
@@ -109,22 +115,61 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
         reasons[worker].append(f"The ability is below {limit:.2f} with 95 % certainty.")
     if not estimate.channel_used and evidence.channel is None:
         _add_spam(reasons, evidence)
-    order = np.lexsort((workers.quality, workers.ability_high))
+    return _review(estimate, limit, reasons)
+
+
+def review_of_panel(evidence: Evidence) -> Review:
+    """Return the workers to review where truths have labels of their own; errors as `inference.panel.fit_panel`."""
+    fit = fit_panel(evidence, evidence.truths)
+    place = {str(name): code for code, name in enumerate(fit.estimate.worker_names.tolist())}
+    reasons: list[list[str]] = [[] for _ in place]
+    if evidence.channel is None:
+        _add_constant(reasons, evidence.reports)
+    nearest: dict[str, str] = {}
+    for pair in fit.alike:
+        for worker, other in (pair.workers, pair.workers[::-1]):
+            text = f"Answers as {other!r}: errors correlate by {pair.correlation:.2f} on {pair.common:,} common tasks."
+            nearest.setdefault(worker, text)
+    for worker, text in nearest.items():
+        reasons[place[worker]].append(text)
+    return _review(fit.estimate, None, reasons)
+
+
+def _add_constant(reasons: list[list[str]], reports: Reports) -> NDArray[np.bool_]:
+    """Add the reason "constant" to those of each worker, for labels or numbers; return who has it."""
+    values, codes, counts = np.unique(reports.value, return_inverse=True, return_counts=True)
+    first = np.zeros(len(reasons), dtype=np.int64)
+    first[reports.worker[::-1]] = codes[::-1]
+    others = np.bincount(reports.worker, codes != first[reports.worker], len(reasons))
+    totals = np.asarray(reports.per_worker)
+    constant = np.asarray((others == 0) & ((counts / len(codes))[first] ** totals < RARE))
+    for worker in np.flatnonzero(constant).tolist():
+        value = values[first[worker]]
+        name = f"{value:g}" if reports.alphabet is None else repr(reports.alphabet.names[int(value)])
+        reasons[worker].append(f"All {int(totals[worker]):,} answers are {name}.")
+    return constant
+
+
+def _review(estimate: Estimate, bound: float | None, reasons: list[list[str]]) -> Review:
+    """Return the review of the workers with reasons."""
+    workers = estimate.workers
+    unknown = np.full(len(reasons), np.nan)
+    low, high = (unknown if end is None else end for end in (workers.ability_low, workers.ability_high))
     return Review(
         method=estimate.method,
-        bound=limit,
+        bound=bound,
         workers=len(reasons),
         channel_used=estimate.channel_used,
         found=tuple(
             WorkerToReview(
                 worker=str(estimate.worker_names[worker]),
                 ability=float(workers.quality[worker]),
-                low=float(workers.ability_low[worker]),
-                high=float(workers.ability_high[worker]),
+                low=float(low[worker]),
+                high=float(high[worker]),
                 reports=int(estimate.reports_per_worker[worker]),
                 reasons=tuple(reasons[worker]),
             )
-            for worker in order.tolist()
+            for worker in np.lexsort((workers.quality, high)).tolist()
             if reasons[worker]
         ),
     )
@@ -164,18 +209,12 @@ def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:
     for block in reports.blocks():
         key = block.worker.astype(np.int64) * alphabet.size + block.value
         counts += np.bincount(key, minlength=counts.size).reshape(counts.shape)
-    shares = counts.sum(axis=0) / counts.sum()
-    totals = counts.sum(axis=1)
-    constant = counts.argmax(axis=1)
-    equal = (counts.max(axis=1) == totals) & (shares[constant] ** totals < RARE)
-    for worker in np.flatnonzero(equal).tolist():
-        label = alphabet.names[constant[worker]]
-        reasons[worker].append(f"All {int(totals[worker]):,} answers are {label!r}.")
+    constant = _add_constant(reasons, reports)
     if int(np.max(reports.per_task)) < 2:
         return
     _add_copies(reasons, reports)
-    for worker, kappa in _near_chance(evidence, counts, shares):
-        if not equal[worker]:
+    for worker, kappa in _near_chance(evidence, counts, counts.sum(axis=0) / counts.sum()):
+        if not constant[worker]:
             reasons[worker].append(f"The answers agree with others hardly more than by chance (kappa {kappa:.2f}).")
 
 

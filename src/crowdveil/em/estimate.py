@@ -66,7 +66,7 @@ class WorkerTable:
         sigma: standard deviation of the worker's errors in units of the answers, if the model has one.
         sigma_low, sigma_high: the 5 % and 95 % posterior quantiles of sigma.
         bias: mean error of the worker in units of the answers, where the method fitted biases.
-        confusion: P(answer | truth), indexed [worker, truth, label], if the model has one.
+        confusion: P(answer | truth), indexed [worker, truth, answer], if the model has one.
         participation: estimated share of answered tasks, if participation was protected.
     """
 
@@ -464,7 +464,7 @@ class Estimate:
             SettingsError: an unknown worker, or a method without confusion matrices.
         """
         confusion, names = self.workers.confusion, [str(name) for name in self.worker_names]
-        if confusion is None or self.alphabet is None:
+        if confusion is None or self.alphabet is None or confusion.shape[2] != self.alphabet.size:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
             hint = nearest(worker, names) or f"There are {', '.join(map(repr, names[:SHOWN_TASKS]))} and others."

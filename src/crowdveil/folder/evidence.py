@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,7 @@ class Evidence:
         no_channel_reason: reason why reports are read as answers; empty with a channel.
         notes: warnings about the reports themselves.
         skipped: rows of answers that were asked for and not given (NULL); None without any.
+        truths: labels of the truths, where the answers have others; empty where they are the same.
     """
 
     reports: Reports
@@ -89,6 +90,7 @@ class Evidence:
     assignment: Assignment | None = None
     notes: tuple[str, ...] = ()
     skipped: ReportColumns | None = None
+    truths: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -113,6 +115,7 @@ class Reading:
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
         accept_edited: accept reports whose digest differs from that of the crowd; sets `crowd["edited"]`.
+        truths: as of `Evidence`; numbers outside a Scale are then refused, not clipped.
     """
 
     certificate: Path | None = None
@@ -122,6 +125,7 @@ class Reading:
     duplicates: Duplicates | None = None
     merge_labels: bool = False
     accept_edited: bool = False
+    truths: tuple[str, ...] = ()
 
 
 AS_THEY_ARE = Reading()
@@ -150,6 +154,8 @@ def read_evidence(
         SettingsError: the alphabet contradicts certificate or crowd.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(source)
+    if reading.truths:
+        return _panel_evidence(opened, reading, verify=verify, progress=progress)
     if is_dataset(opened.path):
         _refuse_for_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
@@ -179,6 +185,33 @@ def read_evidence(
         notes=notes,
         skipped=skipped,
     )
+
+
+def _panel_evidence(source: AnswerSource, reading: Reading, **options: Any) -> Evidence:
+    """Return evidence for truths with labels of their own: numbers as they are, on the scale if there is one."""
+    scale = reading.alphabet if isinstance(reading.alphabet, Scale) else None
+    plain = replace(reading, truths=())
+    if scale is not None:
+        plain = replace(plain, alphabet=None, kind=None if is_dataset(source.path) else "numeric")
+    evidence = read_evidence(source, plain, **options)
+    if scale is not None:
+        refuse_outside(evidence.reports, scale)
+    return replace(evidence, truths=reading.truths)
+
+
+def refuse_outside(reports: Reports, scale: Scale) -> None:
+    """Refuse numbers outside a scale.
+
+    Raises:
+        ReportsError: with the first of them.
+    """
+    outside = (reports.numbers < scale.low) | (reports.numbers > scale.high)
+    if outside.any():
+        raise ReportsError(
+            f"scores must be on the scale from {scale.low:g} to {scale.high:g}",
+            examples=f"{reports.numbers[outside][0]:g}, and {int(outside.sum()) - 1:,} others",
+            hint="Correct these scores, leave them out, or give a wider --scale.",
+        )
 
 
 def _with_public_lists(reports: Reports, crowd: Crowd | None) -> Reports:

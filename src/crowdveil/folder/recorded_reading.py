@@ -140,5 +140,6 @@ def _options_from_json(options: dict[str, Any], folder: Path) -> Reading:
     stated = {
         "alphabet": None if alphabet is None else alphabet_from_json(alphabet),
         "certificate": None if certificate is None else Path(_beside(certificate, folder)),
+        "truths": tuple(map(str, options.get("truths", ()))),
     }
     return Reading(**options | stated)

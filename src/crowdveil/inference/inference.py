@@ -37,6 +37,11 @@ NOT_IDENTIFIED = (
     "give a public prior (--prior-mean, --prior-deviation), or use a mechanism that sends NULL as a report of its own."
 )
 """Warning of numbers that are not `Estimate.identified`."""
+UNSETTLED = (
+    "the answers alone hardly tell the truths apart. Gold of every truth (--gold, 20 tasks or more), more answers, or "
+    "fewer truths help."
+)
+"""Warning of tables that did not converge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +140,7 @@ def infer(
     """Return truths and workers inferred from reports, through the channel if the method reads one.
 
     Args:
-        evidence: reports with their channel and assignment.
+        evidence: reports with their channel and assignment; with `truths`, `fit_panel` reads gold only.
         method: estimator and its settings.
         gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
         prior: file with the public probability of each label.
@@ -149,6 +154,8 @@ def infer(
             with a saved fit; or too little memory.
         ReportsError: a damaged file, or gold with an unknown label.
     """
+    if evidence.truths:
+        return _infer_panel(evidence, gold)
     estimator, given = build_estimator(method, evidence), resources or Resources()
     known, seed = (None, None) if gold is None else _read_gold(gold, evidence, estimator)
     reads = estimator.capabilities.reads_channel
@@ -180,16 +187,15 @@ def infer(
     )
 
 
-def infer_panel(
-    evidence: Evidence, truths: tuple[str, ...], *, gold: str | None = None, scale: Scale | None = None
-) -> Inference:
-    """Return truths with labels of their own; arguments and errors as `inference.panel.fit_panel`, gold as `infer`."""
+def _infer_panel(evidence: Evidence, gold: str | None) -> Inference:
+    """Return truths with labels of their own; gold as in `infer`."""
     known, seed = (None, None) if gold is None else read_drawn_gold(gold, "categorical")
-    fit = fit_panel(evidence, truths, gold=known, scale=scale)
+    fit = fit_panel(evidence, evidence.truths, gold=known)
     notes = [] if evidence.crowd is None else [*caveats(evidence.crowd)]
+    notes += [] if fit.estimate.converged else [f"NOT CONVERGED after {fit.estimate.steps} steps: {UNSETTLED}"]
     if fit.estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
-    absent = [name for name in truths if known and name not in set(map(str, known.values()))]
+    absent = [name for name in evidence.truths if known and name not in set(map(str, known.values()))]
     if absent:
         notes.append(f"No gold task has the truth {', '.join(map(repr, absent))}: is it spelled as in the gold?")
     return Inference(

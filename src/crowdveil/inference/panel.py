@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
@@ -22,6 +22,7 @@ from crowdveil.evaluation.panel import (
     MAX_TASKS,
     MAX_WORKERS,
     SHOWN_PAIRS,
+    Alike,
     Panel,
     alike_pairs,
     best_worker,
@@ -53,12 +54,14 @@ class PanelFit:
         panel: dependence of the workers.
         known: truths that guided the fit, by task.
         confidence: assumption behind the probabilities.
+        alike: all pairs of workers whose errors are alike, the most correlated first.
     """
 
     estimate: Estimate
     panel: Panel
     known: Mapping[Any, Any]
     confidence: str
+    alike: tuple[Alike, ...]
 
 
 def check_truths(truths: Sequence[str]) -> Categories:
@@ -72,20 +75,17 @@ def check_truths(truths: Sequence[str]) -> Categories:
     return Categories(tuple(map(str, truths)), ordered=True)
 
 
-def fit_panel(
-    evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, Any] | None = None, scale: Scale | None = None
-) -> PanelFit:
+def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, Any] | None = None) -> PanelFit:
     """Return truths that are not labels of the answers.
 
     Args:
         evidence: answers: numbers, grades or labels; or reports of a channel.
         truths: labels of the truths; with ordered answers, low answers first.
         gold: truth by task name.
-        scale: range of free numbers.
 
     Raises:
         SettingsError: truths that are none, that no answer maps to, or a channel that is not read.
-        ReportsError: fewer than two workers, numbers outside the scale, or gold that is unknown.
+        ReportsError: fewer than two workers, or gold that is unknown.
     """
     labels = check_truths(truths)
     reports = evidence.reports
@@ -95,7 +95,7 @@ def fit_panel(
             examples=f"{int((reports.per_worker > 0).sum())} worker",
             hint="Leave --truths out: the answers of one worker are read as they are.",
         )
-    answers, ordered = coded_answers(evidence, scale)
+    answers, ordered = coded_answers(evidence)
     aligned = align_gold(reports, gold, labels, numeric=False)
     known = aligned.of(0, len(reports.tasks))
     _check_mapping(labels, answers, known, ordered)
@@ -105,7 +105,8 @@ def fit_panel(
     tables, prior = tables_of(answers, final)
     names = list(map(str, np.asarray(reports.workers).tolist()))
     check = _cross_validation(answers, known, held)
-    panel = _with_accuracy(_panel(answers, known, final, stacked, names), answers, known, held, names)
+    panel, alike = _panel(answers, known, final, stacked, names)
+    panel = _with_accuracy(panel, answers, known, held, names)
     quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
     estimate = Estimate(
         method="stacked-truth-tables" if stacked else "truth-tables",
@@ -114,7 +115,7 @@ def fit_panel(
         posterior=final,
         reports_per_task=reports.per_task,
         worker_names=reports.workers,
-        workers=WorkerTable(np.where(reports.per_worker > 0, quality, np.nan), "ability"),
+        workers=WorkerTable(np.where(reports.per_worker > 0, quality, np.nan), "ability", confusion=tables),
         reports_per_worker=reports.per_worker,
         log_likelihoods=(),
         steps=fit.steps,
@@ -131,10 +132,10 @@ def fit_panel(
         two = labels.size == 2
         start = FROM_ORDER[two].format(*(labels.names if two else [", ".join(labels.names)]))
         confidence = f"{start}; {confidence}"
-    return PanelFit(estimate, panel, gold or {}, confidence)
+    return PanelFit(estimate, panel, gold or {}, confidence, alike)
 
 
-def coded_answers(evidence: Evidence, scale: Scale | None) -> tuple[Answers, bool]:
+def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:
     """Return the answers as codes in their order, and whether they have one.
 
     Numbers, and labels that are all numbers, are ordered by value; more than `MAX_GRADES` of them are cut into `BINS`
@@ -150,8 +151,6 @@ def coded_answers(evidence: Evidence, scale: Scale | None) -> tuple[Answers, boo
             numbers = np.array([float(name) for name in alphabet.names])[reports.value]
         except ValueError:
             ordered = False
-    if scale is not None:
-        _refuse_outside(numbers, scale)
     values, codes = np.unique(numbers, return_inverse=True)
     if ordered and len(values) > MAX_GRADES:
         edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
@@ -185,16 +184,6 @@ def _coded_reports(evidence: Evidence) -> Answers:
     return _answers(evidence, evidence.reports.value.astype(np.int64), size, table)
 
 
-def _refuse_outside(numbers: NDArray[np.float64], scale: Scale) -> None:
-    outside = (numbers < scale.low) | (numbers > scale.high)
-    if outside.any():
-        raise ReportsError(
-            f"scores must be on the scale from {scale.low:g} to {scale.high:g}",
-            examples=f"{numbers[outside][0]:g}, and {int(outside.sum()) - 1:,} others",
-            hint="Correct these scores, leave them out, or give a wider --scale.",
-        )
-
-
 def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64], ordered: bool) -> None:
     """Refuse truths that neither gold nor the order of the answers connects with answers."""
     absent = _absent(labels, known)
@@ -203,9 +192,15 @@ def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64
     raise SettingsError(
         "every truth needs answers that map to it: gold of each truth, or ordered answers, at least as many as truths",
         value=", ".join(absent),
-        hint="Give gold tasks of these truths (--gold), the order of the answers (--labels low,...,high --ordered), or "
-        "leave these truths out.",
+        hint="Infer with gold tasks of these truths (infer --gold), give the order of the answers (--labels "
+        "low,...,high --ordered), or leave these truths out.",
     )
+
+
+def require_order(evidence: Evidence) -> None:
+    """Refuse answers that need gold to be mapped to truths; errors as `fit_panel`."""
+    answers, ordered = coded_answers(evidence)
+    _check_mapping(check_truths(evidence.truths), answers, np.full(len(evidence.reports.tasks), NO_GOLD), ordered)
 
 
 def _absent(labels: Categories, known: NDArray[np.int64]) -> list[str]:
@@ -215,8 +210,11 @@ def _absent(labels: Categories, known: NDArray[np.int64]) -> list[str]:
 
 def _panel(
     answers: Answers, known: NDArray[np.int64], posterior: NDArray[np.float64], from_gold: bool, names: list[str]
-) -> Panel:
-    """Return the dependence of the workers with the most answers, on the first tasks and all gold tasks."""
+) -> tuple[Panel, tuple[Alike, ...]]:
+    """Return the dependence of the workers with the most answers, and all pairs of them that answer alike.
+
+    They are compared on the first tasks and all gold tasks.
+    """
     counts = np.bincount(answers.worker, minlength=answers.shape[1])
     kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_WORKERS])
     kept = kept[counts[kept] > 0]
@@ -231,7 +229,7 @@ def _panel(
         certain = one_hot_gold(np.zeros_like(posterior), known)[read]
         correlation, common = error_correlations(codes, errors, certain)
     effective, mean = effective_number(correlation, common)
-    return Panel(
+    panel = Panel(
         workers=len(kept),
         effective=effective,
         correlation=mean,
@@ -239,6 +237,7 @@ def _panel(
         alike=len(alike),
         pairs=tuple(alike[:SHOWN_PAIRS]),
     )
+    return panel, tuple(alike)
 
 
 def _cross_validation(

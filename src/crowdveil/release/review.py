@@ -3,6 +3,7 @@
 import numpy as np
 
 from crowdveil.crowd_review.agreement import agreement_of
+from crowdveil.crowd_review.next_answers import require_open
 from crowdveil.crowd_review.workers import ability_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
@@ -24,7 +25,7 @@ def review_sentences(estimate: Estimate, evidence: Evidence | None, *, with_work
         evidence: reports or answers from which they were inferred; None without them.
         with_workers: whether workers are named.
     """
-    return (*_agreement(evidence), *_tasks(estimate), *_workers(estimate, with_workers=with_workers))
+    return (*_agreement(evidence), *_tasks(estimate, evidence), *_workers(estimate, with_workers=with_workers))
 
 
 def _agreement(evidence: Evidence | None) -> list[str]:
@@ -55,18 +56,27 @@ def _text(found: Interval) -> str:
     return f"{found.value:z.2f}{known}"
 
 
-def _tasks(estimate: Estimate) -> list[str]:
+def _tasks(estimate: Estimate, evidence: Evidence | None) -> list[str]:
     rest, tasks, lines = estimate.without_gold, counted(estimate), list[str]()
     few = int((np.asarray(rest.reports_per_task) < FEW).sum())
     if few:
         lines.append(f"{few:,} of {tasks} have fewer than two reports: ask for more answers there.")
     if rest.confidence is not None:
         unsure = int((rest.confidence < UNSURE).sum())
-        lines.append(
-            f"{unsure:,} of {tasks} have a confidence below {UNSURE * 100:.0f} %; "
-            "`crowdveil next` lists the answers that help most."
-        )
+        advice = "; `crowdveil next` lists the answers that help most" if unsure and _is_open(evidence) else ""
+        lines.append(f"{unsure:,} of {tasks} have a confidence below {UNSURE * 100:.0f} %{advice}.")
     return lines
+
+
+def _is_open(evidence: Evidence | None) -> bool:
+    """Return whether `crowdveil next` chooses answers after these reports."""
+    if evidence is None:
+        return False
+    try:
+        require_open(evidence)
+    except CrowdveilError:
+        return False
+    return True
 
 
 def _workers(estimate: Estimate, *, with_workers: bool) -> list[str]:

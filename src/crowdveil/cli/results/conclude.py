@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.results.reading import read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 
 SHOWN_ROWS = 20
@@ -24,7 +24,8 @@ truths (prediction-powered inference); good ones make them short. In file and JS
 stand beside them, which correct the inferred truths by their errors on gold; if they are far away, gold is too small.
 
 Gold with a column seed must be the first tasks of its draw, without gaps. Without it, --random states that you drew
-it; gold that looks unlike the other tasks is refused. Behind a channel only prevalences are concluded."""
+it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences
+only."""
 
 
 @click.command(
@@ -41,6 +42,7 @@ it; gold that looks unlike the other tasks is refused. Behind a channel only pre
 )
 @click.option("--random", is_flag=True, help="State that gold without a seed was drawn at random.")
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of all conclusions.")
+@truths_option
 @reports_options
 @json_option
 def conclude(

@@ -10,7 +10,7 @@ import click
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
-from crowdveil.cli.results.reading import history_option, read_given, reports_options
+from crowdveil.cli.results.reading import history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01
 """Expected number of wrong truths fewer, below which none is stated."""
+NOBODY = "every worker who can be asked has answered every task: name others with --workers"
 HELP = """List the next answers to ask for: which task, which worker, and the expected gain.
 
 REPORTS is what infer reads, or the folder that it wrote. Ask for the answers, add them to the file, and run infer
@@ -30,6 +31,8 @@ expected_gain is the expected fall of the error of the task; it is 0 if no singl
 is the mutual information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs
 (task, worker) with the most information, or with --by error the largest expected gain, among workers who have neither
 answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
+
+With --truths, answers need an order: gold does not guide the fit here.
 
 A worker who is in --workers and has no report counts as an average worker. With protected participation only reports
 of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker."""
@@ -59,6 +62,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
 )
 @click.option("--gold", metavar="FILE", help="List the next tasks of this draw of gold instead (data draw-gold).")
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@truths_option
 @history_option
 @reports_options
 @json_option
@@ -129,5 +133,5 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),
         ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by {by}{short}"),
-        *[("", line) for line in lines],
+        *[("", line) for line in lines or [NOBODY]],
     ]

@@ -31,9 +31,15 @@ if TYPE_CHECKING:
     from crowdveil.folder.evidence import Evidence, Reading
     from crowdveil.folder.recorded_reading import RecordedReading
 
-NOT_OF_PANELS = ("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit")
+NOT_OF_PANELS = (
+    *("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit"),
+    *("memory", "engine", "address", "below"),
+)
 """Options that do not go with truths of their own."""
 
+truths_option = click.option(
+    "--truths", metavar="A,B,...", help="Truths that are not labels of the answers; low answers: first."
+)
 history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
 certificate_option = click.option(
     "--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."
@@ -51,29 +57,19 @@ release_options = options(
 
 
 READING = (
-    *("certificate", "no_certificate", "labels", "scale", "ordered", "kind", "duplicates", "merge_labels"),
+    *("certificate", "no_certificate", "labels", "scale", "ordered", "kind", "duplicates", "merge_labels", "truths"),
     *OF_SOURCES,
 )
 """Parameters of `reports_options` and `release_options`."""
 
 
-def panel_options(given: Given) -> dict[str, Any] | None:
-    """Return the arguments of `infer_panel`, None without --truths; refuse options of other fits."""
-    from crowdveil.channels.alphabet import Scale
-
-    if given["truths"] is None:
-        return None
-    for name in NOT_OF_PANELS:
-        if name in stated_options():
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
-    truths, alphabet = tuple(name.strip() for name in given["truths"].split(",")), alphabet_of(given)
-    return {"truths": truths, "gold": given["gold"], "scale": alphabet if isinstance(alphabet, Scale) else None}
-
-
 def reading_of(given: Given) -> Reading:
-    """Return how the options say that reports are read; a command may lack those of certificates."""
+    """Return how the options say that reports are read; a command may lack those of certificates and of truths."""
     from crowdveil.folder.evidence import Reading
 
+    truths = given.get("truths")
+    if truths is not None:
+        _refuse_beside_truths()
     return Reading(
         certificate=given.get("certificate"),
         use_certificate=not given.get("no_certificate"),
@@ -82,7 +78,15 @@ def reading_of(given: Given) -> Reading:
         duplicates=given["duplicates"],
         merge_labels=given["merge_labels"],
         accept_edited=given.get("accept_edited", False),
+        truths=() if truths is None else tuple(name.strip() for name in truths.split(",")),
     )
+
+
+def _refuse_beside_truths() -> None:
+    """Refuse options of fits that have no truths of their own."""
+    for name in NOT_OF_PANELS:
+        if name in stated_options():
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
 
 
 @dataclass(frozen=True, kw_only=True)

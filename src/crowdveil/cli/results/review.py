@@ -10,11 +10,12 @@ import click
 
 from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import PATH, NameChoice, json_option
-from crowdveil.cli.results.reading import history_option, read_given, reports_options
+from crowdveil.cli.results.reading import history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 SHOWN_WORKERS = 10
+RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"
 HELP = """List the workers to review: credibly low ability, or answers that look like spam.
 
 REPORTS is what infer reads, or the folder that it wrote. A listed worker is a question, not a verdict: tasks may be
@@ -25,7 +26,7 @@ improbable at the crowd's shares of labels (probability below .001), or if the a
 more than by chance (kappa below .1, with 95 % certainty).
 
 Behind a channel only the interval counts, which includes the noise. Protected reports without a certificate are
-refused."""
+refused. With --truths, workers with equal answers are listed, and pairs whose errors are alike."""
 
 
 @click.command(
@@ -39,6 +40,7 @@ refused."""
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: worker, ability, its interval, reports, reason.")
 @click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@truths_option
 @history_option
 @reports_options
 @json_option
@@ -68,16 +70,21 @@ def review(
     read.show(data, _rows, lambda: review_columns(found), as_json=as_json)
 
 
+def _interval(one: dict[str, Any]) -> str:
+    """Return the interval of an ability as text; empty without one."""
+    return "" if one["low"] != one["low"] else f" (90 % interval {one['low']:.2f} to {one['high']:.2f})"
+
+
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed = data["review"]
     lines = [
-        f"{one['worker']}: ability {one['ability']:.2f} (90 % interval {one['low']:.2f} to {one['high']:.2f}), "
-        f"{one['reports']:,} reports. {' '.join(one['reasons'])}"
+        f"{one['worker']}: ability {one['ability']:.2f}{_interval(one)}, {one['reports']:,} reports. "
+        f"{' '.join(one['reasons'])}"
         for one in listed["items"]
     ]
     return [
         ("method", data["method"]),
-        ("below", f"ability {data['below']:.3f}"),
+        *([] if data["below"] is None else [("below", f"ability {data['below']:.3f}{RULE}")]),
         ("review", f"{listed['of']:,} of {data['workers']:,} workers; first {listed['shown']:,}"),
         *[("", line) for line in lines],
     ]
