@@ -510,12 +510,18 @@ def _decisions(estimate: Estimate, asked: InferOptions) -> dict[str, Any]:
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
     shown = estimate.part(0, SHOWN_TASKS)
     columns = [column.tolist() for column in (shown.tasks, shown.truth, shown.reports_per_task)]
-    marks = [{}] * len(columns[0]) if shown.gold is None else [{"gold": mark} for mark in shown.gold.tolist()]
+    marks = [False] * len(columns[0]) if shown.gold is None else shown.gold.tolist()
     certain = [None] * len(columns[0]) if shown.confidence is None else shown.confidence.tolist()
+    rows = zip(*columns, certain, marks, strict=True)
     return [
-        {"task": str(task), "truth": None if truth == "" else truth, "confidence": confidence, "reports": reports}
-        | mark
-        for task, truth, reports, confidence, mark in zip(*columns, certain, marks, strict=True)
+        {
+            "task": str(task),
+            "truth": None if truth == "" else truth,
+            "confidence": sure,
+            "reports": reports,
+            "gold": gold,
+        }
+        for task, truth, reports, sure, gold in rows
     ]
 
 
@@ -570,7 +576,7 @@ def _truth_line(truth: dict[str, Any]) -> str:
     value = truth["truth"]
     text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
     confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
-    return f"{truth['task']}: {text} ({truth['reports']:,} reports{', gold' if truth.get('gold') else confidence})"
+    return f"{truth['task']}: {text} ({truth['reports']:,} reports{', gold' if truth['gold'] else confidence})"
 
 
 def _quality_line(quality: dict[str, Any]) -> str:
