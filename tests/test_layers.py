@@ -164,7 +164,6 @@ def test_synthesis_is_separate() -> None:
     assert {module for module in users if folder_of(module) != "synthesis"} == {
         "cli.data.synthesize",
         "folder.synthesis",
-        "folder.curator_pictures",
     }
 
 

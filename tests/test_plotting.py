@@ -52,19 +52,6 @@ def test_a_plan_is_written_without_pictures(no_matplotlib: None) -> None:
 
 
 @pytest.mark.slow
-def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
-    """`synthesize --pictures` releases the claims, warns in one line, and makes no folder for the curator."""
-    rows = "".join(f"{task},{worker},{(task + worker) % 10}\n" for task in range(3) for worker in range(60))
-    Path("claims.csv").write_text("task,worker,value\n" + rows)
-    words = ["data", "synthesize", "claims.csv", "--bounds", "0:9", "--epsilon", "2", "--pictures", "1"]
-    words += ["--out", "made", "--json"]
-    data = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
-
-    assert NO_PICTURES in data["warnings"]
-    assert not Path("made/curator").exists()
-
-
-@pytest.mark.slow
 def test_every_figure_of_a_notebook_is_shown() -> None:
     """In a kernel whose first figure is one of ours, our second one and one of the user are shown, too."""
     plot = "estimate.plot()"

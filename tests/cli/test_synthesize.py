@@ -1,7 +1,6 @@
-"""`crowdveil data synthesize`: printed guarantees, files, refusals, and pictures of raw claims on request only."""
+"""`crowdveil data synthesize`: printed guarantees, files and refusals."""
 
 import json
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,60 +172,6 @@ def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
     assert first["simulation"]
     assert "carries no privacy" in again.stdout
     assert numbers == Path("made/synthetic.csv").read_bytes()
-
-
-def test_pictures_come_on_request_into_a_folder_of_their_own(run: Run) -> None:
-    """Raw claims are apart from what is published, and readable for their owner only; the message says so."""
-    shown = run(*PRIVATE, "--pictures", 3).stdout
-    folder = Path("made/curator")
-    pictures = [path for path in folder.iterdir() if path.suffix == ".png"]
-
-    assert written() == {"synthetic.csv", "guarantee.json", "curator"}
-    assert [path.name for path in pictures] == ["CURATOR-ONLY-raw-claims-14-3.png"]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert "RAW CLAIMS" in shown
-
-
-@pytest.mark.slow
-def test_pictures_go_into_no_folder_that_others_can_enter(run: Run, refusal: Callable[..., str]) -> None:
-    """A folder `curator` that is open to others, or a link, is refused and nothing is written; closed, it is fine."""
-    folder = Path("made/curator")
-    folder.mkdir(parents=True)
-    folder.chmod(0o750)
-    opened = refusal(*PRIVATE, "--pictures", 3)
-    folder.rmdir()
-    Path("elsewhere").mkdir(mode=0o700)
-    folder.symlink_to(Path("elsewhere").resolve())
-    linked = refusal(*PRIVATE, "--pictures", 3)
-
-    assert "rights 0750" in opened
-    assert "chmod 700 made/curator" in opened
-    assert "must not be a link" in linked
-    assert [] == list(Path("elsewhere").iterdir())
-    assert {"curator"} == {path.name for path in Path("made").iterdir()}
-    run(*PRIVATE)
-    folder.unlink()
-    folder.mkdir(mode=0o700)
-    run(*PRIVATE, "--pictures", 3)
-    assert ["CURATOR-ONLY-raw-claims-14-3.png"] == [path.name for path in folder.glob("*.png")]
-
-
-@pytest.mark.slow
-def test_pictures_of_an_earlier_run_do_not_stay(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
-    """Without --pictures, or with others, earlier ones are removed and named; other files of the folder stay."""
-    run(*PRIVATE, "--pictures", 3, "--pictures", 4)
-    Path("made/curator/mine.txt").write_text("kept", encoding="utf-8")
-    other = run_json(*PRIVATE, "--pictures", 5)
-    left = {path.name for path in Path("made/curator").glob("*.png")}
-    none = run_json(*PRIVATE)
-
-    assert left == {"CURATOR-ONLY-raw-claims-16-5.png"}
-    assert "made/curator/CURATOR-ONLY-raw-claims-15-4.png" in other["replaced"]
-    assert "made/curator/CURATOR-ONLY-raw-claims-16-5.png" in none["replaced"]
-    assert {path.name for path in Path("made/curator").iterdir()} == {"mine.txt", ".crowdveil.json"}
-    Path("made/curator/CURATOR-ONLY-raw-claims-16-5.png").write_bytes(b"mine")
-    assert "is not an output of crowdveil" in refusal(*PRIVATE, "--pictures", 5)
 
 
 def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:

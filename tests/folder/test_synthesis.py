@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.curator_pictures import PREFIX, draw_pictures
 from crowdveil.folder.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
@@ -78,7 +77,7 @@ def test_a_release_states_its_expected_error(tmp_path: Path) -> None:
     useless, useful = (
         synthesize(many(10), SynthesisSettings(epsilon=2.0, unit=unit), bounds=(0, 80)) for unit in ("worker", "cell")
     )
-    write_synthesis(tmp_path, useful, {})
+    write_synthesis(tmp_path, useful)
     said = json.loads((tmp_path / GUARANTEE_FILE).read_text("utf-8"))["expected"]
 
     assert 17 < useless.to_json()["expected"]["any_truths"]["constant"] < 23
@@ -141,7 +140,7 @@ def test_a_private_release_needs_an_epsilon() -> None:
 def test_files_say_what_is_true(tmp_path: Path) -> None:
     """The release and its guarantee are written; epsilon per claim and per worker, and nothing about clipping."""
     made = synthesize(crowd(), settings_of(), bounds=(0, 10))
-    names = write_synthesis(tmp_path, made, {})
+    names = write_synthesis(tmp_path, made)
     said = json.loads((tmp_path / GUARANTEE_FILE).read_text("utf-8"))
     with open(tmp_path / SYNTHETIC_FILE, newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
@@ -213,17 +212,3 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
         read_claims("dataset:bluebird", bounds=(0, 1))
     read = read_claims("dataset:weather_temperature", bounds=(-40, 120))
     assert "no numbers" in read.notes[0]
-
-
-@pytest.mark.slow
-def test_pictures_are_marked_as_the_curators_own() -> None:
-    """A picture's file name says that it shows raw claims, and cannot leave the folder; unknown tasks are refused."""
-    claims = crowd(6)
-    release = synthesize(claims, settings_of(), bounds=(0, 10)).release
-    drawn = draw_pictures(claims, release, ["c/../d"], logarithmic=False)
-
-    assert list(drawn) == [f"{PREFIX}3-c-d.png"]
-    assert drawn[f"{PREFIX}3-c-d.png"].startswith(b"\x89PNG")
-    assert draw_pictures(claims, release, [], logarithmic=False) == {}
-    with pytest.raises(SettingsError, match="task with claims"):
-        draw_pictures(claims, release, ["z"], logarithmic=False)

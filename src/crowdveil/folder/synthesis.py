@@ -22,7 +22,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
+from crowdveil.files.atomic_write import write_files
 from crowdveil.folder.answers import is_dataset, read_names, weight_notes
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
@@ -125,8 +125,6 @@ def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
 
 
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
-CURATOR_FOLDER, PICTURES = "curator", "picture of raw claims"
-"""Subfolder for the curator only, and kind of the files in it."""
 GUARANTEE_FORMAT = "crowdveil-synthesis/1"
 LARGEST_DELTA = 1e-6
 """Largest delta of a stated guarantee."""
@@ -312,26 +310,12 @@ def synthesize(
     )
 
 
-def curator_outputs(directory: Path, names: Sequence[str] = ()) -> Outputs:
-    """Return the outputs that show raw claims, in a folder of their own that only its owner can read."""
-    return Outputs(
-        folder=directory / CURATOR_FOLDER, names=tuple(names), kind=PICTURES, remove_stale=True, private=True
-    )
-
-
-def write_synthesis(directory: Path, synthesis: SynthesisResult, pictures: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Write `synthetic.csv`, `guarantee.json` and the curator's pictures; return the names.
-
-    Pictures of an earlier run are removed.
+def write_synthesis(directory: Path, synthesis: SynthesisResult) -> tuple[str, ...]:
+    """Write `synthetic.csv` and `guarantee.json`; return the names.
 
     Raises:
-        SettingsError: a folder cannot be written, or a file in the way is not an earlier output of the same kind.
+        SettingsError: the folder cannot be written, or a file in the way is not an earlier output of the same kind.
     """
-    outputs = curator_outputs(directory, list(pictures))
-    if pictures:
-        write_outputs(outputs, pictures)
-    else:
-        remove_outputs(outputs.folder, PICTURES)
     table = reports_table(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     write_files(
@@ -339,7 +323,7 @@ def write_synthesis(directory: Path, synthesis: SynthesisResult, pictures: Mappi
         {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table)},
         kind="synthesis",
     )
-    return (SYNTHETIC_FILE, GUARANTEE_FILE, *(f"{CURATOR_FOLDER}/{name}" for name in pictures))
+    return SYNTHETIC_FILE, GUARANTEE_FILE
 
 
 def _setting(value: Any) -> Any:

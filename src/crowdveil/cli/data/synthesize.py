@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from crowdveil.synthesis.claims import Outside
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
-CURATOR_ONLY = "The pictures in the folder curator show RAW CLAIMS: do not publish that folder."
 METHODS = ("histogram", "pooled-shape", "huai-published")
 METHODS_OF_OPTION = {
     "bins": ("histogram",),
@@ -205,12 +204,6 @@ tuning_options = options(
     metavar="FILE",
     help="CSV file of all tasks (column task), independent of the claims.",
 )
-@click.option(
-    "--pictures",
-    multiple=True,
-    metavar="TASK",
-    help="Draw this task's RAW CLAIMS and densities into DIR/curator, for the curator only.",
-)
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @json_option
@@ -221,17 +214,15 @@ def synthesize(
     outside: Outside,
     duplicates: Duplicates | None,
     tasks: Path | None,
-    pictures: tuple[str, ...],
     seed: int | None,
     out: Path,
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Read the claims, release, draw the pictures, write the files and print the result; see `HELP`."""
+    """Read the claims, release, write the files and print the result; see `HELP`."""
     settings = _settings(**{name: value for name, value in given.items() if name not in OF_SOURCES})
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder import synthesis as publication
-    from crowdveil.plotting import NO_PICTURES, has_matplotlib
 
     if outside == "drop" and settings.participation == "public" and settings.method != "huai-published":
         # Refused for any claims: a refusal only where a claim is dropped would show that there is one.
@@ -243,7 +234,7 @@ def synthesize(
     outputs = Outputs(folder=out, names=(publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE), kind="synthesis")
     with open_given(claims, given) as source:
         inputs = [*source.inputs, tasks]
-        replaced = [path for kind in (outputs, publication.curator_outputs(out)) for path in kind.check(inputs=inputs)]
+        replaced = outputs.check(inputs=inputs)
         read = publication.read_claims(
             source,
             bounds=limits,
@@ -257,16 +248,9 @@ def synthesize(
         result = publication.synthesize(
             read.claims, settings, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar
         )
-    images = {}
-    drawable = has_matplotlib()
-    if pictures and drawable:
-        from crowdveil.folder.curator_pictures import draw_pictures
-
-        images = draw_pictures(read.claims, result.release, pictures, logarithmic=logarithmic)
-    names = publication.write_synthesis(out, result, images)
+    names = publication.write_synthesis(out, result)
     notes = [f"For the curator only, not protected: {note}" for note in read.notes]
-    warnings = [*result.warnings, *notes, *([CURATOR_ONLY] if images else [])]
-    warnings += [] if drawable or not pictures else [NO_PICTURES]
+    warnings = [*result.warnings, *notes]
     data = {name: value for name, value in result.to_json().items() if name != "format"}
     data |= {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))
