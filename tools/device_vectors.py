@@ -203,7 +203,34 @@ def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
             2,
         ),
         "cuts dealt to slots": (campaign([blocks(1.0, (3,)), blocks(1.0, (4, 7))], [[0, 1]] * 3, groups=dealt), 1),
+        "three questions": (asked(), 1),
+        "two questions, two bytes a symbol, public": (
+            asked_all(
+                [named["a scale of tenths"], wide_channel(300)], [[0, 1, 3, 4, 5], [0, 2, 4]], [0, 0, 0, 1, 1, 1]
+            ),
+            0,
+        ),
     }
+
+
+def asked() -> tuple[Vector, list[Vector]]:
+    """Return a sound campaign with three questions: labels, grades as blocks, and labels again."""
+    tables = [channels()["two labels and NULL"], blocks(1.0, (3, 7)), channels()["five labels in other scripts"]]
+    return asked_all(tables, [[0, 1, 3, 5], [1, 3, 4, 5], [2, 3, 4]], [0, 0, 0, 1, 1, 2])
+
+
+def asked_all(tables: list[Channel], assignment: list[list[int]], of_task: list[int]) -> tuple[Vector, list[Vector]]:
+    """Return a campaign with a question for each table; `of_task` is the question of each task."""
+    loads = [max(sum(of_task[task] == k for task in tasks) for tasks in assignment) for k in range(len(tables))]
+    cells = sum(loads)
+    changed: Vector = {
+        "questions": [{"cells": load, "text": f"Question {k}?"} for k, load in enumerate(loads)],
+        "question": "Question 0?",
+        "groups": {"choice": [[*range(len(tables))]], "task_group": of_task, "slot_group": [0] * len(assignment)},
+        "tasks": [{"id": f"t{k % 3}", "text": f"Task {k}", "picture": None} for k in range(len(of_task))],
+    }
+    made, parts = campaign(tables, assignment, **changed)
+    return {**made, "cells": cells, "body_bytes": cells * made["symbol_bytes"]}, parts
 
 
 LEVELS = {"levels, the second": 1, "levels of other symbols and a prior, the first": 0}
@@ -239,17 +266,17 @@ def body_vector(name: str, made: tuple[Vector, list[Vector]], slot: int) -> Vect
     """Return one worker's report: answers by cell (null: no answer), random bytes, body and report file."""
     fields, parts = made
     tasks = parts[slot // 100]["tasks"][slot % 100]
-    labels, width = len(fields["labels"]), fields["symbol_bytes"]
+    width = fields["symbol_bytes"]
     public = fields["certificates"][0]["participation"] == "public"
-    answers = [None if cell % 4 == 1 else (3 * cell + slot) % labels for cell in range(len(tasks))]
+    index, labels = channel_of_cells(fields, slot, tasks, LEVELS.get(name))
+    answers = [None if cell % 4 == 1 else (3 * cell + slot) % labels[cell] for cell in range(len(tasks))]
     stream = hashlib.shake_256(name.encode()).digest(WORD_BYTES * len(tasks))
     level = LEVELS.get(name)
     body = b"" if level is None else bytes([level])
-    for cell, (task, answer) in enumerate(zip(tasks, answers, strict=True)):
-        groups = fields["groups"]
-        index = groups["choice"][groups["slot_group"][slot]][groups["task_group"][task]] if groups else level or 0
+    for cell, answer in enumerate(answers):
         word = int.from_bytes(stream[cell * WORD_BYTES : (cell + 1) * WORD_BYTES], "little")
-        row = fields["certificates"][index]["rows"][labels if answer is None and not public else answer or 0]
+        entry = labels[cell] if answer is None and not public else answer or 0
+        row = fields["certificates"][index[cell]]["rows"][entry]
         symbol = 256**width - 1 if answer is None and public else bisect_right(list(accumulate(row))[:-1], word)
         body += symbol.to_bytes(width, "big")
     body = body.ljust(fields["body_bytes"], b"\0")
@@ -278,6 +305,17 @@ def body_vector(name: str, made: tuple[Vector, list[Vector]], slot: int) -> Vect
         "report": report,
         "report_file": canonical(file),
     }
+
+
+def channel_of_cells(fields: Vector, slot: int, tasks: list[int], level: int | None) -> tuple[list[int], list[int]]:
+    """Return the index of the channel of each cell, and the number of its possible answers."""
+    groups = fields["groups"]
+    index = [
+        groups["choice"][groups["slot_group"][slot]][groups["task_group"][task]] if groups else level or 0
+        for task in tasks
+    ]
+    rows = [len(part["rows"]) - (part["participation"] == "protected") for part in fields["certificates"]]
+    return index, [rows[one] for one in index]
 
 
 def refused_campaigns() -> list[Vector]:
@@ -326,7 +364,99 @@ def refused_campaigns() -> list[Vector]:
             {"name": f"levels: {name}", "campaign": canonical({**levelled()[0], **changed}), "defects": sorted(defects)}
             for name, (changed, defects) in changed_levels().items()
         ]
+        + [
+            {"name": f"questions: {name}", "campaign": canonical({**asked()[0], **changed}), "defects": sorted(defects)}
+            for name, (changed, defects) in changed_questions().items()
+        ]
     )
+
+
+def changed_questions() -> dict[str, tuple[Vector, set[str]]]:
+    """Return changes of a sound campaign with three questions, as `changed_levels`."""
+    base, _ = asked()
+    first, second, third = base["questions"]
+    single, _ = campaign([channels()["two labels and NULL"]], [[0, 1], [1, 2]])
+    groups, (low, middle, high) = base["groups"], base["certificates"]
+    worse = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=3.0).channel().certificate()
+    public = RandomizedResponse(alphabet=Categories(("a", "b")), epsilon=1.0, participation="public").channel()
+    near = scaled(Scale(-0.0003, 0.0002, 0.00025)).certificate()
+    dealt = {**groups, "choice": [[0, 1, 2], [1, 2, 0]], "slot_group": [0, 1, 0]}
+    grouped, questions = {"groups", "questions"}, {"questions"}
+    return {
+        "a text twice": ({"questions": [first, second, {**third, "text": second["text"]}]}, questions),
+        "two texts that look alike": ({"questions": [first, second, {**third, "text": "Question  1?"}]}, questions),
+        "a text that differs invisibly": (
+            {"questions": [first, second, {**third, "text": "Question 1\u200b?"}]},
+            {"questions", "text"},
+        ),
+        "a text that changes direction": (
+            {"questions": [first, second, {**third, "text": "Question\u202e 2?"}]},
+            {"questions", "text"},
+        ),
+        "an empty text": ({"questions": [first, second, {**third, "text": ""}]}, {"questions", "text"}),
+        "another first one": ({"question": "How much?"}, questions),
+        "the first one is not named": ({"questions": [second, third]}, grouped),
+        "a single one": ({"questions": [first]}, grouped),
+        "one of a campaign with one channel": (
+            {**single, "questions": [{"cells": single["cells"], "text": single["question"]}]},
+            grouped,
+        ),
+        "none": ({"questions": []}, grouped),
+        "null": ({"questions": None}, questions),
+        "a number": ({"questions": 3}, questions),
+        "texts alone": ({"questions": [one["text"] for one in base["questions"]]}, questions),
+        "a field too many": ({"questions": [first, second, {**third, "labels": ["a"]}]}, {"format", "questions"}),
+        "one without a channel": ({"questions": [*base["questions"], {**third, "text": "More?"}]}, grouped),
+        "a channel without one": ({"certificates": [low, middle, high, worse]}, grouped),
+        "one without tasks": ({"groups": {**groups, "task_group": [0, 0, 0, 1, 1, 1]}}, grouped),
+        "a task of one that does not exist": (
+            {"groups": {**groups, "task_group": [0, 0, 0, 1, 1, 3]}},
+            grouped,
+        ),
+        "a task of none": ({"groups": {**groups, "task_group": [0, 0, 0, 1, 1]}}, grouped),
+        "tasks in another order": ({"groups": {**groups, "task_group": [0, 0, 1, 0, 1, 2]}}, questions),
+        "no groups": ({"groups": None}, grouped),
+        "channels in another order": ({"groups": {**groups, "choice": [[1, 0, 2]]}}, questions),
+        "two with one channel": ({"groups": {**groups, "choice": [[0, 1, 1]]}}, grouped),
+        "channels that differ by worker": ({"groups": dealt}, questions),
+        "levels": ({"levels": 3, "body_bytes": base["body_bytes"] + 1}, {"groups", "levels", "questions"}),
+        "a relay": ({"relay": RELAY}, {"questions", "relay"}),
+        "a prior": ({"prior": "cd" * 32}, questions),
+        "a number of tasks that is 0": ({"questions": [first, second, {**third, "cells": 0}]}, questions),
+        "a number of tasks that is text": ({"questions": [first, second, {**third, "cells": "1"}]}, questions),
+        "more tasks than one has": ({"questions": [first, {**second, "cells": 1}, {**third, "cells": 2}]}, questions),
+        "fewer cells than their sum": ({"cells": 4, "body_bytes": 4}, questions),
+        "more cells than their sum": ({"cells": 6, "body_bytes": 6}, questions),
+        "the labels of the second": (
+            {"labels": [str(k) for k in range(11)]},
+            {"labels"},
+        ),
+        "public participation in one": (
+            {"certificates": [low, middle, public.certificate()]},
+            {"participation"},
+        ),
+        "a scale that is not written alike": ({"certificates": [low, near, high]}, {"alphabet"}),
+        "a table that is worse than claimed": (
+            {"certificates": [low, middle, resealed(high, {"ratio": low["ratio"]})]},
+            {"ratio"},
+        ),
+        "a simulation in one": (
+            {"certificates": [low, middle, resealed(high, {"mechanism": "designed, LISTS FROM ANSWERS: no privacy"})]},
+            {"no privacy"},
+        ),
+        "an answer that is sent as it is": (
+            {"certificates": [low, middle, {"unprotected": high["alphabet"]}]},
+            {"format"},
+        ),
+        "a name of a task twice in one": (
+            {"tasks": [base["tasks"][0], *base["tasks"][:1], *base["tasks"][2:]]},
+            {"task"},
+        ),
+        "names of tasks that look alike in one": (
+            {"tasks": [{**base["tasks"][0], "id": "a b"}, {**base["tasks"][1], "id": "a  b"}, *base["tasks"][2:]]},
+            {"task"},
+        ),
+    }
 
 
 def levelled() -> tuple[Vector, list[Vector]]:
@@ -622,6 +752,12 @@ def refused_parts() -> list[Vector]:
         "true for a task": {"tasks": [[0, True], [1, 2]]},
     }
     texts = {name: canonical({**part, **changed}) for name, changed in changes.items()}
+    several, _ = asked()
+    most: Vector = {"format": "crowdveil-assignment/1", "first": 0}
+    uneven = {
+        "more tasks of a question than it says": [[0, 1, 3, 5], [1, 3, 4, 5], [0, 1, 2]],
+        "as many tasks as it says of all questions, but other ones": [[0, 1, 2, 3, 5], [1, 3, 4, 5], [2, 3, 4]],
+    }
     texts["spaces"] = canonical(part).replace(",", ", ")
     vectors = [
         {
@@ -632,6 +768,10 @@ def refused_parts() -> list[Vector]:
         }
         for name, text in texts.items()
     ]
+    for name, lists in uneven.items():
+        text = canonical({**most, "tasks": lists})
+        named = {**several, "assignment_parts": [hashlib.sha256(text.encode()).hexdigest()]}
+        vectors.append({"name": name, "campaign": canonical(named), "part": text, "defects": ["part"]})
     return [*vectors, {"name": "changed", "campaign": canonical(base), "part": texts["spaces"], "defects": ["hash"]}]
 
 

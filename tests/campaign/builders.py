@@ -109,3 +109,27 @@ def relay_of_key(key: Any, unit: str = "report", *, least_batch: int = 2) -> Rel
     from crowdveil.sealing import public_text
 
     return Relay("The library", public_text(key), least_batch, unit)  # type: ignore[arg-type]
+
+
+def build_questions(
+    channels: Sequence[Channel], tasks: Sequence[int], assignment: Sequence[Sequence[int]], **changed: Any
+) -> BuiltCampaign:
+    """Return a campaign with a question for each channel, each about tasks of the same names.
+
+    Args:
+        channels: of the questions.
+        tasks: number of tasks of each question.
+        assignment: task indices of each slot, over all questions.
+        changed: other fields of `Content`, and `url`.
+    """
+    texts = tuple(f"Question {number}?" for number in range(1, len(channels) + 1))
+    of_task = tuple(question for question, count in enumerate(tasks) for _ in range(count))
+    content = {
+        "question": texts[0],
+        "questions": texts,
+        "tasks": tuple(Task(f"t{number}", f"Thing {number}") for count in tasks for number in range(count)),
+        **{name: value for name, value in changed.items() if name != "url"},
+    }
+    url = {"url": changed["url"]} if "url" in changed else {}
+    groups = Groups((tuple(range(len(channels))),), of_task, (0,) * len(assignment))
+    return build_campaign(channels=channels, assignment=assignment, groups=groups, content=content, **url)

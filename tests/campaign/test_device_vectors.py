@@ -26,7 +26,7 @@ def test_bodies(vector):
     source, codes = Replayed(bytearray.fromhex(vector["random"])), []
     for task, answer in zip(part.tasks(slot), vector["answers"], strict=True):
         channel = campaign.channel_of(slot, task, level)
-        null = campaign.alphabet.size if channel.participation == "protected" else 0
+        null = channel.alphabet.size if channel.participation == "protected" else 0
         drawn = int(channel.sample(np.array([null if answer is None else answer]), source)[0])
         codes.append(NOT_ANSWERED if answer is None and channel.participation == "public" else drawn)
 

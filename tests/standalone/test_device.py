@@ -172,7 +172,7 @@ def test_reports_of_the_vectors(vector, tmp_path, monkeypatch):
         if "level" in vector:
             device.choose(vector["level"])
         for cell, answer in enumerate(vector["answers"]):
-            device.answer(cell, "" if answer is None else device.channels[0].labels[answer])
+            device.answer(cell, "" if answer is None else device.channels(device.level)[cell].labels[answer])
         device.record["report"] = vector["report"]
         device.sample()
 

@@ -1,6 +1,7 @@
 """Assembly of a campaign from its texts, channels, tasks and assignment."""
 
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -16,7 +17,10 @@ from crowdveil.standalone.checks import CAMPAIGN_FORMAT, symbol_bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Content of a campaign before the assignment is drawn; fields as in `Campaign`."""
+    """Content of a campaign before the assignment is drawn; fields as in `Campaign`.
+
+    `questions` are the texts of several questions, of which `question` is the first; empty with one.
+    """
 
     title: str
     question: str
@@ -33,6 +37,7 @@ class Content:
     relay: Relay | None = None
     levels: int | None = None
     prior: str | None = None
+    questions: tuple[str, ...] = ()
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -48,7 +53,8 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
         CertificateError: a channel cannot be certified.
     """
     parts = split_assignment(assignment)
-    cells = max(map(len, assignment), default=0)
+    loads = _most_tasks(content, assignment)
+    cells = sum(loads)
     width = symbol_bytes((len(channel.outputs), channel.protects_participation) for channel in content.channels)
     document = {
         "format": CAMPAIGN_FORMAT,
@@ -67,9 +73,18 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
         "body_bytes": cells * width + (content.levels is not None),
         "symbol_bytes": width,
     }
-    chosen = {"levels": content.levels, "prior": content.prior, "relay": content.relay and asdict(content.relay)}
+    asked = [{"text": text, "cells": load} for text, load in zip(content.questions, loads, strict=False)]
+    chosen: dict[str, Any] = {"levels": content.levels, "prior": content.prior, "questions": asked or None}
+    chosen["relay"] = content.relay and asdict(content.relay)
     document |= {name: value for name, value in chosen.items() if value is not None}
     return Campaign.from_bytes(canonical_bytes(document)), parts
+
+
+def _most_tasks(content: Content, assignment: Sequence[Sequence[int]]) -> list[int]:
+    """Return the largest number of tasks of a worker, for each question."""
+    of_task = content.groups.task_group if content.questions and content.groups else (0,) * len(content.tasks)
+    counts = [Counter(of_task[task] for task in tasks) for tasks in assignment]
+    return [max((count[k] for count in counts), default=0) for k in range(len(content.questions) or 1)]
 
 
 def _task_fields(task: Task) -> dict[str, Any]:

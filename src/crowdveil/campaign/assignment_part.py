@@ -32,7 +32,7 @@ class AssignmentPart:
             CampaignError: hash, oversize, not json, not canonical, key, text, number, part.
         """
         with refusals():
-            lists = check_part(data, vars(campaign), number)
+            lists = check_part(data, campaign.fields, number)
         return cls(number * SLOTS_PER_PART, tuple(map(tuple, lists)))
 
     @classmethod

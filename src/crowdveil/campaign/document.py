@@ -18,7 +18,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, sealed_bytes
+from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, parse_json, sealed_bytes
 
 State = Literal["early", "open", "closed"]
 
@@ -77,6 +77,14 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """One of several questions of a campaign: its text, and the largest number of its tasks that a worker is asked."""
+
+    text: str
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
 class Relay:
     """Relay between workers and curator, run by somebody else than the curator.
 
@@ -121,6 +129,7 @@ class Campaign:
         sent_bytes: length of what every device sends: `body_bytes`, or that of the sealed report.
         levels: number of levels that a worker chooses from, one channel for each; None without levels.
         prior: SHA-256 of the file of the public prior that the channels were chosen for, hexadecimal; None without one.
+        questions: several questions, with a channel for each; empty with one, which `question` and `labels` describe.
     """
 
     title: str
@@ -148,6 +157,7 @@ class Campaign:
     sent_bytes: int
     levels: int | None
     prior: str | None
+    questions: tuple[Question, ...]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -168,6 +178,7 @@ class Campaign:
             "relay": Relay(**fields["relay"]) if "relay" in fields else None,
             "sent_bytes": sealed_bytes(fields) if "relay" in fields else fields["body_bytes"],
             **{name: fields.get(name) for name in ("levels", "prior")},
+            "questions": tuple(Question(**question) for question in fields.get("questions", ())),
         }
         tuples = {name: tuple(fields[name]) for name in ("labels", "certificates", "assignment_parts")}
         return cls(**{**fields, **tuples, **converted}, channels=channels, source=data)
@@ -186,9 +197,15 @@ class Campaign:
         """`digest` as base64url without padding, 43 characters."""
         return name_of(self.digest)
 
+    @cached_property
+    def fields(self) -> Mapping[str, Any]:
+        """Fields of the document, as JSON values."""
+        found: dict[str, Any] = parse_json(self.source)
+        return found
+
     @property
     def alphabet(self) -> Alphabet:
-        """Possible answers."""
+        """Possible answers, of several questions those to the first."""
         return self.channels[0].alphabet
 
     @property
@@ -203,10 +220,13 @@ class Campaign:
 
     @property
     def worker_epsilon(self) -> float:
-        """Upper bound on the privacy loss of all answers of one worker, in nats: `cells` times `epsilon`, rounded up.
+        """Upper bound on the privacy loss of all answers of one worker, in nats, rounded up; for one report per worker.
 
-        It holds for one report per worker.
+        It is `cells` times `epsilon`, and of several questions the sum over their channels.
         """
+        if self.questions:
+            loads = [question.cells for question in self.questions]
+            return sum_rounded_up((one.epsilon, load) for one, load in zip(self.channels, loads, strict=True))
         return sum_rounded_up([(self.epsilon, self.cells)])
 
     @property

@@ -14,7 +14,8 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -44,6 +45,12 @@ class Refused(Exception):
         super().__init__(sentence)
 
 
+def ensure(condition: object, name: str, sentence: str) -> None:
+    """Raise Refused unless the condition holds."""
+    if not condition:
+        raise Refused(name, sentence)
+
+
 class Claim(NamedTuple):
     """Claim of a file in plain words, whether it holds, and the value that was found."""
 
@@ -69,8 +76,12 @@ class Claims:
     def need(self, claim: str, defect: str, found: str = "") -> None:
         """Add a claim that later claims need."""
         self.add(claim, defect, found)
-        if defect:
-            raise Refused(defect, claim)
+        ensure(not defect, defect, claim)
+
+    def add_faults(self, claim: str, defect: str, faults: Mapping[str, object], found: str = "") -> None:
+        """Add a claim, which has a defect if one of the faults is there."""
+        fault = next((text for text, there in faults.items() if there), "")
+        self.add(claim, defect if fault else "", fault or found)
 
 
 # ---- JSON: what can be read in two ways is refused; a canonical text has sorted keys, no spaces, and ASCII only
@@ -113,16 +124,14 @@ def parse_canonical(data: bytes, limit: int = MAX_BYTES) -> Any:
     Raises:
         Refused: oversize, not json, not canonical, key, text, number.
     """
-    if len(data) > limit:
-        raise Refused("oversize", f"{len(data)} bytes, at most {limit} are read.")
+    ensure(len(data) <= limit, "oversize", f"{len(data)} bytes, at most {limit} are read.")
     try:
         value = parse_json(data)
         check_plain(value)
         same = canonical(value) == data
     except (ValueError, RecursionError) as error:
         raise Refused("not json", str(error)[:200]) from error
-    if not same:
-        raise Refused("not canonical", "the bytes differ from the canonical form of their value.")
+    ensure(same, "not canonical", "the bytes differ from the canonical form of their value.")
     return value
 
 
@@ -353,10 +362,12 @@ CAMPAIGN_DEFECTS = {
     r".*\.picture.*": "picture",
     "tasks.*": "task",
     "assignment_parts.*": "part",
-    **{f"{name}.*": name for name in ("url", "labels", "groups", "relay", "salt", "levels", "prior")},
+    **{f"{name}.*": name for name in ("url", "labels", "groups", "relay", "salt", "levels", "prior", "questions")},
 }
-OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX}
-"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior."""
+QUESTIONS = [{"cells": range(1, MAX_BYTES), "text": CAMPAIGN["question"]}]
+OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS}
+"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior, and
+several questions, with the most tasks of a worker for each."""
 
 
 # ---- Certificates
@@ -432,8 +443,7 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     """
     claim = "The certificate has exactly the documented fields, in integers."
     require_form(claims, claim, data, CERTIFICATE, CERTIFICATE_DEFECTS)
-    pair = len(data["ratio"]) == 2
-    if not pair:
+    if len(data["ratio"]) != 2:
         claims.need(claim, "ratio", "'ratio' is of another form")
     defect, found = mechanism_defect(data["mechanism"])
     if defect:
@@ -485,11 +495,13 @@ def _decimal(ratio: Fraction) -> str:
 
 def epsilon_of(ratio: Fraction, answers: int = 1) -> float:
     """Return `answers` * ln(ratio), rounded up; ratio >= 1."""
-    up = Context(prec=60, rounding=ROUND_CEILING)
-    loss = up.ln(up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-    bound = Fraction(loss) * answers * (1 + Fraction(1, 10**50))  # the margin covers the rounding of ln
-    found = float(bound)
-    return found if min(Fraction(found), Fraction(repr(found))) >= bound else nextafter(found, inf)
+    return float_above(epsilon([dict(zip(LOSS, (answers, *ratio.as_integer_ratio()), strict=True))]))
+
+
+def float_above(loss: Decimal) -> float:
+    """Return a loss as a float whose value, and whose decimal form, is not below it."""
+    found = float(loss)
+    return found if min(Fraction(found), Fraction(repr(found))) >= Fraction(loss) else nextafter(found, inf)
 
 
 def four_digits(epsilon: float) -> str:
@@ -501,8 +513,7 @@ def epsilon(lines: Iterable[Mapping[str, Any]]) -> Decimal:
     """Return the sum of cells * ln(numerator / denominator), rounded up in its 50th digit."""
     up, total = Context(prec=60, rounding=ROUND_CEILING), Decimal(0)
     for line in lines:
-        if line["numerator"] < line["denominator"]:
-            raise Refused("ledger", "a line of the ledger has a ratio below 1.")
+        ensure(line["numerator"] >= line["denominator"], "ledger", "a line of the ledger has a ratio below 1.")
         logarithm = up.ln(up.divide(Decimal(line["numerator"]), Decimal(line["denominator"])))
         total = up.add(total, up.multiply(line["cells"], up.multiply(logarithm, up.add(1, Decimal("1e-50")))))
     return total
@@ -549,22 +560,20 @@ def require_first(
     """
     old = [line for line in ledger if line["campaign"] == campaign]
     known, same = ({tuple(line[name] for name in LOSS) for line in lines or ()} for lines in (old, new))
-    if any(line["report"] != report for line in old) or (old and new is not None and known != same):
-        raise Refused("answered-before", ANSWERED_BEFORE)
+    first = all(line["report"] == report for line in old) and (not old or new is None or known == same)
+    ensure(first, "answered-before", ANSWERED_BEFORE)
     return old
 
 
-def check_certificates(parts: Sequence[Any], claims: Claims) -> list[CheckedChannel]:
-    """Check certificates over the same answers: one claim for each that holds, every false claim of one that does not.
-
-    A part {"unprotected": alphabet} sends the answer itself.
-    """
+def check_certificates(
+    parts: Sequence[Any], claims: Claims, check: Callable[[Any, Claims], CheckedChannel] = check_certificate
+) -> list[CheckedChannel]:
+    """Check certificates, each by `check`: one claim for each that holds, every false claim of one that does not."""
     defect = "" if 1 <= len(parts) <= MAX_CHANNELS else "format"
     claims.need(f"It has 1 to {MAX_CHANNELS} channels.", defect)
     channels = []
     for number, part in enumerate(parts, start=1):
         own = Claims(strict=claims.strict, about=f"Certificate {number}: ")
-        check = _check_unprotected if set(part) == {"unprotected"} else check_certificate
         try:
             channels.append(check(part, own))
         except Refused:
@@ -576,17 +585,13 @@ def check_certificates(parts: Sequence[Any], claims: Claims) -> list[CheckedChan
         if not false:
             bound = "no bound" if ratio is None else f"epsilon {four_digits(epsilon_of(ratio))}"
             claims.add(f"Certificate {number}: all its claims hold.", "", bound)
-    first, *others = (part.get("alphabet", part.get("unprotected")) for part in parts)
-    same = all(other == first for other in others)
-    claims.add("All channels have the same possible answers, in the same order.", "" if same else "labels")
     return channels
 
 
-def _check_unprotected(part: Any, claims: Claims) -> CheckedChannel:
-    labels = labels_of(part["unprotected"])
-    defect = "alphabet" if labels is None else symbols_defect(labels)[0]
-    claims.need(ANSWERS_CLAIM, defect)
-    return CheckedChannel(labels or (), labels or (), (), protected=False, ratio=None)
+def check_same_answers(alphabets: Sequence[Any], claims: Claims) -> None:
+    """Check that channels have the same possible answers, in the same order."""
+    same = all(other == alphabets[0] for other in alphabets)
+    claims.add("All channels have the same possible answers, in the same order.", "" if same else "labels")
 
 
 # ---- Campaigns
@@ -600,31 +605,31 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
 
     Raises:
         Refused: as `parse_canonical` and `check_certificate`; format, text, url, day, number, labels, task, picture,
-            groups, part, salt, participation, no privacy, relay, levels, prior.
+            groups, part, salt, participation, no privacy, relay, levels, prior, questions.
     """
     fields = _parse_campaign(data, claims)
     tasks, slots = fields["tasks"], fields["slots"]
     claims.add("Texts are readable: nothing invisible, and names in one line.", *_texts_defect(fields))
     claims.add("It opens before it closes.", *_days_defect(fields))
-    alike = first_confusable_pair(task["id"] for task in tasks) or len({task["id"] for task in tasks}) < len(tasks)
-    claims.add("No two tasks have names that look alike.", "task" if alike else "")
-    least = fields["min_reports"]
-    enough = "Nothing is released below a number of reports that can be reached."
+    least, enough = fields["min_reports"], "Nothing is released below a number of reports that can be reached."
     claims.add(enough, "" if least <= slots else "number", f"{least:,}")
-    bare = any(set(part) == {"unprotected"} for part in fields["certificates"])
-    claims.need("No answer is sent as it is.", "format" if bare else "")
     channels = check_certificates(fields["certificates"], claims)
-    kind = "levels" if "levels" in fields else "groups"
-    claims.add("Every answer has one channel.", "" if _are_grouped(fields) else kind)
+    if "questions" not in fields:
+        check_same_answers([part["alphabet"] for part in fields["certificates"]], claims)
+    kind = next((name for name in ("levels", "questions") if name in fields), "groups")
+    claims.need("Every answer has one channel.", "" if _are_grouped(fields) else kind)
+    seen = {(of, visible_form(task["id"])) for of, task in zip(question_of_tasks(fields), tasks, strict=True)}
+    claims.add("No two tasks of a question have names that look alike.", "task" if len(seen) < len(tasks) else "")
     _check_symbols(fields, channels, claims)
     width = symbol_bytes([(len(one.outputs), one.protected) for one in channels])
-    length = fields["cells"] * width + ("levels" in fields)
-    same = (fields["symbol_bytes"], fields["body_bytes"]) == (width, length)
+    same = (fields["symbol_bytes"], fields["body_bytes"]) == (width, fields["cells"] * width + ("levels" in fields))
     claims.add("Every report has the same length.", "" if same else "number", f"{fields['body_bytes']:,} bytes")
     asked = "" if fields["cells"] <= len(tasks) else "number"
     claims.add("No worker is asked more tasks than there are.", asked, f"{fields['cells']:,}")
     if "levels" in fields:
         _check_levels(fields, channels, claims)
+    if "questions" in fields:
+        _check_questions(fields, claims)
     if "relay" in fields:
         _check_relay(fields, channels, claims)
     named, count = len(fields["assignment_parts"]), -(-slots // SLOTS_PER_PART)
@@ -635,16 +640,12 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
 
 def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
     """Return the fields of a campaign in canonical form."""
+    claim = "The file has the one canonical form, so that its SHA-256 names exactly this text."
     try:
         fields = parse_canonical(data)
     except Refused as refusal:
-        claims.need(
-            "The file has the one canonical form, so that its SHA-256 names exactly this text.",
-            refusal.name,
-            refusal.sentence.removesuffix("."),
-        )
-        raise
-    claims.add("The file has the one canonical form, so that its SHA-256 names exactly this text.", "")
+        claims.need(claim, refusal.name, refusal.sentence.removesuffix("."))
+    claims.add(claim, "")
     asked = fields if isinstance(fields, dict) else {}
     form = CAMPAIGN | {name: form for name, form in OPTIONAL.items() if name in asked}
     claim = "The campaign has exactly the documented fields."
@@ -658,7 +659,7 @@ def _texts_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
     """Return the defect of the texts that a worker reads; only longer ones may have several lines."""
     tasks = fields["tasks"]
     names = [fields["title"], *(task["id"] for task in tasks), fields.get("relay", {}).get("operator", "none")]
-    texts = [fields["question"], fields["consent"], *(task["text"] for task in tasks)]
+    texts = [*question_texts(fields), fields["question"], fields["consent"], *(task["text"] for task in tasks)]
     texts += [task["picture"]["alt"] for task in tasks if task["picture"]]
     for text in (*names, *(text.replace("\n", " ") for text in texts)):
         if reason := name_defect(text):
@@ -677,11 +678,11 @@ def _days_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
     """Check the possible answers and report symbols, which devices show, and what all channels share."""
-    labels, alphabet = fields["labels"], fields["certificates"][0]["alphabet"]
-    same = labels == channels[0].labels
-    claims.add("The campaign has the possible answers of its channels.", "" if same else "labels")
-    scale = alphabet["kind"] == "scale"
-    exact = not scale or are_exact_names(channels[0].labels, alphabet["low"], alphabet["step"])
+    same = fields["labels"] == channels[0].labels
+    claims.add("The campaign has the possible answers of its first channel.", "" if same else "labels")
+    alphabets = [part["alphabet"] for part in fields["certificates"]]
+    scales = [(one.labels, grid) for one, grid in zip(channels, alphabets, strict=True) if grid["kind"] == "scale"]
+    exact = all(are_exact_names(names, grid["low"], grid["step"]) for names, grid in scales)
     claims.add(
         "Every reader writes the possible answers alike: short decimals, none nearer to 0 than 0.0001.",
         "" if exact else "alphabet",
@@ -692,9 +693,8 @@ def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel]
     letters = {"".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).lower())) for name in symbols}
     read = "labels" if letters & NO_ANSWER else ""
     claims.add('None of them reads "no answer", which devices offer themselves.', read)
-    participations = [part["participation"] for part in fields["certificates"]]
-    mixed = "participation" if len(set(participations)) > 1 else ""
-    claims.add('All channels treat "no answer" alike.', mixed, participations[0])
+    mixed = "participation" if len({one.protected for one in channels}) > 1 else ""
+    claims.add('All channels treat "no answer" alike.', mixed, fields["certificates"][0]["participation"])
     mark = next(filter(is_marked, (part["mechanism"] for part in fields["certificates"])), "")
     claims.add("No channel is marked as without privacy.", "no privacy" if mark else "", mark)
 
@@ -714,28 +714,57 @@ def is_choice(choice: Sequence[Sequence[int]], count: int) -> bool:
 
 
 def _are_grouped(fields: Mapping[str, Any]) -> bool:
-    """Return whether the groups, or without them each level, give each task of each slot one of the certificates."""
+    """Return whether each task of each slot has one certificate: by groups, by its question, or at each level."""
     groups, count = fields["groups"], len(fields["certificates"])
     if groups is None or count == 1 or "levels" in fields:
-        return groups is None and count == fields.get("levels", 1)
+        return groups is None and count == fields.get("levels", 1) and "questions" not in fields
     choice, tasks, slots = groups["choice"], groups["task_group"], groups["slot_group"]
     if not is_choice(choice, count) or (len(tasks), len(slots)) != (len(fields["tasks"]), fields["slots"]):
+        return False
+    if "questions" in fields and (choice != [[*range(len(fields["questions"]))]] or tasks != sorted(tasks)):
         return False
     return set(tasks) <= set(range(len(choice[0]))) and set(slots) <= set(range(len(choice)))
 
 
+def question_texts(fields: Mapping[str, Any]) -> list[str]:
+    """Return the text of each question of a campaign."""
+    return [question["text"] for question in fields.get("questions", [{"text": fields["question"]}])]
+
+
+def question_of_tasks(fields: Mapping[str, Any]) -> list[int]:
+    """Return the index of the question of each task."""
+    return list(fields["groups"]["task_group"] if "questions" in fields else [0] * len(fields["tasks"]))
+
+
+def _check_questions(fields: Mapping[str, Any], claims: Claims) -> None:
+    """Check several questions: each has tasks and a channel of its own, and a largest number of tasks of a worker."""
+    texts, loads, of_task = question_texts(fields), most_tasks(fields), question_of_tasks(fields)
+    faults = {
+        "two of them look alike": len(set(map(visible_form, texts))) < len(texts),
+        "the campaign names another one as the first": texts[0] != fields["question"],
+        "levels, a relay or a prior are for one question": fields.keys() & {"levels", "relay", "prior"},
+        "one has fewer tasks than it asks of a worker": any(n > of_task.count(k) for k, n in enumerate(loads)),
+        "they ask another number of tasks of a worker": sum(loads) != fields["cells"],
+    }
+    claims.add_faults("Each question has tasks and a channel of its own.", "questions", faults)
+
+
+def most_tasks(fields: Mapping[str, Any]) -> list[int]:
+    """Return the largest number of tasks that a worker is asked, for each question."""
+    return [question["cells"] for question in fields.get("questions", [fields])]
+
+
 def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
     """Check the levels of privacy that a worker chooses from: one channel for each, from the most private one."""
-    ratios = [channel.ratio or 0 for channel in channels]
+    ratios = [channel.ratio or 1 for channel in channels]
     faults = {
         "the epsilons of their tables do not ascend": any(low >= high for low, high in pairwise(ratios)),
         "participation is public": not all(channel.protected for channel in channels),
         "the guarantee of a relay counts equal channels": "relay" in fields,
     }
-    fault = next((text for text, wrong in faults.items() if wrong), "")
-    losses = (four_digits(epsilon_of(Fraction(ratio), fields["cells"])) for ratio in ratios if not fault)
+    losses = (four_digits(epsilon_of(Fraction(ratio), fields["cells"])) for ratio in ratios)
     claim = "Each level has more epsilon than the level before, and hides participation; a worker's level is visible."
-    claims.add(claim, "levels" if fault else "", fault or f"epsilon {', '.join(losses)} for all answers of a worker")
+    claims.add_faults(claim, "levels", faults, f"epsilon {', '.join(losses)} for all answers of a worker")
 
 
 def check_level(level: Any, levels: int | None) -> None:
@@ -748,9 +777,9 @@ def check_level(level: Any, levels: int | None) -> None:
     Raises:
         Refused: level.
     """
-    if not fits(level, None if levels is None else range(levels)):
-        offered = "this campaign has no levels" if levels is None else f"a level is a whole number below {levels}"
-        raise Refused("level", f"{offered}. Found: {str(level)[:50]!r}.")
+    offered = "this campaign has no levels" if levels is None else f"a level is a whole number below {levels}"
+    good = fits(level, None if levels is None else range(levels))
+    ensure(good, "level", f"{offered}. Found: {str(level)[:50]!r}.")
 
 
 def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
@@ -764,8 +793,7 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
         or fields["purge_after_days"] is None,
         "the least batch is above the number of workers": relay["least_batch"] > fields["slots"],
     }
-    fault = next((text for text, wrong in faults.items() if wrong), "")
-    claims.add("No report through the relay names its worker.", "relay" if fault else "", fault)
+    claims.add_faults("No report through the relay names its worker.", "relay", faults)
     short = sealed_bytes(fields) <= MAX_SEALED_BYTES and _is_on_curve(relay["public_key"])
     claims.add(
         "A report can be encrypted to the curator's key, and is no longer than a relay takes.",
@@ -811,21 +839,21 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
         Refused: hash, part, oversize, not json, not canonical, key, text, number.
     """
     names, first = fields["assignment_parts"], number * SLOTS_PER_PART
-    if not 0 <= number < len(names):
-        raise Refused("part", f"the campaign has {len(names)} parts, from 0.")
-    if hashlib.sha256(data).hexdigest() != names[number]:
-        raise Refused("hash", f"assignment part {number} is not the one that the campaign names: it was changed.")
+    ensure(0 <= number < len(names), "part", f"the campaign has {len(names)} parts, from 0.")
+    same = hashlib.sha256(data).hexdigest() == names[number]
+    ensure(same, "hash", f"assignment part {number} is not the one that the campaign names: it was changed.")
     places = range(len(fields["tasks"]))
     form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[places]]}
     part = parse_canonical(data)
-    if found := misfit(part, form):
-        raise Refused("part", f"part {number}: {' '.join(found)}.")
-    count = min(SLOTS_PER_PART, fields["slots"] - first)
-    if len(part["tasks"]) != count:
-        raise Refused("part", f"part {number} must hold the tasks of {count} slots.")
+    found = misfit(part, form)
+    ensure(found is None, "part", f"part {number}: {' '.join(found or ())}.")
+    count, loads, of_task = min(SLOTS_PER_PART, fields["slots"] - first), most_tasks(fields), question_of_tasks(fields)
+    ensure(len(part["tasks"]) == count, "part", f"part {number} must hold the tasks of {count} slots.")
+    most = f"a slot has 1 to {' and '.join(map(str, loads))} tasks, ascending."
     for tasks in part["tasks"]:
-        if not (1 <= len(tasks) <= fields["cells"] and tasks == sorted(set(tasks))):
-            raise Refused("part", f"a slot has 1 to {fields['cells']} tasks, ascending.")
+        asked = Counter(of_task[task] for task in tasks)
+        ensure(tasks and tasks == sorted(set(tasks)), "part", most)
+        ensure(all(asked[question] <= load for question, load in enumerate(loads)), "part", most)
     return list(part["tasks"])
 
 
@@ -846,6 +874,5 @@ def parse_link(link: str) -> tuple[str | None, str, str, int]:
         base64.urlsafe_b64encode(data).decode() == f"{text}=" for data, text in ((campaign, name), (raw, token))
     )
     url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], URL) else None
-    if not (found and exact and (url or not place.startswith("http"))):
-        raise Refused("link", LINK)
+    ensure(found and exact and (url or not place.startswith("http")), "link", LINK)
     return url, name, token, int.from_bytes(raw[:4], "big")

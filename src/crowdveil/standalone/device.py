@@ -50,6 +50,8 @@ from crowdveil.standalone.checks import (
     fits,
     parse_canonical,
     parse_link,
+    question_of_tasks,
+    question_texts,
     require_first,
     shown,
     sure,
@@ -243,21 +245,19 @@ class Device:
         if self.record["state"] == "receipted":
             return
         data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
-        self.fields, channels = check_campaign(data, Claims())
+        self.fields, self.offered = check_campaign(data, Claims())
         self.levels: int | None = self.fields.get("levels")
         require(self.slot < self.fields["slots"], "slot")
         require(self.seal or "relay" not in self.fields, "relay")
         require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
-        number, groups = self.slot // SLOTS_PER_PART, self.fields["groups"]
+        number = self.slot // SLOTS_PER_PART
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
         self.tasks = check_part(part, self.fields, number)[self.slot % SLOTS_PER_PART]
-        row = groups["choice"][groups["slot_group"][self.slot]] if groups else [0]
-        self.channels = [channels[row[groups["task_group"][task]] if groups else 0] for task in self.tasks]
-        self.offered = channels if self.levels else []
+        self.asked = list(map(question_of_tasks(self.fields).__getitem__, self.tasks))
         if self.record["state"] == "new":
             self._keep(state="verified", link=self.link, report=os.urandom(16).hex(), answers=[None] * len(self.tasks))
         if self.level is not None:
-            self._take(self.level)
+            check_level(self.level, self.levels)
             drawn = f"{self.level:02x}"
             require(self.record.get("body", drawn).startswith(drawn), "level", SENTENCES["other-level"])
         elif self.record["state"] == "verified" and (chosen := self._chosen()) is not None:
@@ -278,13 +278,17 @@ class Device:
         """Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it."""
         free = self.record["state"] == "verified" and self.level is None and self._chosen() in (None, level)
         require(free, "level", SENTENCES["chosen"])
-        self._take(level)
         require_first(read_ledger(self.home), self.name, self.record["report"], self.ledger_lines(level))
         self._keep(**{**self.record, "level": level})
 
-    def _take(self, level: int) -> None:
+    def channels(self, level: int | None) -> list[CheckedChannel]:
+        """Return the channel of each cell, at a level in a campaign with levels."""
         check_level(level, self.levels)
-        self.channels = [self.offered[level]] * len(self.tasks)
+        groups = self.fields["groups"]
+        if groups is None:
+            return [self.offered[level or 0]] * len(self.tasks)
+        row = groups["choice"][groups["slot_group"][self.slot]]
+        return [self.offered[row[groups["task_group"][task]]] for task in self.tasks]
 
     def _document(self, file: str, remote: str, digest: str) -> bytes:
         """Return a file of the campaign: the stored one, or fetched and then stored; its SHA-256 is always checked."""
@@ -327,9 +331,7 @@ class Device:
     def ledger_lines(self, level: int | None = None) -> list[Line]:
         """Return the lines that this report adds to the ledger, one for each ratio; at its level, or another one."""
         level = self.level if level is None else level
-        check_level(level, self.levels)
-        channels = self.channels if level is None else [self.offered[level]] * len(self.tasks)
-        ratios = [channel.ratio.as_integer_ratio() for channel in channels if channel.ratio]
+        ratios = [channel.ratio.as_integer_ratio() for channel in self.channels(level) if channel.ratio]
         host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
         shared = {"campaign": self.name, "report": self.record["report"], "host": host, "day": today()}
         shared |= {"title": self.fields["title"], "participation": self.fields["certificates"][0]["participation"]}
@@ -344,8 +346,7 @@ class Device:
     def answer(self, cell: int, label: str) -> None:
         """Keep an answer on this computer; an empty label is no answer."""
         require(self.record["state"] in ("verified", "answering"), "sampled")
-        check_level(self.level, self.levels)
-        labels = self.channels[0].labels
+        labels = self.channels(self.level)[cell].labels
         require(not label or label in labels, "label", f"{label!r} is none of the possible answers.")
         answers = list(self.record["answers"])
         answers[cell] = labels.index(label) if label else None
@@ -354,10 +355,10 @@ class Device:
     def sample(self) -> None:
         """Draw the report, once, and store it in place of the answers, after its lines in the ledger."""
         require(self.record["state"] in ("verified", "answering"), "sampled")
-        check_level(self.level, self.levels)
+        channels = self.channels(self.level)
         self.require_open()
         level, chosen = (b"", {}) if self.level is None else (bytes([self.level]), {"level": self.level})
-        body = level + draw(self.channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
+        body = level + draw(channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
         body = body.ljust(self.fields["body_bytes"], b"\0")
         if self.seal and "relay" in self.fields:
             body = self.seal(body)
@@ -418,16 +419,19 @@ def foreign(text: str) -> str:
 
 
 def read_answers(path: Path, device: Device) -> dict[int, str]:
-    """Return the label of every cell, empty without an answer; CSV columns: task and label (or value, answer)."""
-    cells = {device.fields["tasks"][task]["id"]: cell for cell, task in enumerate(device.tasks)}
+    """Return the label of every cell, empty without one; columns: task, label (or value, answer), and question."""
+    ids = [device.fields["tasks"][task]["id"] for task in device.tasks]
+    cells = {(str(of + 1), name): cell for cell, (of, name) in enumerate(zip(device.asked, ids, strict=True))}
+    needed = ("task", "question") if "questions" in device.fields else ("task",)
     found: dict[int, str] = {}
     with open(path, encoding="utf-8-sig", newline="") as stream, _csv_errors(path):
         rows = csv.DictReader(stream)
         column = next((name for name in ("label", "value", "answer") if name in (rows.fieldnames or ())), "")
-        require(column and "task" in (rows.fieldnames or ()), "answers", f"{path} needs the columns task and label.")
+        there = column and {*needed} <= {*(rows.fieldnames or ())}
+        require(there, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
         for row in rows:
-            cell = cells.get(row["task"], -1)
-            yours = f"Your tasks: {', '.join(list(cells)[:20])}."
+            cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
+            yours = f"Your tasks: {', '.join(ids[:20])}."
             require(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
             require(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
             found[cell] = (row[column] or "").strip()
@@ -445,10 +449,14 @@ def _csv_errors(path: Path) -> Iterator[None]:
 
 def ask(device: Device) -> None:
     """Ask every task in the terminal; each answer is kept at once."""
-    labels = device.channels[0].labels
     pictures = [device.picture(cell) for cell in range(len(device.tasks))]  # all first: the service sees no pauses
-    show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
-    for cell, task in enumerate(device.tasks):
+    texts, channels = question_texts(device.fields), device.channels(device.level)
+    for cell, (of, task) in enumerate(zip(device.asked, device.tasks, strict=True)):
+        labels = channels[cell].labels
+        if device.asked[cell - 1 : cell] != [of]:
+            if len(texts) > 1:
+                show(f"\nQuestion {of + 1} of {len(texts)}:\n{foreign(texts[of])}")
+            show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
         before = device.record["answers"][cell]
         show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
         reply = input(f"Your answer [{'no answer' if before is None else labels[before]}]: ").strip()
@@ -462,9 +470,9 @@ def promise(device: Device) -> str:
     """Return the question, what leaves this computer, and what that promises, with the ledger's sums."""
     lines, ledger = device.ledger_lines(), device.ledger()
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
-    hidden = "hidden, too" if device.channels[0].protected else "not hidden"
+    hidden = "hidden, too" if device.offered[0].protected else "not hidden"
     fields, way, level, prior = device.fields, "", "", ""
-    words = foreign("\n".join(fields[name] for name in ("title", "question", "consent")))
+    words = foreign("\n".join([fields["title"], *question_texts(fields), fields["consent"]]))
     if "relay" in fields:
         way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
         way += f"{foreign(fields['relay']['operator'])}\n"
@@ -501,7 +509,7 @@ def offers(device: Device, budget: Decimal | None) -> str:
         "Your level is sent as it is: it is not hidden, and says that you chose it.\nSomeone who held two sets of all "
         "your answers to be equally likely can then be up to this sure of either, with level"
     ]
-    for level in range(len(device.offered)):
+    for level in range(device.levels or 0):
         loss = epsilon(device.ledger_lines(level))
         over = f", which exceeds your budget of {budget}" if is_over(device, budget, level) else ""
         found.append(f"{level + 1}: {sure(loss)} (epsilon {shown(loss)}){over}")

@@ -11,10 +11,12 @@ import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from crowdveil.standalone.checks import (
+    ANSWERS_CLAIM,
     CAMPAIGN_FORMAT,
     CHANNEL_FORMAT,
     HEX,
@@ -29,13 +31,19 @@ from crowdveil.standalone.checks import (
     check_certificate,
     check_certificates,
     check_part,
+    check_same_answers,
     digest,
+    epsilon,
     epsilon_of,
     first_confusable_pair,
+    float_above,
     is_choice,
     is_marked,
+    labels_of,
+    most_tasks,
     parse_json,
     require_form,
+    symbols_defect,
     visible_form,
 )
 
@@ -132,7 +140,8 @@ def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
     """
     require_form(claims, "The table has exactly the documented fields.", data, TABLE, {"sha256": "hash"})
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
-    channels, choice = check_certificates(data["channels"], claims), data["choice"]
+    channels, choice = check_certificates(data["channels"], claims, _check_part), data["choice"]
+    check_same_answers([part.get("alphabet", part.get("unprotected")) for part in data["channels"]], claims)
     used = "" if is_choice(choice, len(channels)) else "shape"
     claims.need("Every channel is used, and every group has one.", used)
     named = ((data["workers"], len(choice)), (data["tasks"], len(choice[0])))
@@ -146,11 +155,23 @@ def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
     return channels
 
 
+def _check_part(part: Any, claims: Claims) -> CheckedChannel:
+    """Check a certificate, or a part {"unprotected": alphabet}, which sends the answer itself; return its channel."""
+    if set(part) != {"unprotected"}:
+        return check_certificate(part, claims)
+    labels = labels_of(part["unprotected"])
+    claims.need(ANSWERS_CLAIM, "alphabet" if labels is None else symbols_defect(labels)[0])
+    return CheckedChannel(labels or (), labels or (), (), protected=False, ratio=None)
+
+
 def _outcome(
     kind: str, claims: Claims, channels: Sequence[CheckedChannel], certificates: Iterable[Mapping[str, Any]], *,
-    name: str, answers: int | None = None,
+    name: str, answers: Sequence[int] = (),
 ) -> Verification:  # fmt: skip
-    """Return the outcome with the guarantee of the weakest channel, if all claims hold."""
+    """Return the outcome with the guarantee of the weakest channel, if all claims hold.
+
+    `answers` are the largest numbers of answers of a worker: one, or one for each channel; empty if they are unknown.
+    """
     ratios = [channel.ratio for channel in channels]
     worst = None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
     mechanisms = list(dict.fromkeys(part["mechanism"] for part in certificates))
@@ -167,9 +188,18 @@ def _outcome(
         outcome,
         participation="protected" if all(channel.protected for channel in channels) else "public",
         answer_epsilon=None if worst is None else epsilon_of(worst),
-        answers=answers,
-        worker_epsilon=None if worst is None or answers is None else epsilon_of(worst, answers),
+        answers=sum(answers) or None,
+        worker_epsilon=_sum(ratios if len(answers) > 1 else [worst], answers),
     )
+
+
+def _sum(ratios: Sequence[Fraction | None], answers: Sequence[int]) -> float | None:
+    """Return the epsilon of so many answers through channels of these ratios, rounded up; None if it is unknown."""
+    known = [ratio.as_integer_ratio() for ratio in ratios if ratio is not None]
+    if not answers or len(known) < len(ratios):
+        return None
+    lines = [{"cells": n, "numerator": a, "denominator": b} for n, (a, b) in zip(answers, known, strict=True)]
+    return float_above(epsilon(lines))
 
 
 def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, claims: Claims) -> Verification:
@@ -181,7 +211,7 @@ def _campaign(source: bytes, parts: Mapping[int, bytes], prior: bytes | None, cl
     if parts:
         _check_parts(fields, parts, claims)
     name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
-    return _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=fields["cells"])
+    return _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=most_tasks(fields))
 
 
 def _check_parts(fields: Mapping[str, Any], parts: Mapping[int, bytes], claims: Claims) -> None:

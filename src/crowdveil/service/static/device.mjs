@@ -6,12 +6,8 @@
  * Parts: bytes, canonical JSON, names, certificate, campaign, link, report, ledger, service, device.
  */
 
-const DENOMINATOR = 2 ** 48;
-const WORD_BYTES = 6;
-const [MAX_BYTES, MAX_LABELS, PART_SLOTS] = [2_000_000, 1024, 100];
-const REPORT_TYPE = "application/vnd.crowdveil.report.v1";
-const [USUAL_LIMIT, MOST_PAUSE] = [10, 600];
-const STORES = ["records", "ledger", "settings"];
+const [DENOMINATOR, WORD_BYTES, MAX_BYTES, MAX_LABELS, PART_SLOTS] = [2 ** 48, 6, 2_000_000, 1024, 100];
+const [USUAL_LIMIT, MOST_PAUSE, STORES] = [10, 600, ["records", "ledger", "settings"]];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
 export class Refusal extends Error {
@@ -37,11 +33,11 @@ const toUtf8 = (text) => new TextEncoder().encode(text);
 const fromUtf8 = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
 // Canonical JSON ------------------------------------------------------------------------------------------------------
-/** Return JSON without spaces, in ASCII, with the keys of each object in the order that `arrange` gives them. */
-function compact(value, arrange) {
-  if (Array.isArray(value)) return `[${value.map((entry) => compact(entry, arrange)).join(",")}]`;
+/** Return JSON without spaces, in ASCII, with the keys of each object in order. */
+export function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (value !== null && typeof value === "object") {
-    const pairs = arrange(Object.keys(value)).map((key) => `${compact(key)}:${compact(value[key], arrange)}`);
+    const pairs = Object.keys(value).sort().map((key) => `${canonical(key)}:${canonical(value[key])}`);
     return `{${pairs.join(",")}}`;
   }
   const isUsual = (number) => Number.isSafeInteger(number) || (Math.abs(number) >= 1e-4 && Math.abs(number) < 2 ** 53);
@@ -50,14 +46,12 @@ function compact(value, arrange) {
   const escape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
 }
-const inGivenOrder = (value) => compact(value, (keys) => keys);
-export const canonical = (value) => compact(value, (keys) => keys.sort());
 
 /** Return the value of a text that is written again byte for byte: no repeated key, no 1.0, no integer beyond 2^53. */
-export function parseCanonical(text, write = canonical) {
+export function parseCanonical(text) {
   try {
     const value = JSON.parse(text);
-    check(write(value) === text, "not canonical", "the text differs from the canonical form of its value");
+    check(canonical(value) === text, "not canonical", "the text differs from the canonical form of its value");
     return value;
   } catch (error) {
     throw error instanceof Refusal ? error : new Refusal("not json", error.message);
@@ -70,7 +64,8 @@ const isInteger = (value, low, high) => Number.isSafeInteger(value) && value >= 
 const isListOf = (value, test, length = value?.length) =>
   Array.isArray(value) && value.length === length && value.every((entry) => test(entry));
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-const hasFields = (value, names) => isObject(value) && Object.keys(value).sort().join(" ") === names;
+const hasFields = (value, names, format) =>
+  isObject(value) && Object.keys(value).sort().join(" ") === names && (!format || value.format === format);
 const isHash = (value) => isMatch(value, /^[0-9a-f]{64}$/);
 const dayOf = (time) => (Number.isFinite(time) ? new Date(time).toISOString().slice(0, 10) : "");
 
@@ -101,6 +96,7 @@ function checkNames(names) {
 const asSeen = (sign) => (EMPTY.test(sign) ? " " : INVISIBLE.test(sign) ? "" : sign);
 /** Return the part of a name that a reader sees. */
 const visible = (name) => Array.from(name, asSeen).join("").normalize("NFC").replace(/ +/g, " ").trim();
+const areUnlike = (names) => new Set(names.map(visible)).size === names.length;
 
 // Certificate of one channel ------------------------------------------------------------------------------------------
 const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed)";
@@ -185,11 +181,9 @@ export async function checkCertificate(data) {
   return { ...data, labels, isProtected, cumulative, ratio: worst.map((number) => Number(number / divisor)) };
 }
 const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
-/** Return the channel of a certificate's text, whose keys may stand in any order. */
-export const readCertificate = async (text) => checkCertificate(parseCanonical(text, inGivenOrder));
 
 // Campaign ------------------------------------------------------------------------------------------------------------
-const OPTIONAL = ["levels", "prior", "relay"];
+const OPTIONAL = ["levels", "prior", "questions", "relay"];
 const CAMPAIGN_FIELDS = (
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
   "purge_after_days question salt slots symbol_bytes tasks title url"
@@ -199,7 +193,7 @@ const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))(:[1-9][0-9]
 const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
 
 function checkFields(data) {
-  const { title, question, consent, language, url, opens, closes, tasks, slots, cells } = data;
+  const { title, question, questions, consent, language, url, opens, closes, tasks, slots, cells } = data;
   check(isName(title, 200) && areLines(question, 2000) && areLines(consent, 20000), "text", "long or not printable");
   check(isMatch(language, /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/), "text", "language");
   check(url === null || isMatch(url, URL_FORM), "url", "not https");
@@ -208,12 +202,13 @@ function checkFields(data) {
   check(isMatch(data.salt, /^[0-9a-f]{32}$/), "salt", "not 16 bytes");
   const isTask = (task) => hasFields(task, "id picture text") && isName(task.id, 200) && areLines(task.text, 20000);
   check(isListOf(tasks, isTask) && tasks.length > 0, "task", "other fields");
-  check(new Set(tasks.map(({ id }) => visible(id))).size === tasks.length, "task", "two ids look alike");
   const isPicture = (picture) =>
     hasFields(picture, "alt bytes sha256 type") && isHash(picture.sha256) && areLines(picture.alt, 2000) &&
     isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
   check(tasks.every(({ picture }) => picture === null || isPicture(picture)), "picture", "other fields");
   check(isInteger(slots, 1, 1_000_000) && isInteger(data.min_reports, 1, slots), "number", "slots or min_reports");
+  const isQuestion = (one) => hasFields(one, "cells text") && areLines(one.text, 2000) && isInteger(one.cells, 1, cells);
+  check(questions === undefined || isListOf(questions, isQuestion), "questions", "other fields");
   check(data.levels === undefined || isInteger(data.levels, 2, 4), "levels", "not 2 to 4");
   check(data.prior === undefined || isHash(data.prior), "prior", "not a SHA-256");
   const bytes = cells * data.symbol_bytes + Number(data.levels !== undefined);
@@ -241,17 +236,34 @@ async function checkRelay({ relay, slots, url, tasks, cells, certificates: [only
   }
 }
 
-function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay }) {
+/** Return the questions of a campaign, each with its text and the most tasks that a worker is asked. */
+export const questionsOf = ({ questions, question: text, cells }) => questions ?? [{ text, cells }];
+/** Return the index of a task's question. */
+export const questionOf = ({ questions, groups }, task) => (questions ? groups.task_group[task] : 0);
+
+function checkQuestions({ questions, question, groups: { choice, task_group: groups }, cells, ...data }) {
+  const isAsked = ({ cells: most }, index) => groups.filter((group) => group === index).length >= most;
+  const isSorted = groups.every((group, task) => task === 0 || group >= groups[task - 1]);
+  const isEach = canonical(choice) === canonical([Array.from(questions.keys())]) && isSorted;
+  check(isEach && questions.every(isAsked), "questions", "not a channel and tasks in turn for each");
+  const isSum = questions.reduce((sum, one) => sum + one.cells, 0) === cells;
+  const texts = questions.map(({ text }) => text);
+  check(areUnlike(texts) && texts[0] === question && isSum, "questions", "alike, another first one, or other sums");
+  check(!data.levels && !data.relay && !data.prior, "questions", "levels, relay and prior are for one question");
+}
+
+function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay, questions }) {
   check(levels === 1 || (!groups && certificates.length === levels && !relay), "levels", "not one channel for each");
-  check((groups === null) === (certificates.length === levels), "groups", "null with one certificate, else needed");
+  const isSingle = certificates.length === levels && !questions;
+  check((groups === null) === isSingle, "groups", "null with one certificate, else needed");
   if (groups === null) return;
   check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
   const { choice, task_group: taskGroup, slot_group: slotGroup } = groups;
   const isCodes = (codes, length, bound) => isListOf(codes, (code) => isInteger(code, 0, bound - 1), length);
   const isTable = isListOf(choice, (row) => isCodes(row, choice[0].length, certificates.length));
   check(isTable && new Set(choice.flat()).size === certificates.length, "groups", "choice");
-  check(isCodes(taskGroup, tasks.length, choice[0].length), "groups", "task_group");
-  check(isCodes(slotGroup, slots, choice.length), "groups", "slot_group");
+  const areCodes = isCodes(taskGroup, tasks.length, choice[0].length) && isCodes(slotGroup, slots, choice.length);
+  check(areCodes, "groups", "task_group or slot_group");
 }
 
 /** Return the campaign of the bytes of campaign.json after every check; `name` is the hash in the link. */
@@ -264,16 +276,19 @@ export async function readCampaign(bytes, name) {
   check(isFull && data.format === "crowdveil-campaign/1", "format", "other fields");
   checkFields(data);
   checkGroups(data);
+  if (data.questions) checkQuestions(data);
+  check(areUnlike(data.tasks.map(({ id }, task) => `${questionOf(data, task)} ${id}`)), "task", "two ids look alike");
   if (data.relay !== undefined) await checkRelay(data);
   const asForged = (error) => refuse(error.defect, error.message, "certificate");
   const channels = await Promise.all(data.certificates.map(checkCertificate)).catch(asForged);
   const { alphabet, labels, isProtected, participation } = channels[0];
-  const asked = canonical([alphabet, data.labels]);
-  check(channels.every((one) => canonical([one.alphabet, labels]) === asked), "labels", "not the same in all");
+  const isAlike = (one) => data.questions || canonical(one.alphabet) === canonical(alphabet);
+  check(canonical(data.labels) === canonical(labels) && channels.every(isAlike), "labels", "not the same in all");
   const isExact = (text) => String(Number(text)) === text && (text === "0" || Math.abs(Number(text)) >= 1e-4);
-  check(alphabet.kind !== "scale" || labels.every(isExact), "alphabet", "a point is not written alike by all readers");
+  const areExact = (one) => one.alphabet.kind !== "scale" || one.labels.every(isExact);
+  check(channels.every(areExact), "alphabet", "a point is not written alike by all readers");
   const isNoAnswer = (text) => /^(noanswer|keineantwort)$/.test(text.normalize("NFKC").toLowerCase().replace(/\P{L}/gu, ""));
-  const shown = [...labels, ...channels.flatMap(({ outputs }) => outputs)];
+  const shown = channels.flatMap((one) => [...one.labels, ...one.outputs]);
   check(shown.every((text) => Array.from(text).length <= 200 && !isNoAnswer(text)), "labels", "long, or no answer");
   check(channels.every((channel) => channel.isProtected === isProtected), "participation", "two kinds");
   check(!channels.some(({ mechanism }) => NO_PRIVACY.test(mechanism)), "no privacy", "a channel is a simulation");
@@ -288,8 +303,7 @@ export async function readCampaign(bytes, name) {
 /** Return the channel of a worker's answer to a task, by the level that was chosen, if the campaign has levels. */
 export function channelOf({ groups, channels, levels }, slot, task, level) {
   check(levels === undefined ? level === undefined : isInteger(level, 0, levels - 1), "level", "not one of the campaign");
-  if (levels !== undefined) return channels[level];
-  return groups === null ? channels[0] : channels[groups.choice[groups.slot_group[slot]][groups.task_group[task]]];
+  return channels[groups === null ? (level ?? 0) : groups.choice[groups.slot_group[slot]][groups.task_group[task]]];
 }
 
 /** Return the task indices of a slot from the bytes of its assignment part. */
@@ -301,8 +315,9 @@ export async function readTasks(bytes, campaign, slot) {
   const isPart = hasFields(part, "first format tasks") && part.format === "crowdveil-assignment/1";
   check(isPart && part.first === number * PART_SLOTS, "part", "other fields");
   const isNext = (task, index, tasks) => isInteger(task, index && tasks[index - 1] + 1, campaign.tasks.length - 1);
-  const isAscending = (tasks) =>
-    Array.isArray(tasks) && isInteger(tasks.length, 1, campaign.cells) && tasks.every(isNext);
+  const countOf = (tasks, index) => tasks.filter((task) => questionOf(campaign, task) === index).length;
+  const areFew = (tasks) => questionsOf(campaign).every(({ cells }, index) => countOf(tasks, index) <= cells);
+  const isAscending = (tasks) => Array.isArray(tasks) && tasks.length > 0 && tasks.every(isNext) && areFew(tasks);
   check(isListOf(part.tasks, isAscending, Math.min(PART_SLOTS, campaign.slots - part.first)), "part", "not ascending");
   return part.tasks[slot - part.first];
 }
@@ -327,18 +342,17 @@ export function randomBytes(count) {
 /** Return one report symbol for each cumulative row: the number of its sums, without the last, up to a 48-bit word. */
 export function sample(cumulativeRows, random) {
   return cumulativeRows.map((cumulative, cell) => {
-    const bytes = random.slice(WORD_BYTES * cell, WORD_BYTES * (cell + 1));
-    const word = bytes.reduceRight((sum, byte) => sum * 256 + byte, 0);
+    const word = random.slice(WORD_BYTES * cell, WORD_BYTES * (cell + 1)).reduceRight((sum, byte) => sum * 256 + byte, 0);
     return cumulative.slice(0, -1).reduce((symbol, sum) => symbol + Number(word >= sum), 0);
   });
 }
 
 /** Return the body of a report: the level, if any, and a symbol for each task, answered or not, in fixed length. */
 export function drawBody(campaign, slot, tasks, answers, level, random = randomBytes(WORD_BYTES * tasks.length)) {
-  const { isProtected, labels, levels, symbol_bytes: width } = campaign;
+  const { isProtected, levels, symbol_bytes: width } = campaign;
   const isLeftOut = (task) => !isProtected && answers[task] === undefined;
-  const input = (task) => answers[task] ?? (isProtected ? labels.length : 0);
-  const symbols = sample(tasks.map((task) => channelOf(campaign, slot, task, level).cumulative[input(task)]), random);
+  const rowOf = (task, { cumulative, labels }) => cumulative[answers[task] ?? (isProtected ? labels.length : 0)];
+  const symbols = sample(tasks.map((task) => rowOf(task, channelOf(campaign, slot, task, level))), random);
   const [body, first] = [new Uint8Array(campaign.body_bytes), Number(levels !== undefined)];
   if (first) body[0] = level;
   tasks.forEach((task, cell) => {
@@ -352,8 +366,8 @@ export function drawBody(campaign, slot, tasks, answers, level, random = randomB
 /** Check that a receipt is for this report with exactly these bytes. */
 export async function checkReceipt(text, name, report, body) {
   const receipt = parseCanonical(text);
-  const isReceipt = hasFields(receipt, "campaign format mac report stored_sha256");
-  check(isReceipt && receipt.format === "crowdveil-receipt/1", "receipt", "other fields");
+  const isReceipt = hasFields(receipt, "campaign format mac report stored_sha256", "crowdveil-receipt/1");
+  check(isReceipt, "receipt", "other fields");
   check(receipt.campaign === name && receipt.report === report, "receipt", "it belongs to another report");
   check(receipt.stored_sha256 === toHex(await sha256(body)), "receipt", "the service stored other bytes");
 }
@@ -373,8 +387,7 @@ export function ledgerLines(campaign, slot, tasks, report, level) {
   const host = campaign.url?.split("/")[2] ?? "curators without a service";
   return Array.from(new Set(ratios), (ratio) => {
     const [numerator, denominator] = ratio.split("/").map(Number);
-    const cells = ratios.filter((other) => other === ratio).length;
-    return { ...shared, host, cells, numerator, denominator };
+    return { ...shared, host, cells: ratios.filter((other) => other === ratio).length, numerator, denominator };
   });
 }
 
@@ -386,38 +399,28 @@ export function readLedger(text) {
     [line.cells, line.denominator].every((number) => isInteger(number, 1, Infinity)) &&
     isInteger(line.numerator, line.denominator, Infinity) &&
     [line.campaign, line.day, line.host, line.participation, line.report, line.title].every(isText);
-  check(hasFields(data, "format lines") && data.format === "crowdveil-ledger/1", "ledger", "other fields");
-  check(isListOf(data.lines, isLine), "ledger", "a line has other fields");
+  const isLedger = hasFields(data, "format lines", "crowdveil-ledger/1") && isListOf(data.lines, isLine);
+  check(isLedger, "ledger", "other fields");
   return data.lines;
 }
 
 // Service -------------------------------------------------------------------------------------------------------------
-/** The service was not reached, or asked to try later; `seconds` is the time it asked for. */
-class Unreachable extends Error {
-  constructor(seconds = 1) {
-    super("the service is not reached");
-    this.seconds = seconds;
-  }
-}
+/** Return the error that the service was not reached, or asked to try later, after so many seconds. */
+const unreachable = (seconds = 1) => Object.assign(new Error("the service is not reached"), { seconds });
 
 /** Return the bytes of the service's reply; the token travels in a header, never in an address. */
 async function request(path, { token, ...options } = {}) {
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   const always = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
   const address = new URL(`../v1/campaigns/${path}`, location.href);
-  const lost = () => Promise.reject(new Unreachable());
+  const lost = () => Promise.reject(unreachable());
   const response = await fetch(address, { ...always, ...options, headers }).catch(lost);
   if (response.ok) return new Uint8Array(await response.arrayBuffer().catch(lost));
   const isTemporary = [408, 429].includes(response.status) || response.status >= 500;
-  if (isTemporary) throw new Unreachable(Math.min(Number(response.headers.get("Retry-After")) || 1, MOST_PAUSE));
+  if (isTemporary) throw unreachable(Math.min(Number(response.headers.get("Retry-After")) || 1, MOST_PAUSE));
   const problem = await response.json().catch(() => ({}));
   return refuse(String(problem?.type).split("/").pop(), `the service replied with status ${response.status}`);
 }
-
-/** Return the object of a reply. */
-const parseReply = async (bytes) => {
-  return { ...(await new Response(bytes).json().catch(() => refuse("reply", "it is no JSON"))) };
-};
 
 const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
 /** Return the texts of the page in both languages. */
@@ -431,7 +434,7 @@ async function persistently(action, onConnection) {
       onConnection(true);
       return result;
     } catch (error) {
-      if (!(error instanceof Unreachable)) throw error;
+      if (!error.seconds) throw error;
       onConnection(false);
       const jitter = 1 + randomBytes(1)[0] / 512;
       await new Promise((resolve) => {
@@ -531,13 +534,10 @@ export class Device {
 
   /** Check that the campaign is open and the link unused: with the service, or by the calendar where there is none. */
   async checkLink() {
-    const [{ name, token }, today] = [this.record, dayOf(Date.now())];
-    if (this.files) {
-      check(this.campaign.opens <= today, "early");
-      return check(today <= this.campaign.closes, "closed");
-    }
+    const [{ name, token }, { opens, closes }, today] = [this.record, this.campaign, dayOf(Date.now())];
+    if (this.files) return check(opens <= today, "early") && check(today <= closes, "closed");
     const reply = await persistently(() => request(`${name}/link`, { token }), this.onConnection);
-    const { state, campaign } = await parseReply(reply);
+    const { state, campaign } = { ...(await new Response(reply).json().catch(() => refuse("reply", "it is no JSON"))) };
     check(state === "unused", state === "used" ? "link-used" : "link-revoked");
     return check(campaign === "open", campaign);
   }
@@ -589,7 +589,7 @@ export class Device {
   /** Send the same bytes until the service confirms them. */
   async deliver() {
     const { name, token, report, body } = this.record;
-    const options = { method: "PUT", token, body, headers: { "Content-Type": REPORT_TYPE } };
+    const options = { method: "PUT", token, body, headers: { "Content-Type": "application/vnd.crowdveil.report.v1" } };
     const receipt = await persistently(() => request(`${name}/reports/${report}`, options), this.onConnection);
     await checkReceipt(fromUtf8(receipt), name, report, body);
     await this.finish();

@@ -4,7 +4,7 @@
  * Text of a campaign enters the page through textContent only, in an element of its own, in quotes.
  */
 
-import { Device, Refusal, channelOf, parseLink, readLedger, readMessages, sumOfLines } from "./device.mjs";
+import { Device, Refusal, channelOf, parseLink, questionOf, questionsOf, readLedger, readMessages, sumOfLines } from "./device.mjs";
 import { sealBody } from "./hpke.mjs";
 
 const MOST_BUTTONS = 12;
@@ -100,12 +100,14 @@ function chooseLanguage(lang) {
 
 function showCampaign() {
   const { campaign, record, tasks } = page.device;
-  const { title, question, consent, language: lang, isProtected, opens, closes, min_reports: reports } = campaign;
-  const ownTexts = Object.entries({ title, question, consent });
-  for (const [id, textContent] of ownTexts) Object.assign($(id), { textContent, lang });
+  const { title, consent, language: lang, isProtected, opens, closes, min_reports: reports } = campaign;
+  for (const [id, textContent] of Object.entries({ title, consent })) Object.assign($(id), { textContent, lang });
+  $("question").replaceChildren(...questionsOf(campaign).map((_, index) => questionText("p", index)));
   document.title = title;
   const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task, record.level))));
-  $("chances").replaceChildren(...channels.map(chancesTable));
+  const heading = (channel) => questionText("p", campaign.channels.indexOf(channel));
+  const chances = (channel) => [...(campaign.questions ? [heading(channel)] : []), chancesTable(channel)];
+  $("chances").replaceChildren(...channels.flatMap(chances));
   const lossOf = ({ ratio: [numerator, denominator] }) => sumOfLines([{ numerator, denominator, cells: 1 }]);
   const epsilon = Math.max(...channels.map(lossOf));
   const total = sumOfLines(page.device.newLines());
@@ -119,6 +121,15 @@ function showCampaign() {
   const { levels, prior = "" } = campaign;
   const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
   update({ isCampaign: true, isAsked: true, ...promise, ...facts, ...relay, ...level });
+}
+
+/** Return a node with the text of a question, and with its number if there are several. */
+function questionText(tag, index) {
+  const [{ language: lang }, questions] = [page.device.campaign, questionsOf(page.device.campaign)];
+  const places = { number: index + 1, of: questions.length };
+  const number = element("span", { className: "small", text: "tasks.question", places });
+  const text = element("span", { className: "foreign", textContent: questions[index].text, lang, dir: "auto" });
+  return element(tag, {}, ...(questions.length > 1 ? [number] : []), text);
 }
 
 /** Return the largest posterior probability, in percent rounded up, of one of two answers that were equally likely. */
@@ -146,15 +157,21 @@ function chancesTable({ labels, isProtected, outputs, rows }) {
 
 const countAnswers = () => ({ given: Object.values(page.device.answers).filter(Number.isInteger).length });
 
+/** Show the tasks, those of several questions below each of them. */
 function showTasks() {
-  $("task-list").replaceChildren(...page.device.tasks.map(taskField));
-  show("tasks", countAnswers());
+  const { campaign, tasks } = page.device;
+  const isFirst = (of, index) => campaign.questions && (index === 0 || of !== questionOf(campaign, tasks[index - 1]));
+  const heading = (of, index) => (isFirst(of, index) ? [questionText("h3", of)] : []);
+  const fields = tasks.flatMap((task, index) => [...heading(questionOf(campaign, task), index), taskField(task, index)]);
+  $("task-list").replaceChildren(...fields);
+  show("tasks", { ...countAnswers(), isAsked: !campaign.questions });
 }
 
 /** Return the form field of one task: radio buttons, or a menu if there are many labels. */
 function taskField(task, index) {
-  const { campaign, answers } = page.device;
+  const { campaign, answers, record } = page.device;
   const { text, picture } = campaign.tasks[task];
+  const { labels: names } = channelOf(campaign, record.slot, task, record.level);
   const counter = element("span", { className: "small", text: "tasks.number", places: { index: index + 1 } });
   const ownText = { textContent: text, lang: campaign.language, dir: "auto" };
   const legend = element("legend", {}, counter, element("span", ownText));
@@ -164,14 +181,14 @@ function taskField(task, index) {
   };
   const onchange = (event) => guard(() => choose(event));
   const chosen = String(answers[task] ?? "");
-  const labels = campaign.labels.map((name, code) => ({ value: String(code), name: { textContent: name } }));
+  const labels = names.map((name, code) => ({ value: String(code), name: { textContent: name } }));
   const choices = [...labels, { value: "", name: NO_ANSWER }];
   const option = ({ value, name }) => element("option", { ...name, value, selected: value === chosen });
   const radio = ({ value, name }) => {
     const input = element("input", { type: "radio", name: `task-${task}`, value, checked: value === chosen, onchange });
     return element("label", { className: "option" }, input, element("span", name));
   };
-  const isShort = campaign.labels.every((name) => name.length <= 4);
+  const isShort = names.every((name) => name.length <= 4);
   const input =
     labels.length > MOST_BUTTONS
       ? element("select", { ariaLabel: text, onchange }, ...choices.reverse().map(option))
