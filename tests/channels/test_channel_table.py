@@ -85,7 +85,8 @@ def test_the_guarantee_is_that_of_the_worst_cell() -> None:
 
     assert (response(2.0).epsilon, "protected") == (protected.epsilon, protected.participation)
     assert (math.inf, "public") == (mixed().guarantee.epsilon, mixed().guarantee.participation)
-    assert "worst of 3 public channels" in str(mixed().guarantee)
+    assert "the weakest of 3 channels" in str(mixed().guarantee)
+    assert "the weakest of 2 channels, whose smallest epsilon is 1" in str(protected)
 
 
 def test_names_without_a_channel_are_refused() -> None:

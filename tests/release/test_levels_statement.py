@@ -10,8 +10,10 @@ from crowdveil.errors import ReportsError
 from crowdveil.folder.campaign import export
 from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
 from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.release.conclusion import conclude
 from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, state_results
 from tests.campaign.builders import build_campaign, response
+from tests.release.test_conclusion import labelled
 
 CHANNELS = tuple(response(epsilon=one) for one in (0.5, 1.0, 2.0))
 BUILT = build_campaign(channels=CHANNELS, slots=12, content={"levels": 3, "min_reports": 3})
@@ -43,6 +45,27 @@ def test_with_the_document_each_level_is_counted(tmp_path):
 
     assert "Chosen: 3 level 1, 4 level 2, 5 level 3." in sentences(statement)
     assert CHANNEL_VISIBLE not in statement.not_covered
+
+
+@pytest.mark.parametrize(
+    ("levels", "named", "answer", "worker"),
+    [
+        ([0] * 12, True, "0.5 to 2", "2 to 8"),
+        ([0] * 12, False, "0.5 to 2", "2 to 8"),
+        ([0] * 3 + [1] * 4 + [2] * 5, True, "0.5 (3 workers), 1 (4 workers), 2 (5 workers)", "2 (3 workers), 4 (4"),
+        ([0] * 3 + [1] * 4 + [2] * 5, False, "0.5 to 2", "2 to 8"),
+    ],
+)  # fmt: skip
+def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answer, worker):
+    """The last level does not stand for all: conclusion and statement have each level's workers, or the range."""
+    statement = statement_of(tmp_path, levels, named=named)
+    result = labelled((0.9, 0.1), (0.1, 0.9))
+
+    assert answer == statement.answer_epsilon
+    assert statement.worker_epsilon.startswith(worker)
+    assert f"at epsilon {answer} per answer, as workers chose (participation protected)" in " ".join(
+        conclude(result, statement).sentences
+    )
 
 
 @pytest.mark.parametrize("kept", [[0], [0, 1], [1, 2], [2, 1, 0]], ids=["one", "first two", "last two", "reversed"])

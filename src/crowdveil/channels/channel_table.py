@@ -8,6 +8,7 @@ depend on any answer.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_fro
 from crowdveil.channels.certificate import check_symbol_names, has_format, parse_document, refusals
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import Source
 from crowdveil.standalone.checks import (
@@ -114,12 +116,17 @@ class ChannelTable:
         """Guarantee of the least protected cell."""
         worst = max(self.channels, key=lambda channel: channel.epsilon).guarantee
         public = any(channel.participation == "public" for channel in self.channels)
-        count = len(self.channels)
         return Guarantee(
             epsilon=worst.epsilon,
             participation="public" if public else "protected",
-            reason=f"the worst of {count} public channels" if count > 1 else "",
+            reason=self._weakest(worst.epsilon),
         )
+
+    def _weakest(self, epsilon: float) -> str:
+        """Return that an epsilon is that of the weakest channel, and the smallest one; empty for one channel."""
+        least, count = min(channel.epsilon for channel in self.channels), len(self.channels)
+        others = "" if least == epsilon or epsilon == inf else f", whose smallest epsilon is {format_bound(least, 4)}"
+        return f"the weakest of {count} channels{others}" if count > 1 else ""
 
     def groups(self, tasks: Collection[Any], workers: Collection[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the group of each task and of each worker, in the order of the names.

@@ -21,11 +21,15 @@ def level_guarantees(campaign: Campaign) -> tuple[Guarantee, ...]:
     return tuple(Guarantee(epsilon=loss, unit="worker", participation=campaign.participation) for loss in losses)
 
 
+def stated_levels(campaign: Campaign, chosen: Sequence[int]) -> tuple[int, ...]:
+    """Return the number of workers at each level if it may be stated, else nothing: of all but one the last follows."""
+    return tuple(chosen) if campaign.levels and min(chosen) >= campaign.min_reports else ()
+
+
 def level_sentences(campaign: Campaign, chosen: Sequence[int] | None = None) -> tuple[str, ...]:
     """Return what each level promises and how many workers chose it, in plain words; empty without levels.
 
-    Numbers are stated only if every level was chosen by at least `min_reports` workers: of all but one, the last would
-    follow.
+    Numbers are stated only if every level was chosen by at least `min_reports` workers.
 
     Args:
         campaign: the campaign.
@@ -46,7 +50,7 @@ def level_sentences(campaign: Campaign, chosen: Sequence[int] | None = None) -> 
     visible = "The level that a worker chose is visible."
     if chosen is None:
         return first, visible
-    if min(chosen) < campaign.min_reports:
+    if not stated_levels(campaign, chosen):
         few = f"fewer than {campaign.min_reports:,} chose one of them"
         return first, visible, f"How many chose which level is not stated: {few}."
     counts = ", ".join(f"{count:,} level {number}" for number, count in enumerate(chosen, start=1))

@@ -70,6 +70,8 @@ class PrivacyStatement:
         channel: checked channel, if there is a single one.
         relay: sentences on the relay of the campaign; empty without one.
         levels: sentences on the levels that workers choose from; empty without levels.
+        level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
+        level_workers: number of workers at each level; empty where it must not be stated.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
         alike: whether every worker who reports is known to report on every task; assumed for a certificate.
@@ -90,6 +92,8 @@ class PrivacyStatement:
     channel: Channel | None = None
     relay: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
+    level_guarantees: tuple[Guarantee, ...] = ()
+    level_workers: tuple[int, ...] = ()
     batch: int | None = None
     alike: bool = True
     people: int = 0
@@ -99,6 +103,24 @@ class PrivacyStatement:
     def odds(self) -> str:
         """Largest factor by which reports change the odds between two answers, rounded up; empty if unknown."""
         return "" if self.per_answer is None else _odds(self.per_answer)
+
+    @property
+    def answer_epsilon(self) -> str:
+        """Epsilon per answer as text; with levels that of each that may be told, else the range."""
+        return self._by_level(1, self.per_answer)
+
+    @property
+    def worker_epsilon(self) -> str:
+        """Epsilon of all answers of one worker as text, as `answer_epsilon`."""
+        return self._by_level(self.cells, self.per_worker)
+
+    def _by_level(self, cells: int, every: Guarantee | None) -> str:
+        texts = [format_bound(one.times(cells).epsilon, 4) for one in self.level_guarantees]
+        if not texts:
+            return "" if every is None else format_bound(every.epsilon, 4)
+        if not self.level_workers:
+            return f"{texts[0]} to {texts[-1]}"
+        return ", ".join(f"{text} ({count:,} workers)" for text, count in zip(texts, self.level_workers, strict=True))
 
 
 def state_channel(
@@ -147,6 +169,7 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         campaign=campaign.name,
         relay=relay_sentences(campaign),
         levels=level_sentences(campaign),
+        level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
         batch=_sure_reports(campaign, lists) if protected else 0,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
-from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.prediction_powered import sample_interval
 from crowdveil.folder.evidence import Evidence
@@ -120,8 +119,10 @@ def _source(statement: PrivacyStatement) -> str:
         return "in this simulation, which has no privacy,"
     if statement.per_answer is None:
         return ""
-    answer = statement.per_answer
-    return f"at epsilon {format_bound(answer.epsilon, 4)} per answer (participation {answer.participation})"
+    chosen = ", as workers chose" if statement.level_guarantees else ""
+    return (
+        f"at epsilon {statement.answer_epsilon} per answer{chosen} (participation {statement.per_answer.participation})"
+    )
 
 
 def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:

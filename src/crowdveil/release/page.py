@@ -19,7 +19,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.folder.evidence import Evidence
@@ -135,7 +134,6 @@ def _render(
         lstrip_blocks=True,
     )
     filters: dict[str, Callable[..., str]] = {"percent": percent, "code": as_code}
-    filters["bound"] = lambda epsilon: format_bound(epsilon, 4)
     environment.filters |= filters
     channel = statement.channel
     return environment.get_template("release.html").render(

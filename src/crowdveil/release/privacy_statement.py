@@ -40,7 +40,7 @@ from crowdveil.folder.recorded_reading import recorded_reading
 from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.levels import level_sentences
+from crowdveil.privacy.levels import level_sentences, stated_levels
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
     MARKED,
@@ -289,6 +289,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
+    workers = _chosen_levels(evidence, channel)
     if campaign is not None:
         guarantee, cells = campaign.guarantee, campaign.cells
         per_worker = campaign_guarantee(campaign)
@@ -305,7 +306,9 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         ),
         campaign=None if campaign is None else campaign.name,
         relay=() if campaign is None else relay_sentences(campaign),
-        levels=() if campaign is None else level_sentences(campaign, _chosen_levels(evidence, channel)),
+        levels=() if campaign is None else level_sentences(campaign, workers),
+        level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
+        level_workers=() if campaign is None else stated_levels(campaign, workers),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
         batch=batch,
@@ -320,6 +323,12 @@ def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[
         return []
     of_worker = channel.groups((), evidence.reports.workers)[1]
     return np.bincount(of_worker, minlength=len(channel.choice)).tolist()
+
+
+def _level_guarantees(channel: Channel | ChannelTable) -> tuple[Guarantee, ...]:
+    """Return the guarantee per answer of each channel of a table, the most private first."""
+    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
+    return tuple(sorted((one.guarantee for one in channels), key=lambda guarantee: guarantee.epsilon))
 
 
 def _least_batch(evidence: Evidence, channel: Channel | ChannelTable) -> int:
