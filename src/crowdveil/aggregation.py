@@ -150,7 +150,8 @@ def aggregate(
         estimate, notes = fit.estimate, fit.notes
     else:
         refuse_beside_truths(method, prior, history, engine, memory)
-        estimate, notes = fit_panel(evidence, truths, gold=gold).estimate, ()
+        panel = fit_panel(evidence, truths, gold=gold)
+        estimate, notes = panel.estimate, panel.notes
     for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
@@ -294,7 +295,7 @@ def _notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     notes = [] if found is None else [found]
     if estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))
-    if not estimate.converged:
+    if not estimate.converged and not evidence.truths:
         notes.append(f"{estimate.method} did not converge in {estimate.steps:,} steps: raise max_steps.")
     if history is not None and as_history(history).aligned(estimate.worker_names) is None:
         names = ", ".join(map(repr, map(str, estimate.worker_names[:3])))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil.evaluation.stacking import Regression, by_label, fit_regression
+from crowdveil.evaluation.stacking import Regression, by_label, fit_regression, worse_notes
 
 WEIGHTS = np.array([1.5, -0.5, 0.7, 0.0, -0.7])
 
@@ -46,3 +46,18 @@ def test_offsets_count_as_a_feature_of_weight_one() -> None:
 
     found = two.probabilities(features[:, :, 1:], features[:, :, 0])
     assert one.probabilities(features) == pytest.approx(found, abs=1e-3)
+
+
+def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
+    """On 40 held-out tasks a rise of the log-loss beyond its standard error gives a warning, a fall or noise none."""
+    truths = np.arange(40) % 2
+    good = np.where(np.eye(2)[truths] > 0, 0.8, 0.2)
+    bad = np.where(np.eye(2)[truths] > 0, 0.6, 0.4)
+    noisy = np.where((np.arange(40) % 4 < 2)[:, None], good, 1 - good)
+
+    (note,) = worse_notes(bad, good, truths)
+    assert "log-loss 0.511 on gold tasks that are held out, 0.223 without" in note
+    assert "Leave --gold out" in note
+    assert (
+        () == worse_notes(good, bad, truths) == worse_notes(noisy, 1 - noisy, truths) == worse_notes(bad, bad, truths)
+    )

@@ -50,24 +50,24 @@ class Purchase:
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """Return columns task, worker, expected_gain, information, reports (of the task so far), and reason."""
-        task = self.chosen.task
+        task, gain = self.chosen.task, self.chosen.expected_gain
         return {
             "task": np.array([str(self.estimate.tasks[code]) for code in task.tolist()], dtype=np.str_),
             "worker": np.array([self.workers[code] for code in self.chosen.worker.tolist()], dtype=np.str_),
-            "expected_gain": self.chosen.expected_gain,
+            "expected_gain": gain,
             "information": self.chosen.information,
             "reports": np.asarray(self.estimate.reports_per_task)[task],
-            "reason": np.array([self._reason(code) for code in task.tolist()], dtype=np.str_),
+            "reason": np.array(list(map(self._reason, task.tolist(), gain.tolist())), dtype=np.str_),
         }
 
-    def _reason(self, task: int) -> str:
-        """Return the two most probable labels of a task with their probabilities, which another answer can change."""
+    def _reason(self, task: int, gain: float) -> str:
+        """Return the two most probable labels of a task with their probabilities, and whether one answer is enough."""
         alphabet, posterior = self.estimate.alphabet, self.estimate.posterior[task]
         assert alphabet is not None
         first, second = np.argsort(-posterior, kind="stable")[:2].tolist()
         few = "few answers; " if self.estimate.reports_per_task[task] < FIRST_REPORTS else ""
         shares = (f"{alphabet.names[label]} {posterior[label]:.0%}".replace("%", " %") for label in (first, second))
-        return few + " or ".join(shares)
+        return few + " or ".join(shares) + ("" if gain else "; several answers can change it, one cannot")
 
 
 def choose_next(

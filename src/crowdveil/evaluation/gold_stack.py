@@ -24,11 +24,11 @@ from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.gold_draw import unlike_random
-from crowdveil.evaluation.stacking import Regression, by_label, fit_regression
+from crowdveil.evaluation.stacking import FLOOR, Regression, by_label, fit_regression, log_losses, worse_notes
 
 MIN_GOLD, FOLDS = 20, 5
 """Smallest number of gold tasks with reports that are stacked, and number of folds."""
-FLOOR, WEIGHT_DEVIATION, BIAS_DEVIATION = 1e-3, 0.3, 0.5
+WEIGHT_DEVIATION, BIAS_DEVIATION = 0.3, 0.5
 STACKED_METHODS = ("hierarchical-dawid-skene", "ordinal-dawid-skene")
 """Methods that are combined with others."""
 EBCC, EBCC_NUMBERS, EBCC_CELLS = "ebcc", 1_000_000, 1_000_000
@@ -84,16 +84,17 @@ def stacked(
     fits = _regressions(rows, truths)
     posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
     codes = gold.of(0, len(posterior))
-    check, gain = _gain(rows, truths, fold, plain.posterior[at])
+    crossed = _crossed(rows, truths, fold)
+    check, gain = _gain(crossed, truths, plain.posterior[at])
     line = _line(members.names, fits, len(at)) + gain
     if EBCC not in members.names:
         line += f"; {EBCC} is left out of so many reports, workers or labels"
-    notes = unlike_random(plain, at)
-    check = replace(check, random=False if notes else None)
+    unlike = unlike_random(plain, at)
+    check = replace(check, random=False if unlike else None)
     return Stacked(
         replace(estimate, posterior=one_hot_gold(posterior, codes), cross_validation=check),
         line,
-        notes,
+        (*unlike, *worse_notes(crossed, plain.posterior[at], truths)),
         plain.steps + members.steps,
     )
 
@@ -173,16 +174,21 @@ def _line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: in
     return f"{known:,} tasks weigh {shown}; {further} would bring the weights within {ENOUGH:g} nats of their best"
 
 
-def _gain(
-    rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64], plain: NDArray[np.float64]
-) -> tuple[CrossValidation, str]:
-    """Return the cross-validation of gold tasks, and its error and log-loss in words (without gold in brackets)."""
-    crossed, places = np.empty_like(plain), np.arange(len(truths))
+def _crossed(rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the posterior of gold tasks by the other folds, [task, label]."""
+    crossed = np.empty(rows.shape[:2])
     for number in range(FOLDS):
         held = fold == number
         crossed[held] = _mean(_regressions(rows[~held], truths[~held]), rows[held])
+    return crossed
+
+
+def _gain(
+    crossed: NDArray[np.float64], truths: NDArray[np.int64], plain: NDArray[np.float64]
+) -> tuple[CrossValidation, str]:
+    """Return the cross-validation of gold tasks, and its error and log-loss in words (without gold in brackets)."""
     right = [one.argmax(axis=1) == truths for one in (crossed, plain)]
-    loss = [float(-np.log(np.maximum(one[places, truths], FLOOR)).mean()) for one in (crossed, plain)]
+    loss = [float(log_losses(one, truths).mean()) for one in (crossed, plain)]
     error = np.std(right[0] * 1.0 - right[1]) / len(truths) ** 0.5
     check = CrossValidation(len(truths), int(right[0].sum()), int(right[1].sum()))
     return check, f"; the gain in accuracy has a standard error of {error:.3f}; log-loss {loss[0]:.3f} ({loss[1]:.3f})"

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from crowdveil.em.kernels.numpy_backend import softmax
 
+FLOOR = 1e-3
+"""Smallest probability whose logarithm counts."""
+
 
 @dataclass(frozen=True, eq=False)
 class Regression:
@@ -37,6 +40,30 @@ def by_label(features: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
     """Return features [task, feature] as [task, label, label * feature]: each label has its own weights."""
     expanded = np.einsum("tf,kl->tklf", features, np.eye(labels))
     return expanded.reshape(len(features), labels, -1)
+
+
+def log_losses(posterior: NDArray[np.float64], truths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the log-loss of each known truth, shape (tasks,); the posterior is indexed [task, label]."""
+    return np.asarray(-np.log(np.maximum(posterior[np.arange(len(truths)), truths], FLOOR)))
+
+
+def worse_notes(crossed: NDArray[np.float64], plain: NDArray[np.float64], truths: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return a warning if gold makes the log-loss of gold worse by more than a standard error; empty if it does not.
+
+    Args:
+        crossed: posterior of gold tasks by the other folds of gold, [task, label].
+        plain: their posterior without any gold.
+        truths: their label codes.
+    """
+    with_gold, without = log_losses(crossed, truths), log_losses(plain, truths)
+    rise = with_gold - without
+    if rise.mean() <= rise.std() / len(rise) ** 0.5:
+        return ()
+    return (
+        f"Gold makes the probabilities worse: log-loss {with_gold.mean():.3f} on gold tasks that are held out, "
+        f"{without.mean():.3f} without any gold. Leave --gold out and give it as --score, or draw more gold tasks "
+        "(`crowdveil next --gold`).",
+    )
 
 
 def fit_regression(

@@ -37,11 +37,6 @@ NOT_IDENTIFIED = (
     "give a public prior (--prior-mean, --prior-deviation), or use a mechanism that sends NULL as a report of its own."
 )
 """Warning of numbers that are not `Estimate.identified`."""
-UNSETTLED = (
-    "the answers alone hardly tell the truths apart. Gold of every truth (--gold, 20 tasks or more), more answers, or "
-    "fewer truths help."
-)
-"""Warning of tables that did not converge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,8 +186,7 @@ def _infer_panel(evidence: Evidence, gold: str | None) -> Inference:
     """Return truths with labels of their own; gold as in `infer`."""
     known, seed = (None, None) if gold is None else read_drawn_gold(gold, "categorical")
     fit = fit_panel(evidence, evidence.truths, gold=known)
-    notes = [] if evidence.crowd is None else [*caveats(evidence.crowd)]
-    notes += [] if fit.estimate.converged else [f"NOT CONVERGED after {fit.estimate.steps} steps: {UNSETTLED}"]
+    notes = [*([] if evidence.crowd is None else caveats(evidence.crowd)), *fit.notes]
     if fit.estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
     absent = [name for name in evidence.truths if known and name not in set(map(str, known.values()))]

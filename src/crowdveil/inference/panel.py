@@ -17,7 +17,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import NO_GOLD, CrossValidation, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion.truth_tables import Answers, tables_of
+from crowdveil.estimators.confusion.truth_tables import Answers, fit_truth_tables, start_from_order, tables_of
 from crowdveil.evaluation.panel import (
     MAX_TASKS,
     MAX_WORKERS,
@@ -31,6 +31,7 @@ from crowdveil.evaluation.panel import (
     error_correlations,
     errors_by_truth,
 )
+from crowdveil.evaluation.stacking import worse_notes
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.stacked_answers import fit_stacked, folds_of
 
@@ -38,6 +39,10 @@ MAX_GRADES, BINS = 24, 10
 """Largest number of different answers with a column each in the tables, and equal parts of more numbers."""
 CONFIDENCE = "probabilities are fitted to {} gold tasks, if these are drawn at random"
 UNCHECKED = "errors of two answers to a task have an assumed correlation of 0.25; the true one is unknown without gold"
+UNSETTLED = (
+    "NOT CONVERGED after {} steps: the answers hardly tell the truths apart. More answers or fewer truths help{}."
+)
+MORE_GOLD = ", or gold of every truth (--gold, 20 tasks or more)"
 FROM_ORDER = {
     True: "without gold, the half of the tasks with the lower answers begins as {}, the other half as {}",
     False: "without gold, equal parts of the tasks, from low to high answers, begin as {}",
@@ -55,6 +60,7 @@ class PanelFit:
         known: truths that guided the fit, by task.
         confidence: assumption behind the probabilities.
         alike: all pairs of workers whose errors are alike, the most correlated first.
+        notes: warnings.
     """
 
     estimate: Estimate
@@ -62,6 +68,7 @@ class PanelFit:
     known: Mapping[Any, Any]
     confidence: str
     alike: tuple[Alike, ...]
+    notes: tuple[str, ...]
 
 
 def check_truths(truths: Sequence[str]) -> Categories:
@@ -132,7 +139,12 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
         two = labels.size == 2
         start = FROM_ORDER[two].format(*(labels.names if two else [", ".join(labels.names)]))
         confidence = f"{start}; {confidence}"
-    return PanelFit(estimate, panel, gold or {}, confidence, alike)
+    notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else MORE_GOLD)]
+    if held is not None and ordered and labels.size <= answers.shape[2]:
+        gold_tasks = np.flatnonzero((known != NO_GOLD) & (np.asarray(reports.per_task) > 0))
+        plain = fit_truth_tables(answers, start_from_order(answers, labels.size), np.full_like(known, NO_GOLD))
+        notes += worse_notes(held, plain.posterior[gold_tasks], known[gold_tasks])
+    return PanelFit(estimate, panel, gold or {}, confidence, alike, tuple(notes))
 
 
 def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:

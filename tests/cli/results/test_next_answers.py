@@ -20,6 +20,8 @@ def test_the_batch_has_new_cells_with_gains(folder: Path, run_json: RunJson) -> 
     assert sum(float(row["expected_gain"]) for row in found) / 20 == pytest.approx(data["expected_gain"])
     informations = [float(row["information"]) for row in found]
     assert informations == sorted(informations, reverse=True)
+    explained = ["several answers can change it, one cannot" in row["reason"] for row in found]
+    assert explained == [float(row["expected_gain"]) == 0 for row in found]
 
 
 def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJson, refusal: Refusal) -> None:
