@@ -134,17 +134,27 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
         stopped="tolerance" if fit.converged else "limit",
         original=reports.original,
     )
-    confidence = CONFIDENCE.format(len(held)) if held is not None else UNCHECKED
-    if _absent(labels, known):
-        two = labels.size == 2
-        start = FROM_ORDER[two].format(*(labels.names if two else [", ".join(labels.names)]))
-        confidence = f"{start}; {confidence}"
     notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else MORE_GOLD)]
     if held is not None and ordered and labels.size <= answers.shape[2]:
-        gold_tasks = np.flatnonzero((known != NO_GOLD) & (np.asarray(reports.per_task) > 0))
-        plain = fit_truth_tables(answers, start_from_order(answers, labels.size), np.full_like(known, NO_GOLD))
-        notes += worse_notes(held, plain.posterior[gold_tasks], known[gold_tasks])
-    return PanelFit(estimate, panel, gold or {}, confidence, alike, tuple(notes))
+        notes += _worse_notes(answers, known, held)
+    return PanelFit(estimate, panel, gold or {}, _confidence(labels, known, held), alike, tuple(notes))
+
+
+def _confidence(labels: Categories, known: NDArray[np.int64], held: NDArray[np.float64] | None) -> str:
+    """Return the assumption behind the probabilities."""
+    confidence = UNCHECKED if held is None else CONFIDENCE.format(len(held))
+    if not _absent(labels, known):
+        return confidence
+    two = labels.size == 2
+    start = FROM_ORDER[two].format(*(labels.names if two else [", ".join(labels.names)]))
+    return f"{start}; {confidence}"
+
+
+def _worse_notes(answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64]) -> tuple[str, ...]:
+    """Return a warning if gold makes the probabilities worse than the order of the answers alone does."""
+    gold = np.flatnonzero((known != NO_GOLD) & (np.bincount(answers.task, minlength=len(known)) > 0))
+    plain = fit_truth_tables(answers, start_from_order(answers, held.shape[1]), np.full_like(known, NO_GOLD))
+    return worse_notes(held, plain.posterior[gold], known[gold])
 
 
 def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:
