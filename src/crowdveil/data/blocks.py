@@ -5,7 +5,7 @@ Layout: compressed sparse rows. The reports on task t are rows `pointers[t]` to 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,45 +49,9 @@ class Block:
         return Block(self.first + first, self.first + stop, pointers, self.worker[rows], self.value[rows])
 
 
-class ReportRows(Protocol):
-    """Storage of reports in canonical order; all arrays are read-only.
-
-    `task` and `worker` are int32 codes, `value` int16 codes or float64 numbers, shape (reports,); `pointers` has shape
-    (tasks + 1,).
-    """
-
-    @property
-    def task(self) -> NDArray[np.int32]:
-        """Task code of each row."""
-        ...
-
-    @property
-    def worker(self) -> NDArray[np.int32]:
-        """Worker code of each row."""
-        ...
-
-    @property
-    def value(self) -> NDArray[Any]:
-        """Label code or number of each row."""
-        ...
-
-    @property
-    def pointers(self) -> NDArray[np.int64]:
-        """Row offset of each task, then the number of rows."""
-        ...
-
-    def block(self, first: int, stop: int) -> Block:
-        """Return the tasks first .. stop-1 with their reports; reads no others."""
-        ...
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class InMemoryRows:
-    """Rows in memory, of `tasks` tasks."""
+    """Rows in memory, of `tasks` tasks, in canonical order; all arrays are read-only."""
 
     task: NDArray[np.int32]
     worker: NDArray[np.int32]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, Self, final
+from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -26,34 +26,6 @@ IDENTIFIERS_PER_BATCH = 1 << 18
 NAMES_SHOWN = 3
 MAX_DIGITS = 18
 """Largest number of digits in numbered identifiers; the numbers fit into 64 bits."""
-
-
-class Identifiers(Protocol):
-    """Task or worker identifiers in code order: a numpy array or `LazyIdentifiers`; `numpy.asarray` reads both."""
-
-    def __len__(self) -> int:
-        """Return the number of identifiers."""
-        ...
-
-    def __getitem__(self, key: Any, /) -> Any:
-        """Return the identifier of a code, or those of a slice or an array of codes."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the identifiers in code order."""
-        ...
-
-    def __contains__(self, name: object, /) -> bool:
-        """Return whether an identifier occurs."""
-        ...
-
-    def __array__(self, dtype: None = None, /, *, copy: bool | None = None) -> NDArray[Any]:
-        """Return all identifiers as an array."""
-        ...
-
-    def tolist(self) -> Any:
-        """Return all identifiers as a list."""
-        ...
 
 
 class LazyIdentifiers(ABC):
@@ -110,6 +82,10 @@ class LazyIdentifiers(ABC):
     def tolist(self) -> list[Any]:
         """Return all identifiers as a list, in memory."""
         return list(self.arrow().to_pylist())
+
+
+Identifiers: TypeAlias = NDArray[Any] | LazyIdentifiers
+"""Task or worker identifiers in code order; `numpy.asarray` reads both."""
 
 
 @final

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
 from crowdveil.data.blocks import Block as Block
-from crowdveil.data.blocks import InMemoryRows, ReportRows
-from crowdveil.data.columnar_store import ReportChunk, open_encoded, save_encoded
+from crowdveil.data.blocks import InMemoryRows
+from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
 from crowdveil.data.frames import OriginalColumns, read_frame
 from crowdveil.data.identifiers import Identifiers, as_identifiers
 from crowdveil.data.ingest.questions import refuse_mixed_questions
@@ -43,6 +43,8 @@ from crowdveil.errors import ReportsError, all_at_once, results_of
 from crowdveil.presentation.html import card, table
 from crowdveil.presentation.pictures import count_bars
 
+ReportRows = InMemoryRows | MappedRows
+"""Storage of reports in canonical order."""
 COLUMNS = frozenset({"task", "worker", "value"})
 BLOCK_REPORTS = 1 << 21
 """Reports per block; the tables of a block need tens of megabytes."""

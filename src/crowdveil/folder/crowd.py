@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from types import UnionType
+from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
@@ -66,23 +67,13 @@ class Crowd(TypedDict):
     blocks_sha256: str | None
 
 
-FIELD_TYPES: dict[str, tuple[type, ...]] = {
-    "format": (str,),
-    "tasks": (list, type(None)),
-    "workers": (list, type(None)),
-    "simulation": (bool,),
-    "mechanism": (str,),
-    "guarantee": (str,),
-    "certificate_sha256": (str, type(None)),
-    "kind": (str,),
-    "alphabet": (dict, type(None)),
-    "seed": (int, type(None)),
-    "lists_from_answers": (list,),
-    "edited": (bool,),
-    "reports_sha256": (str, type(None)),
-    "assignment_sha256": (str, type(None)),
-    "blocks_sha256": (str, type(None)),
-}
+def _types_of(hint: Any) -> tuple[type, ...]:
+    """Return the classes of the values of a type hint; texts for a literal."""
+    parts = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return tuple(str if get_origin(part) is Literal else get_origin(part) or part for part in parts)
+
+
+FIELD_TYPES = {name: _types_of(hint) for name, hint in get_type_hints(Crowd).items()}
 
 
 def describe_crowd(

@@ -252,12 +252,6 @@ def test_spaces_after_commas_are_no_part_of_names(write: Write) -> None:
     ]
 
 
-def test_an_unnamed_column_is_what_keeps_a_table_from_being_wide(write: Write) -> None:
-    """The refusal of a table of tasks and workers names the column that is neither."""
-    with pytest.raises(ReportsError, match=r"As a wide table: every column but the tasks' must be a worker; found ''"):
-        Reports.from_source(write(",task,ann,bob\n0,t0,no,yes\n1,t1,no,no\n", "utf-8"))
-
-
 def test_cells_without_a_known_delimiter_are_refused_with_its_option(write: Write) -> None:
     """A header that is one column has the option that splits it."""
     with pytest.raises(ReportsError, match=r"the columns 'task worker label'.* --delimiter\."):

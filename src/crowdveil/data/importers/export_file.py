@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -85,7 +86,8 @@ class ExportFile:
             return read_header(self.path, self.delimiter, self.encoding)
         if self.form == "json":
             return list(dict.fromkeys(key for record in self.records for key in record))
-        return list(self._arrow_schema().names)
+        with self._opened() as file:
+            return list((file.schema_arrow if self.form == "parquet" else file.schema).names)
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -127,24 +129,18 @@ class ExportFile:
 
     def arrow_table(self) -> pa.Table:
         """Return the table of a Parquet or Arrow file."""
+        with self._opened() as file:
+            return file.read() if self.form == "parquet" else file.read_all()
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """Open a Parquet or Arrow file; Arrow's errors become a ReportsError."""
+        openers = {"parquet": pq.ParquetFile, "arrow stream": pa.ipc.open_stream, "arrow": pa.ipc.open_file}
         try:
-            if self.form == "parquet":
-                return pq.read_table(self.path, partitioning=None)
-            opener = pa.ipc.open_stream if self.form == "arrow stream" else pa.ipc.open_file
-            with pa.OSFile(str(self.path)) as file, opener(file) as reader:
-                return reader.read_all()
+            with pa.OSFile(str(self.path)) as file, openers[self.form](file) as reader:
+                yield reader
         except MemoryError:
             raise
-        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-            raise not_parquet(self.name, error) from error
-
-    def _arrow_schema(self) -> Any:
-        try:
-            if self.form == "parquet":
-                return pq.read_schema(self.path)
-            opener = pa.ipc.open_stream if self.form == "arrow stream" else pa.ipc.open_file
-            with pa.OSFile(str(self.path)) as file, opener(file) as reader:
-                return reader.schema
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             raise not_parquet(self.name, error) from error
 

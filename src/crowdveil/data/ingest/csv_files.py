@@ -431,25 +431,24 @@ def _strange_bytes(source: str, row: int, cells: Iterable[str]) -> list[ReportsE
     return []
 
 
+def _defect(source: str, row: int, rule: str, hint: str, found: str = "") -> ReportsError:
+    """Return the error of a row, or of the header for row 0, which has no number."""
+    return ReportsError(rule, source=source, rows=(row,) if row else (), examples=found, hint=hint)
+
+
 def _not_utf8(source: str, row: int, byte: int) -> ReportsError:
-    return ReportsError(
-        "the file must be text in UTF-8" + ("" if row else " (its header is not)"),
-        source=source,
-        rows=(row,) if row else (),
-        examples=f"byte 0x{byte:02x}",
-        hint="Answers: state the encoding, --encoding cp1252 (western Windows), cp1250 (central European) or cp1251 "
-        "(Cyrillic); in Python, encoding= of Reports.from_source. Other files: iconv -f cp1252 -t utf-8.",
+    rule = "the file must be text in UTF-8" + ("" if row else " (its header is not)")
+    hint = (
+        "Answers: state the encoding, --encoding cp1252 (western Windows), cp1250 (central European) or cp1251 "
+        "(Cyrillic); in Python, encoding= of Reports.from_source. Other files: iconv -f cp1252 -t utf-8."
     )
+    return _defect(source, row, rule, hint, f"byte 0x{byte:02x}")
 
 
 def _zero_byte(source: str, row: int) -> ReportsError:
-    return ReportsError(
-        "the file must be text without NUL bytes" + ("" if row else " (its header has one)"),
-        source=source,
-        rows=(row,) if row else (),
-        examples="byte 0x00",
-        hint="Remove it; for UTF-16 without a byte-order mark (answers), state --encoding utf-16-le or utf-16-be.",
-    )
+    rule = "the file must be text without NUL bytes" + ("" if row else " (its header has one)")
+    hint = "Remove it; for UTF-16 without a byte-order mark (answers), state --encoding utf-16-le or utf-16-be."
+    return _defect(source, row, rule, hint, "byte 0x00")
 
 
 def _named(delimiter: str) -> str:
@@ -457,22 +456,13 @@ def _named(delimiter: str) -> str:
 
 
 def _bad_quotes(source: str, row: int, found: str, delimiter: str) -> ReportsError:
-    return ReportsError(
-        f"quotes must be closed, and only a {_named(delimiter)} or the end of the row may follow a closing quote",
-        source=source,
-        rows=(row,) if row else (),
-        examples=found,
-        hint="Close the quote; write a quote inside a quoted cell twice.",
-    )
+    rule = f"quotes must be closed, and only a {_named(delimiter)} or the end of the row may follow a closing quote"
+    return _defect(source, row, rule, "Close the quote; write a quote inside a quoted cell twice.", found)
 
 
 def _too_long(source: str, row: int) -> ReportsError:
-    return ReportsError(
-        f"a row must have at most {BLOCK_BYTES:,} bytes",
-        source=source,
-        rows=(row,) if row else (),
-        hint="Check the line ends and quotes; leave out columns of long texts, which are not read anyway.",
-    )
+    hint = "Check the line ends and quotes; leave out columns of long texts, which are not read anyway."
+    return _defect(source, row, f"a row must have at most {BLOCK_BYTES:,} bytes", hint)
 
 
 def _ragged_errors(source: str, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:

@@ -73,12 +73,7 @@ def _with_truths(columns: dict[str, CodedColumn], source: str) -> dict[str, Code
     if not len(rows):
         hint = "Write the truths into the column truth, from the top."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
-    kept = {}
-    for role, column in columns.items():
-        used, codes = np.unique(column.codes[rows], return_inverse=True)
-        missing = used == MISSING
-        kept[role] = CodedColumn(column.names[used[~missing]], (codes - int(missing.any())).astype(np.int32))
-    return kept
+    return {role: column.with_own_names(rows) for role, column in columns.items()}
 
 
 def _seed_of(column: CodedColumn | None, source: str) -> int | None:

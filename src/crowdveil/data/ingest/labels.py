@@ -40,10 +40,7 @@ def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
     texts = [str(name) for name in column.names.tolist()]
     counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
     chosen = _as_known(texts, known) if known else _as_most_rows(texts, counts)
-    names = sorted(set(chosen))
-    place = {name: code for code, name in enumerate(names)}
-    codes = np.array([*(place[name] for name in chosen), MISSING], dtype=np.int32)
-    return CodedColumn(np.array(names, dtype=object), codes[column.codes])
+    return column.renamed(chosen)
 
 
 def group_spellings(texts: Sequence[str]) -> list[list[int]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.readers import ReportColumns
-from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids
+from crowdveil.data.ingest.validation import CodedColumn, encode_ids
 from crowdveil.errors import ReportsError
 
 NAMES_SHOWN, ROWS_SHOWN = 20, 5
@@ -50,7 +50,7 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
         found = f"the questions {_shown(names)}"
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
     rows = np.flatnonzero(names[codes] == question)
-    task, worker, value = (_restricted(column, rows) for column in (columns.task, columns.worker, columns.value))
+    task, worker, value = (column.with_own_names(rows) for column in (columns.task, columns.worker, columns.value))
     source = f"{columns.source}, question {question!r}"
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
 
@@ -85,13 +85,6 @@ def _mixed(task: NDArray[np.int32], question: NDArray[np.int64]) -> bool:
     first = np.zeros(int(task.max(initial=-1)) + 1, dtype=np.int64)
     first[task] = question
     return bool((first[task] != question).any())
-
-
-def _restricted(column: CodedColumn, rows: NDArray[np.int64]) -> CodedColumn:
-    """Return some rows of a column, with the names that they have."""
-    used, codes = np.unique(column.codes[rows], return_inverse=True)
-    known = used[used != MISSING]
-    return CodedColumn(column.names[known], (codes - (len(used) - len(known))).astype(np.int32))
 
 
 def _shown(names: NDArray[np.str_]) -> str:

@@ -503,8 +503,7 @@ def _trimmed(column: CodedColumn) -> CodedColumn:
     """Return a column of text without spaces around its names."""
     if column.names.dtype.kind not in "OU":
         return column
-    names, place = np.unique(np.array([str(name).strip() for name in column.names], dtype=object), return_inverse=True)
-    return CodedColumn(names, np.append(place, MISSING).astype(np.int32)[column.codes])
+    return column.renamed([str(name).strip() for name in column.names])
 
 
 def read_csv_roles(

@@ -57,6 +57,17 @@ class CodedColumn:
         """Return the column restricted to some rows."""
         return CodedColumn(self.names, self.codes[rows])
 
+    def with_own_names(self, rows: NDArray[Any]) -> "CodedColumn":
+        """Return the column restricted to some rows, and to the names that occur in them."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        known = used[used != MISSING]
+        return CodedColumn(self.names[known], (codes - (len(used) - len(known))).astype(np.int32))
+
+    def renamed(self, names: Sequence[str]) -> "CodedColumn":
+        """Return the column with `names[code]` in place of each name; equal names become one."""
+        found, place = np.unique(np.array(names, dtype=object), return_inverse=True)
+        return CodedColumn(found, np.append(place, MISSING).astype(np.int32)[self.codes])
+
 
 def encode_array(column: ArrayLike, source: str) -> CodedColumn:
     """Return the coded column of a one-dimensional array of text, integers or floats; None and NaN are missing.
@@ -163,8 +174,7 @@ def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:
         hint="Remove separators of thousands; leave --decimal out if the point is the decimal one.",
     )
     points = [name.replace(",", ".") if COMMA_NUMBER.fullmatch(name) else name for name in names.tolist()]
-    sorted_names, place = np.unique(np.array(points, dtype=object), return_inverse=True)
-    return CodedColumn(sorted_names, np.append(place, MISSING).astype(np.int32)[column.codes])
+    return column.renamed(points)
 
 
 def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
