@@ -26,9 +26,9 @@ else:
 PAPERS = Path(__file__).parent
 Size = Literal["quick", "default", "full"]
 """quick: seconds, in the test suite; default: minutes; full: the paper's own grid and repeats."""
-Configuration = dict[str, str | int | float | bool | None]
+Configuration = dict[str, Any]
 """Everything that one step depends on, seed included: the key of the cache."""
-Row = dict[str, str | int | float | None]
+Row = dict[str, Any]
 """One line of the tidy CSV file."""
 Outcome = Literal["reproduced", "reproduced but trivial", "reproduced in part", "not reproduced", "cannot be judged"]
 

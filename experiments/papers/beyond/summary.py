@@ -93,7 +93,7 @@ LEARNED: tuple[str, dict[str, str | float], bool] = ("RR", {}, True)
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the rows of one step."""
-    return MEASURES[str(configuration["panel"])](dict(configuration))
+    return MEASURES[configuration["panel"]](dict(configuration))
 
 
 def _numbers(step: dict[str, Any]) -> list[Row]:
@@ -295,7 +295,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
             axes.plot(*zip(*points, strict=True), color=color, marker="o", ms=4, **style)
             ends.append((points[-1][1], NAMES.get(line, line), color))
         for line, dashes in (("constant", "--"), ("unprotected", ":")):
-            height = float(np.mean([float(row[line] or 0) for row in mine]))
+            height = float(np.mean([row[line] for row in mine]))
             axes.axhline(height, color=INK, ls=dashes, lw=1.3)
             ends.append((height, NAMES.get(line, line), INK))
         _finish(axes, panel, ends)
@@ -316,7 +316,7 @@ def best(rows: list[Row]) -> list[Row]:
 
 def _place(row: Row) -> float:
     """Return the place of a row on the axis."""
-    return min(float(row["exact_epsilon"] or 0), NEVER)
+    return min(row["exact_epsilon"], NEVER)
 
 
 def _finish(axes: Axes, panel: Panel, ends: list[tuple[float, str, str]]) -> None:
@@ -362,9 +362,9 @@ def verdict(rows: list[Row]) -> Verdict:
     near = min(place for one, _ in labels if (place := _place(one)) > max(apart, default=0.0))
     two_layer = [row for row in rows if row["mechanism"] == TWO_LAYER]
     least = math.floor(10 * min(_place(row) for row in two_layer)) / 10
-    first = min(float(row["claimed_epsilon"] or 0) for row in two_layer)
+    first = min(row["claimed_epsilon"] for row in two_layer)
     unbounded = [row for row in rows if row["mechanism"] in ("Sun: MF", PRISCROWD)]
-    trivial = all(_error(row) > float(row["constant"] or 0) for row in unbounded if row["panel"] == NUMBERS)
+    trivial = all(_error(row) > row["constant"] for row in unbounded if row["panel"] == NUMBERS)
     less = sum(_error(one) + _margin(one, other) < _error(other) for one, other in learned)
     rivals = list(dict.fromkeys(f"{other['mechanism']} ({other['setting']})" for _, other in given))
     sentence = (
@@ -388,7 +388,7 @@ def _compared(rows: list[Row], panel: str, name: str) -> list[tuple[Row, Row]]:
     others = [row for row in rows if row["panel"] == panel and row["mechanism"] not in (OURS, GIVEN)]
     found = []
     for low, high in pairwise([*map(_place, mine), math.inf]):
-        within = [row for row in others if low < 1.001 * float(row["exact_epsilon"] or 0) < 1.001 * high]
+        within = [row for row in others if low < 1.001 * row["exact_epsilon"] < 1.001 * high]
         found.append(min(within, key=_error))
     return list(zip(mine, found, strict=True))
 
@@ -402,15 +402,15 @@ def _shares(pairs: list[tuple[Row, Row]]) -> str:
 def _against_constant(pairs: list[tuple[Row, Row]], unit: str = "") -> str:
     """Return at which epsilons the error is not below that of the best constant, and both errors."""
     worse = [
-        f"{_place(one):g} ({_error(one):.2f} against {float(one['constant'] or 0):.2f}{unit})"
+        f"{_place(one):g} ({_error(one):.2f} against {one['constant']:.2f}{unit})"
         for one, _ in pairs
-        if _error(one) >= float(one["constant"] or 0)
+        if _error(one) >= one["constant"]
     ]
     return f"is worse than the best constant at epsilon {', '.join(worse)}" if worse else "is below the best constant"
 
 
 def _error(row: Row) -> float:
-    return float(row["error"] or 0)
+    return row["error"]
 
 
 def _margin(one: Row, other: Row) -> float:

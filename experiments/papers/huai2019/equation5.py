@@ -12,8 +12,8 @@ COLUMNS = ("workers", "local", "share", "product", "root", "least_of_grid", "gri
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return equation 4 at the product, at its square root, and its least value over all weights of a grid."""
-    workers, parts = int(configuration["workers"] or 0), int(configuration["parts"] or 0)
-    tried = shares(workers, int(configuration["grid"] or 0))
+    workers, parts = configuration["workers"], configuration["parts"]
+    tried = shares(workers, configuration["grid"])
     rows: list[Row] = []
     for local, share in product(shares(workers, parts), repeat=2):
         weights = local * -np.log(share)
@@ -51,11 +51,11 @@ def draw(rows: list[Row], figure: Figure) -> None:
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return in how many instances the product is the minimiser."""
-    excess = [float(row["product"] or 0) - float(row["root"] or 0) for row in rows]
+    excess = [row["product"] - row["root"] for row in rows]
     equal = [row for row, more in zip(rows, excess, strict=True) if abs(more) < 1e-5]
-    beaten = sum(float(row["least_of_grid"] or 0) < float(row["product"] or 0) - 1e-5 for row in rows)
+    beaten = sum(row["least_of_grid"] < row["product"] - 1e-5 for row in rows)
     holds = min(excess) > -1e-5 and beaten > 0
-    holds &= all(float(row["least_of_grid"] or 0) > float(row["root"] or 0) - 1e-5 for row in rows)
+    holds &= all(row["least_of_grid"] > row["root"] - 1e-5 for row in rows)
     sentence = (
         f"the product is no minimiser of equation 4 in {len(rows) - len(equal)} of {len(rows)} instances (relative "
         f"entropy larger by up to {max(excess):.3f}; weights of a grid are better in {beaten}); in the other "

@@ -16,11 +16,11 @@ KERNEL, PRIVATE, CONSTANT = "kernel density", "histogram", "constant"
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the curves, and the distance of each whole curve from the kernel density."""
-    width, seed = float(configuration["bandwidth"] or 0), int(configuration["seed"] or 0)
+    width, seed = configuration["bandwidth"], configuration["seed"]
     claims = Claims.from_arrays(["object"] * 5, range(5), POINTS, bounds=BOUNDS)
     whole = _density(POINTS, width)
     curve = kernel_curve(whole)
-    method, releases = Histogram(epsilon=EPSILON), range(int(configuration["releases"] or 0))
+    method, releases = Histogram(epsilon=EPSILON), range(configuration["releases"])
     private = [histogram_curve(method.private_densities(claims, seeded(seed + place))[0], 0) for place in releases]
     level = 1 / (BOUNDS[1] - BOUNDS[0])
     flat = DensityCurve(lambda x: np.where((x >= BOUNDS[0]) & (x <= BOUNDS[1]), level, 0.0), np.array(BOUNDS))
@@ -78,11 +78,9 @@ def verdict(rows: list[Row]) -> Verdict:
         whole = np.array([row["density"] for row in mine if row["curve"] == KERNEL], dtype=float)
         parts = [row["density"] for row in mine if str(row["curve"]).startswith("component")]
         holds &= bool(np.abs(np.reshape(parts, (5, -1)).sum(axis=0) - whole).max() < 1e-5)
-        error = {
-            row["curve"]: float(row["error"] or 0) for row in rows if row["bandwidth"] == width and row["x"] is None
-        }
+        error = {row["curve"]: row["error"] for row in rows if row["bandwidth"] == width and row["x"] is None}
         holds &= error[KERNEL] < error[PRIVATE] < error[CONSTANT]
-    first = {row["curve"]: float(row["error"] or 0) for row in reversed(rows) if row["error"] is not None}
+    first = {row["curve"]: row["error"] for row in reversed(rows) if row["error"] is not None}
     holds &= all(row["exact_epsilon"] == EPSILON for row in rows if row["curve"] == PRIVATE)
     sentence = (
         "the five components add up to the density; publishing such a curve protects nothing (exact epsilon infinite), "

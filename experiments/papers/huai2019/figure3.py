@@ -30,8 +30,8 @@ EPSILONS = (1.0, 5.0)
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the distances over all tasks with k claims, and at the main thresholds the curves of two of them."""
-    name, chosen = str(configuration["crowd"]), str(configuration["thresholds"])
-    seed = int(configuration["seed"] or 0)
+    name, chosen = configuration["crowd"], configuration["thresholds"]
+    seed = configuration["seed"]
     claims = crowd(name, seed)
     truth, tasks = truths(name, seed), np.flatnonzero(claims.per_task >= TEST.k)
     curves: dict[str, tuple[float, dict[int, DensityCurve]]] = {
@@ -192,9 +192,9 @@ def draw(rows: list[Row], figure: Figure) -> None:
 def verdict(rows: list[Row]) -> Verdict:
     """Return which weights are nearest to the true density, where there is one, and to known truths."""
     whole = [row for row in rows if row["x"] is None]
-    gap = {(row["crowd"], row["thresholds"], row["curve"]): float(row["truth_error"] or 0) for row in whole}
-    error = {(row["thresholds"], row["curve"]): float(row["error"] or 0) for row in whole if row["crowd"] == FLOORPLAN}
-    constant = next(float(row["constant"] or 0) for row in whole if row["crowd"] == FLOORPLAN)
+    gap = {(row["crowd"], row["thresholds"], row["curve"]): row["truth_error"] for row in whole}
+    error = {(row["thresholds"], row["curve"]): row["error"] for row in whole if row["crowd"] == FLOORPLAN}
+    constant = next(row["constant"] for row in whole if row["crowd"] == FLOORPLAN)
     tried = list(dict.fromkeys(one for one, _ in error))
     further = [one for one in tried if error[one, COMBINED] > error[one, UNIFORM]]
     level = [one for one in tried if error[one, COMBINED] == error[one, GLOBAL]]

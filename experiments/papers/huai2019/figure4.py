@@ -25,11 +25,11 @@ AXES = {
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the errors of the paper's method and of the private ones."""
-    name, records = str(configuration["crowd"]), int(configuration["records"] or 0)
-    seed, repeats = int(configuration["seed"] or 0), int(configuration["repeats"] or 0)
+    name, records = configuration["crowd"], configuration["records"]
+    seed, repeats = configuration["seed"], configuration["repeats"]
     claims = crowd(name, seed)
     combined, uniform = published("combined", records), published("uniform", records)
-    judge = Judge(claims, combined, uniform, int(configuration["judged"] or 0))
+    judge = Judge(claims, combined, uniform, configuration["judged"])
     once = accounting.single_candidate(
         TEST, WeightProfile.from_claims(claims, uniform.densities(claims).weight, TEST.k)
     )
@@ -82,7 +82,7 @@ def verdict(rows: list[Row]) -> Verdict:
     """Return the share of the gain that ten records have, the falls beyond the printed axes, and what records cost."""
     found = {(str(row["crowd"]), row["records"]): row for row in rows if row["mechanism"] == PAPER}
     crowds = list(dict.fromkeys(name for name, _ in found))
-    value = {(name, m, x): float(row[x] or 0) for (name, m), row in found.items() for x in ("ise", "sise")}
+    value = {(name, m, x): row[x] for (name, m), row in found.items() for x in ("ise", "sise")}
     shares = [(value[c, 1, "ise"] - value[c, 10, "ise"]) / (value[c, 1, "ise"] - value[c, 30, "ise"]) for c in crowds]
     later = {x: sorted(1 - value[c, 30, x] / value[c, 10, x] for c in crowds) for x in ("ise", "sise")}
     falls = {
@@ -95,7 +95,7 @@ def verdict(rows: list[Row]) -> Verdict:
     listed = ", ".join(
         f"{x.upper()} of {c} by {ours:.1%} against {most:.1%}" for (c, x), (ours, most) in beyond.items()
     )
-    first, last = (float(found[FLOORPLAN, m]["composed_epsilon"] or 0) for m in (1, 30))
+    first, last = (found[FLOORPLAN, m]["composed_epsilon"] for m in (1, 30))
     holds = min(shares) > 0.8 and last > 29 * first
     holds &= {key for key in falls if key != ("Stock", "ise")} == set(beyond)
     sentence = (

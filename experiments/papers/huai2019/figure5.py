@@ -21,8 +21,8 @@ ATTEMPTS, EPSILON, RUNS = 1000, 5.0, 5
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return candidates, comparisons of a candidate with a claim, and seconds."""
-    name, records = str(configuration["crowd"]), int(configuration["records"] or 0)
-    claims, seed = crowd(name, int(configuration["seed"] or 0)), int(configuration["seed"] or 0)
+    name, records = configuration["crowd"], configuration["records"]
+    claims, seed = crowd(name, configuration["seed"]), configuration["seed"]
     sampler, task = published("combined").densities(claims), trial_tasks(claims, TEST, records)
     histogram = Histogram(epsilon=EPSILON, records=records)
     _, plain = timed(lambda: sampler.draw(task, seeded(seed)))
@@ -81,14 +81,13 @@ def verdict(rows: list[Row]) -> Verdict:
     """Return that candidates grow linearly with records, how many are drawn per record, and how the seconds grow."""
     found = {(str(row["crowd"]), str(row["mechanism"]), row["records"]): row for row in rows}
     crowds = sorted({name for name, *_ in found})
-    number = {key: float(row["candidates"] or 0) for key, row in found.items()}
+    number = {key: row["candidates"] for key, row in found.items()}
     ratio = {key: number[key[0], WITH, key[2]] / number[key[0], WITHOUT, key[2]] for key in found if key[1] == WITH}
     linear = all(abs(one / ratio[name, WITH, 30] - 1) < 0.15 for (name, _, m), one in ratio.items() if int(m or 0) >= 5)
     counts = ", ".join(f"{ratio[name, WITH, 30]:.2f} candidates per record on {name}" for name in crowds)
     grown = {
         kind: " and ".join(
-            f"{float(found[name, kind, 30]['seconds'] or 0) / float(found[name, kind, 1]['seconds'] or 1):.1f}"
-            for name in crowds
+            f"{found[name, kind, 30]['seconds'] / found[name, kind, 1]['seconds']:.1f}" for name in crowds
         )
         for kind in (WITH, WITHOUT)
     }

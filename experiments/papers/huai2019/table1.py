@@ -9,9 +9,9 @@ PRINTED = {"Population": (2_344, 1_124), "Stock": (55, 5_521), "Indoor Floorplan
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the size of a crowd."""
-    name = str(configuration["crowd"])
-    claims = crowd(name, int(configuration["seed"] or 0))
-    enough = int((claims.per_task >= int(configuration["k"] or 0)).sum())
+    name = configuration["crowd"]
+    claims = crowd(name, configuration["seed"])
+    enough = int((claims.per_task >= configuration["k"]).sum())
     workers, tasks = len(claims.workers), len(claims.tasks)
     row: Row = {"crowd": name, "stands_for": STANDS_FOR[name], "workers": workers, "tasks": tasks}
     row |= {"claims": len(claims), "claims_per_task": len(claims) / tasks, "tasks_with_k_claims": enough}
@@ -33,8 +33,8 @@ def verdict(rows: list[Row]) -> Verdict:
     simulated, *population = (found[name] for name in (FLOORPLAN, "population_cut", "population_tf"))
     holds = (simulated["workers"], simulated["tasks"]) == PRINTED["Indoor Floorplan"]
     holds &= population[0]["workers"] == PRINTED["Population"][0]
-    holds &= all(float(row["share"] or 0) < 0.5 for row in population)
-    best = max(float(row["share"] or 0) for row in population)
+    holds &= all(row["share"] < 0.5 for row in population)
+    best = max(row["share"] for row in population)
     sentence = (
         f"population_cut has the printed users and {population[0]['tasks']:,} of the {PRINTED['Population'][1]:,} "
         f"objects, population_tf {population[1]['workers']:,} users and {population[1]['tasks']:,} objects; Stock was "

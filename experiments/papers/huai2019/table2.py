@@ -68,11 +68,11 @@ SETTINGS: dict[str, Callable[[HuaiPublished], HuaiPublished]] = {
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the rows of a crowd; with other settings those of PrisCrowd and Uniform only."""
-    name, setting = str(configuration["crowd"]), str(configuration["setting"])
-    seed, repeats = int(configuration["seed"] or 0), int(configuration["repeats"] or 0)
+    name, setting = configuration["crowd"], configuration["setting"]
+    seed, repeats = configuration["seed"], configuration["repeats"]
     claims, change = crowd(name, seed), SETTINGS[setting]
     combined, uniform = change(published("combined")), change(published("uniform"))
-    judge = Judge(claims, combined, uniform, int(configuration["judged"] or 0))
+    judge = Judge(claims, combined, uniform, configuration["judged"])
     makers = _releases(claims, combined, uniform, whole=setting == MAIN)
     rows = []
     for mechanism, (claimed, exact, make) in makers.items():
@@ -174,8 +174,8 @@ def draw(rows: list[Row], figure: Figure) -> None:
 def verdict(rows: list[Row]) -> Verdict:
     """Return whether the order of the table holds, by which reference only, and how many settings reverse it."""
     found = {(str(row["crowd"]), str(row["setting"]), str(row["mechanism"])): row for row in rows}
-    error = {key: float(row["error"] or 0) for key, row in found.items()}
-    equal = {key: float(row["error_equal"] or 0) for key, row in found.items()}
+    error = {key: row["error"] for key, row in found.items()}
+    equal = {key: row["error_equal"] for key, row in found.items()}
     crowds, swept = {one for one, *_ in found}, {key[:2] for key in found if key[1] != MAIN}
     order = (PRISCROWD, UNIFORM, *BASIC.values())
     holds = all(_ascending([error[name, MAIN, one] for one in order]) for name in crowds)

@@ -14,8 +14,8 @@ CLAIMS, SAMPLES = (1, 5, 30), (1, 30, 1_000_000)
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return both sides for every number of samples."""
-    kernel, claims = str(configuration["kernel"]), int(configuration["claims"] or 0)
-    width = float(configuration["bandwidth"] or 0)
+    kernel, claims = configuration["kernel"], configuration["claims"]
+    width = configuration["bandwidth"]
     reach = KERNELS[kernel]
     return [
         {
@@ -63,9 +63,9 @@ def draw(rows: list[Row], figure: Figure) -> None:
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return at which bandwidths the theorem fails."""
-    fails = dict.fromkeys(sorted({float(row["bandwidth"] or 0) for row in rows}), 0)
+    fails = dict.fromkeys(sorted({row["bandwidth"] for row in rows}), 0)
     for row in rows:
-        fails[float(row["bandwidth"] or 0)] += float(row["distance"] or 0) > float(row["bound"] or 0)
+        fails[row["bandwidth"]] += row["distance"] > row["bound"]
     broken = {width: count for width, count in fails.items() if count}
     example = next(row for row in rows if (row["claims"], row["samples"]) == (1, SAMPLES[-1]))
     each = len(rows) // len(fails)

@@ -17,8 +17,8 @@ GAMMA = 4.0
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the largest exact delta of every release over all pairs of neighbours, for the smallest and largest t."""
-    claims, k = int(configuration["claims"] or 0), int(configuration["k"] or 0)
-    test = PrivacyTest(k=k, gamma=GAMMA, epsilon0=float(configuration["epsilon0"] or 0))
+    claims, k = configuration["claims"], configuration["k"]
+    test = PrivacyTest(k=k, gamma=GAMMA, epsilon0=configuration["epsilon0"])
     leverage = 1 / np.arange(1, k)
     profile = WeightProfile(largest=1 / claims, leverage=leverage, ratio=1.0, relative_maximum=1.0)
     passes = test.pass_probability(np.arange(claims + 1))
@@ -120,4 +120,4 @@ def verdict(rows: list[Row]) -> Verdict:
 
 
 def _number(row: Row, name: str) -> float:
-    return float(row[name] or 0)
+    return row[name]

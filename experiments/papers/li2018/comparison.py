@@ -59,9 +59,8 @@ class Losses:
     share: Numbers
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return one row per arm and inference at a claimed epsilon."""
-    step: dict[str, Any] = dict(configuration)
     arms = [ARMS[text] for text in step["arms"].split(";")]
     claimed = step["claimed_epsilon"]
     rows = []
@@ -98,7 +97,7 @@ def _printed(printed: Sequence[Row], arm: Arm, inference: str, claimed: float) -
     """Return the paper's number for an arm; None where it has none."""
     wanted = (arm.mechanism, inference, claimed)
     own = [row for row in printed if (row["mechanism"], row["inference"], row["claimed_epsilon"]) == wanted]
-    return float(own[0]["change"] or 0.0) if own and arm.equal == "claimed" else None
+    return own[0]["change"] if own and arm.equal == "claimed" else None
 
 
 def crowdveil_default(crowd: Crowd, reports: Numbers, epsilon: Numbers | None) -> Numbers:
@@ -226,12 +225,12 @@ def value(rows: Sequence[Row], name: str, arm: Arm, inference: str, claimed: flo
         row for row in rows
         if (row["equal"], row["mechanism"], row["inference"], row["claimed_epsilon"], row["weight"]) == wanted
     )  # fmt: skip
-    return float(found[name] or 0.0)
+    return found[name]
 
 
 def claims(rows: Sequence[Row]) -> list[float]:
     """Return the claimed epsilons of the rows, largest first."""
-    return sorted({float(row["claimed_epsilon"] or 0.0) for row in rows}, reverse=True)
+    return sorted({row["claimed_epsilon"] for row in rows}, reverse=True)
 
 
 def votes_apart(rows: Sequence[Row]) -> float:
@@ -246,7 +245,7 @@ def draw_line(axes: Axes, rows: Sequence[Row], x: str, arm: Arm, inference: str,
         if (row["equal"], row["mechanism"], row["inference"]) == (arm.equal, arm.mechanism, inference)
         and row["weight"] in (None, MAIN_WEIGHT)
     ]  # fmt: skip
-    mine.sort(key=lambda row: float(row[x] or 0.0))
+    mine.sort(key=lambda row: row[x])
     axes.plot([row[x] for row in mine], [row["change"] for row in mine], label=label, **style)
 
 
@@ -285,7 +284,5 @@ def draw_tradeoff(rows: list[Row], figure: Figure) -> None:
             draw_line(axes, rows, "claimed_epsilon", FEWER_ANSWERS, TRUTH, label, color="#3d7a3d")
         axes.set(title=title, xlabel="claimed epsilon of two-layer", ylabel="error rate change")
         (pair,) = {(row["constant"], row["unprotected"]) for row in rows if row["inference"] == TRUTH}
-        axes.axhline(
-            float(pair[0] or 0) - float(pair[1] or 0), color="#7a8594", label="best constant, against truth discovery"
-        )
+        axes.axhline(pair[0] - pair[1], color="#7a8594", label="best constant, against truth discovery")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")

@@ -16,9 +16,8 @@ UNPROTECTED = {PEER: 0.27, DUCHENNE: 0.24}
 ANEW, ONCE = "in every trial", "once for all trials"
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return the mean error over runs by inference, and the share of runs whose error is at most the printed one."""
-    step: dict[str, Any] = dict(configuration)
     crowd = crowd_of(step["crowd"], 0)
     two = step["mechanism"] == "two-layer"
     errors = np.array([_run(step, run) for run in range(step["runs"])])
@@ -68,7 +67,7 @@ def _run(step: dict[str, Any], run: int) -> tuple[float, float]:
 def _printed_change(crowd: str, mechanism: str, inference: str) -> float:
     wanted = (mechanism, inference, 0.0)
     (row,) = (r for r in PRINTED[crowd] if (r["mechanism"], r["inference"], r["claimed_epsilon"]) == wanted)
-    return float(row["change"] or 0.0)
+    return row["change"]
 
 
 def draw(rows: list[Row], figure: Figure) -> None:
@@ -76,7 +75,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
     axes = figure.subplots()
     names = [f"{r['crowd']}: {r['mechanism']}, {r['inference']}, {r['drawn']}" for r in rows]
     places = range(len(rows))
-    errors, spread = ([float(r[name] or 0) for r in rows] for name in ("error", "standard_error"))
+    errors, spread = ([r[name] for r in rows] for name in ("error", "standard_error"))
     axes.errorbar(errors, places, xerr=spread, fmt="o", color="#1b6ca8", label="ours, standard deviation of a run")
     axes.plot([r["printed_error"] for r in rows], places, "x", color="#b3541e", label="printed")
     axes.axvline(0.5, color="#7a8594", linewidth=0.8)
@@ -92,14 +91,11 @@ def verdict(rows: list[Row]) -> Verdict:
         mine[DUCHENNE, mechanism, TRUTH, drawn]
         for mechanism, drawn in (("one-layer", ANEW), ("two-layer", ANEW), ("two-layer", ONCE))
     )
-    noise, *spread = (float(row["standard_error"] or 0) for row in (one, anew, once))
-    gain = float(anew["printed_gain"] or 0)
+    noise, *spread = (row["standard_error"] for row in (one, anew, once))
+    gain = anew["printed_gain"]
     distance = gain / math.hypot(noise, spread[0])
-    shares = [float(row["runs_with_gain"] or 0) for row in (anew, once)]
-    half = all(
-        abs(float(r["error"] or 0) - 0.5) < 4 * float(r["standard_error"] or 0) / int(r["repeats"] or 1) ** 0.5
-        for r in rows
-    )
+    shares = [row["runs_with_gain"] for row in (anew, once)]
+    half = all(abs(r["error"] - 0.5) < 4 * r["standard_error"] / r["repeats"] ** 0.5 for r in rows)
     sentence = (
         f"the error at claimed epsilon 0 is 1/2 within noise in every row, under both mechanisms. Table 3 prints a "
         f"change of truth discovery that is {gain:.3f} smaller under two-layer, {distance:.1f} standard deviations "

@@ -1,7 +1,6 @@
 """Figure 1: density of the product of n flip probabilities from U(0, b), the paper's error rate change."""
 
 import math
-from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
@@ -24,9 +23,8 @@ def product_distribution(product: Numbers, users: int, high: float) -> Numbers:
     return np.asarray(fraction * np.sum(terms, axis=0))
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return one row per bin: the mean density over the bin, and the share of draws in it."""
-    step: dict[str, Any] = dict(configuration)
     users, high, draws = step["users"], step["high"], step["draws"]
     products = (np.random.default_rng([step["seed"], users]).random((draws, users)) * high).prod(axis=1)
     edges = np.linspace(0, high**users, BINS + 1)
@@ -68,16 +66,11 @@ def draw(rows: list[Row], figure: Figure) -> None:
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the density is right and its mean is one-layer's product."""
-    widths = {(r["users"], r["high"]): float(r["high"] or 0) ** int(r["users"] or 0) / BINS for r in rows}
-    gaps = [
-        abs(float(r["density"] or 0) - float(r["drawn_density"] or 0)) * widths[r["users"], r["high"]] for r in rows
-    ]
-    means = [
-        abs(float(r["drawn_mean"] or 0) - float(r["one_layer_product"] or 0)) < 4 * float(r["standard_error"] or 0)
-        for r in rows
-    ]
-    two = next(float(r["smaller_probability"] or 0) for r in rows if r["users"] == 2)
-    draws = min(int(r["draws"] or 0) for r in rows)
+    widths = {(r["users"], r["high"]): r["high"] ** r["users"] / BINS for r in rows}
+    gaps = [abs(r["density"] - r["drawn_density"]) * widths[r["users"], r["high"]] for r in rows]
+    means = [abs(r["drawn_mean"] - r["one_layer_product"]) < 4 * r["standard_error"] for r in rows]
+    two = next(r["smaller_probability"] for r in rows if r["users"] == 2)
+    draws = min(r["draws"] for r in rows)
     sentence = (
         f"the density agrees with {draws:,} draws (largest difference of a bin's probability {max(gaps):.4f}), and a "
         f"product below one-layer's (b / 2)^n has probability {two:.3f} for two users. But the mean product equals "

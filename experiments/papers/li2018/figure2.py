@@ -14,9 +14,8 @@ CLAIMED, SHOWN = 1.0, 5
 SMALL, LARGE = 0.1, 0.4
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return the weights of all users in one trial."""
-    step: dict[str, Any] = dict(configuration)
     crowd, hyper = crowd_of(step["crowd"], step["trial"]), published(step["claimed_epsilon"])
     by_worker, by_answer = uniforms(crowd, SEED, step["trial"])
     flip, exact = hyper.quantile(by_worker), losses_of(crowd, hyper).answer
@@ -48,7 +47,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
         after = [row["perturbed_weight"] for row in five]
         upper.plot(users, after, marker="o", linestyle=":", label="reports", color="#b3541e")
         upper.set(title=name, xlabel="user", ylabel="weight", xticks=users)
-        flip, change = changes([row for row in rows if int(row["trial"] or 0) < 2], name)
+        flip, change = changes([row for row in rows if row["trial"] < 2], name)
         lower.plot(flip, change, ".", color="#1b6ca8", markersize=3)
         lower.axhline(0, color="#7a8594", linewidth=0.8)
         lower.set(xlabel="flip probability", ylabel="change of the weight")

@@ -1,7 +1,6 @@
 """Hyper-distributions with the mean of U(0, b): exact epsilon and error rate change on Duchenne smiles."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
@@ -46,9 +45,8 @@ def distribution(name: str, claimed: float) -> HyperDistribution:
     return made[name]()
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return the exact losses, and the change of truth discovery's error beside one-layer's at the same losses."""
-    step: dict[str, Any] = dict(configuration)
     crowd, hyper = duchenne(), distribution(step["distribution"], step["claimed_epsilon"])
     losses = losses_of(crowd, hyper)
     clean = crowd.error_rate(truth_discovery(crowd, crowd.answer)[0])
@@ -88,7 +86,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
     for name, marker in zip(NAMES, "os^vDP*", strict=True):
         mine = [row for row in rows if row["distribution"] == name]
         places = [row["exact_epsilon"] for row in mine], [row["change"] for row in mine]
-        shades = [colours[float(row["claimed_epsilon"] or 0)] for row in mine]
+        shades = [colours[row["claimed_epsilon"]] for row in mine]
         axes.scatter(*places, c=shades, marker=marker, s=36)
         axes.plot([], [], marker, color="#7a8594", label=name)
     for claimed, colour in colours.items():
@@ -101,11 +99,11 @@ def draw(rows: list[Row], figure: Figure) -> None:
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the uniform distribution is not the most private, and none is better than one-layer per answer."""
-    own = {(str(r["distribution"]), float(r["claimed_epsilon"] or 0)): r for r in rows}
+    own = {(str(r["distribution"]), r["claimed_epsilon"]): r for r in rows}
     claims = sorted({claimed for _, claimed in own}, reverse=True)
 
     def number(name: str, distribution_name: str, claimed: float) -> float:
-        return float(own[distribution_name, claimed][name] or 0.0)
+        return own[distribution_name, claimed][name]
 
     equal = all(abs(number("exact_epsilon_1", *key) - key[1]) < 1e-4 for key in own)
     beta = "Beta(2, 2) on (0, 2m)"

@@ -1,7 +1,5 @@
 """Theorems 6.2 to 6.4: claimed and exact epsilon of one answer, by flip probability and number of answers."""
 
-from typing import Any
-
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
 from experiments.theory.published_bounds import equal_flip_probability, two_layer_exact_epsilon
@@ -16,9 +14,8 @@ ANSWERS: dict[Size, tuple[int, ...]] = {"quick": (1, 2, 100), "default": (1, 2, 
 ANSWERS["full"] = ANSWERS["default"]
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return the losses of one-layer by its table of Definition 5.1, and of two-layer by the integrals of its page."""
-    step: dict[str, Any] = dict(configuration)
     one = [(ONE, flip, flip, one_answer_loss(flip, step["labels"])) for flip in FLIPS if step["answers"] == 1]
     two = [(TWO, *ends, two_layer_exact_epsilon(*ends, **step)) for ends in INTERVALS]
     return [_row(*found, **step) for found in (*one, *two)]
@@ -52,13 +49,13 @@ def verdict(rows: list[Row]) -> Verdict:
     """Return that the theorems hold for one answer of a worker, and Theorems 6.3 and 6.4 for no more."""
 
     def excess(row: Row) -> float:
-        return float(row["exact_epsilon"] or 0) - float(row["claimed_epsilon"] or 0)
+        return row["exact_epsilon"] - row["claimed_epsilon"]
 
     right = [row for row in rows if row["mechanism"] == ONE or row["answers"] == 1]
     several = [row for row in rows if row["mechanism"] == TWO and row["answers"] != 1]
-    negative = [row for row in right if float(row["printed_epsilon"] or 0) < -1e-9]
+    negative = [row for row in right if row["printed_epsilon"] < -1e-9]
     (known,) = (r for r in several if (r["labels"], r["low"], r["high"], r["answers"]) == (2, *INTERVALS[1], 100))
-    cost = format_bound(float(known["exact_epsilon"] or 0), 4)
+    cost = format_bound(known["exact_epsilon"], 4)
     sentence = (
         f"Theorem 6.2 gives the exact epsilon of an answer in all rows, and Theorems 6.3 and 6.4 for a worker with one "
         f"answer, as an absolute value: the printed logarithm is negative in {len(negative)} of {len(right)} such "

@@ -7,7 +7,6 @@ discovery can do better on average.
 
 import math
 from itertools import product as all_of
-from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
@@ -53,9 +52,8 @@ def exact_error(wrong: Numbers) -> Numbers:
     return np.asarray((chance * np.where(np.abs(score) < 1e-9, 0.5, score < 0)).sum(axis=-1))
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return the bounds and exact errors of equal users by mechanism, or the importance of a crowd's users."""
-    step: dict[str, Any] = dict(configuration)
     if "crowd" in step:
         return _important(step["crowd"])
     hyper = published(step["claimed_epsilon"])
@@ -144,7 +142,7 @@ def verdict(rows: list[Row]) -> Verdict:
     own = {(r["users"], r["wrong_probability"], r["mechanism"]): r for r in rows if r["mechanism"]}
 
     def number(name: str, users: int, wrong: float, mechanism: str) -> float:
-        return float(own[users, wrong, mechanism][name] or 0.0)
+        return own[users, wrong, mechanism][name]
 
     several = [(users, wrong) for users in USERS if users > 1 for wrong in WRONG]
     better = all(number("change", *key, TWO) < number("change", *key, ONE) for key in several)
@@ -155,8 +153,8 @@ def verdict(rows: list[Row]) -> Verdict:
         number("exact_epsilon", *key, EXACT) <= number("exact_epsilon", *key, TWO) * (1 + 1e-4) for key in several
     )
     tested = [row for row in own.values() if row["mechanism"] in (ONE, EXACT, WHOLE)]
-    broken = [row for row in tested if float(row["printed_bound"] or 0) < float(row["error"] or 0)]
-    sound = all(float(row["sound_bound"] or 0) >= float(row["error"] or 0) for row in own.values())
+    broken = [row for row in tested if row["printed_bound"] < row["error"]]
+    sound = all(row["sound_bound"] >= row["error"] for row in own.values())
     change, product = number("change", 5, 0.05, ONE), number("product", 5, 0.05, ONE)
     sentence = (
         f"with known weights and two to {max(USERS)} equal users two-layer changes the exact error less than "

@@ -12,10 +12,10 @@ ACCURACY = {DUCHENNE: 0.76, PEER: 0.73}
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the sizes of a crowd, the shares of answers, and the accuracies without protection."""
-    name = str(configuration["crowd"])
+    name = configuration["crowd"]
     if "ability" in configuration:
         return _swept(configuration)
-    crowds = [crowd_of(name, seed) for seed in range(int(configuration.get("crowds") or 1))]
+    crowds = [crowd_of(name, seed) for seed in range(configuration.get("crowds", 1))]
     first = crowds[0]
     sizes = (first.tasks, first.workers, len(first.task), len(first.gold))
     rows = [
@@ -29,13 +29,12 @@ def measure(configuration: Configuration) -> list[Row]:
 
 def _swept(configuration: Configuration) -> list[Row]:
     """Return the accuracies of one worker model."""
-    ability, concentration = float(configuration["ability"] or 0), float(configuration["concentration"] or 0)
+    ability, concentration = configuration["ability"], configuration["concentration"]
     crowds = [
-        peer_grading(seed, ability=ability, concentration=concentration)
-        for seed in range(int(configuration["crowds"] or 0))
+        peer_grading(seed, ability=ability, concentration=concentration) for seed in range(configuration["crowds"])
     ]
     name = f"accuracy, mean ability {ability:g}, concentration {concentration:g}"
-    return _accuracies(str(configuration["crowd"]), name, crowds, None)[:2]
+    return _accuracies(configuration["crowd"], name, crowds, None)[:2]
 
 
 def _accuracies(crowd: str, quantity: str, crowds: list[Crowd], printed: float | None) -> list[Row]:
@@ -74,7 +73,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the accuracies without protection beside the printed ones."""
     for axes, name in zip(figure.subplots(1, 2, sharex=True), ACCURACY, strict=True):
         mine = [r for r in rows if r["crowd"] == name and r["quantity"] == "accuracy without protection"]
-        axes.barh([str(r["inference"]) for r in mine], [float(r["value"] or 0) for r in mine], color="#1b6ca8")
+        axes.barh([str(r["inference"]) for r in mine], [r["value"] for r in mine], color="#1b6ca8")
         axes.axvline(ACCURACY[name], color="#b3541e", linestyle="--", label="printed")
         axes.set(title=name, xlim=(0.4, 0.9), xlabel="accuracy without protection")
         axes.invert_yaxis()
@@ -86,7 +85,7 @@ def verdict(rows: list[Row]) -> Verdict:
     """Return that the sizes agree, and which accuracies of Duchenne do."""
     sizes = {(r["crowd"], r["quantity"]): r["value"] for r in rows if r["quantity"] in QUANTITIES}
     equal = all(sizes[name, q] == own for name in SIZES for q, own in zip(QUANTITIES, SIZES[name], strict=True))
-    own = {str(r["inference"]): float(r["value"] or 0) for r in rows if (r["crowd"], r["printed"]) == (DUCHENNE, 0.76)}
+    own = {str(r["inference"]): r["value"] for r in rows if (r["crowd"], r["printed"]) == (DUCHENNE, 0.76)}
     vote, odds = own["majority vote"], own["truth discovery, g = ln(p / (1 - p))"]
     linear = own["truth discovery, g = p"]
     sentence = (

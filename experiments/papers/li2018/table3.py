@@ -29,7 +29,7 @@ def verdict(rows: list[Row]) -> Verdict:
     best = min(value(rows, "change", TWO, TRUTH, claimed) for claimed in levels)
     constant = value(rows, "constant", ONE, TRUTH, 0.5)
     printed = [row for row in rows if row["equal"] == "claimed" and row["inference"] != CROWDVEIL]
-    useless = all(float(r["error"] or 0) > constant for r in printed if float(r["claimed_epsilon"] or 0) <= 0.5)
+    useless = all(r["error"] > constant for r in printed if r["claimed_epsilon"] <= 0.5)
     sentence = (
         f"with log-odds weights the changes of truth discovery come near the printed ones (distance {mean(gaps):.3f} "
         f"on average, at most {max(gaps):.3f} or {max(scaled):.1f} standard errors of ours; at claim .5 {one:.3f} for "

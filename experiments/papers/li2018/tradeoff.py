@@ -81,7 +81,7 @@ def costs_no_more(rows: list[Row]) -> bool:
     names = {"exact, answer": "exact_epsilon", "exact, worker": "exact_worker_epsilon"}
     names["exact, worker, fewer answers"] = "exact_worker_epsilon"
     return all(
-        float(row[name] or 0) <= value(rows, name, TWO, TRUTH, float(row["claimed_epsilon"] or 0)) * (1 + 1e-4)
+        row[name] <= value(rows, name, TWO, TRUTH, row["claimed_epsilon"]) * (1 + 1e-4)
         for row in rows
         if (name := names.get(str(row["equal"])))
     )

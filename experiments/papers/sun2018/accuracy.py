@@ -53,7 +53,7 @@ def real_step(name: str, mechanism: str, epsilon: float, *, repeats: int, scores
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the row of one point: means over the repeats."""
-    first, repeats = int(configuration["seed"]), int(configuration["repeats"])
+    first, repeats = configuration["seed"], configuration["repeats"]
     scores = [_score(configuration, seed) for seed in range(first, first + repeats)]
     mean = Score(*np.mean(scores, axis=0).tolist())
     crowd = crowd_of(configuration, first)
@@ -74,10 +74,10 @@ def crowd_of(configuration: Configuration, seed: int) -> SunCrowd:
     """Return the crowd of a configuration; a real set does not depend on the seed."""
     if configuration["data"] != "synthetic":
         scores = configuration["scores"]
-        return real(str(configuration["data"]), None if scores is None else int(scores))
+        return real(configuration["data"], None if scores is None else int(scores))
     return synthetic(
-        int(configuration["workers"]), int(configuration["tasks"]), float(configuration["sparsity"]), seed,
-        rounding=str(configuration["rounding"]), scored=str(configuration["scored"]),
+        configuration["workers"], configuration["tasks"], configuration["sparsity"], seed,
+        rounding=configuration["rounding"], scored=configuration["scored"],
     )  # fmt: skip
 
 
@@ -140,10 +140,10 @@ def _score(configuration: Configuration, seed: int) -> Score:
 
 def _ours(crowd: SunCrowd, configuration: Configuration, seed: int) -> tuple[NDArray[np.float64], float]:
     """Return crowdveil's estimates and the exact epsilon of its channel."""
-    epsilon = float(configuration["claimed_epsilon"])
+    epsilon = configuration["claimed_epsilon"]
     if crowd.prior is None:
         return _ours_on_labels(crowd, epsilon, seed)
-    workers, sparsity = len(crowd.answers.workers), float(configuration["sparsity"])
+    workers, sparsity = len(crowd.answers.workers), configuration["sparsity"]
     channel = synthetic_channel(workers, sparsity, epsilon)
     # Where NULL is merged with answers, how often workers answer cannot be learned: it is taken as public.
     rates = None if channel.null_output is not None else (1 - sparsity,)
@@ -193,8 +193,8 @@ def _setting(configuration: Configuration) -> str | None:
 def _channel_text(configuration: Configuration) -> str:
     if configuration["data"] != "synthetic":
         return "randomized-response"
-    sparsity, epsilon = float(configuration["sparsity"]), float(configuration["claimed_epsilon"])
-    return synthetic_channel(int(configuration["workers"]), sparsity, epsilon).mechanism
+    sparsity, epsilon = configuration["sparsity"], configuration["claimed_epsilon"]
+    return synthetic_channel(configuration["workers"], sparsity, epsilon).mechanism
 
 
 def _inference(configuration: Configuration) -> str:

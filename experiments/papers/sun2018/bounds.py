@@ -42,7 +42,7 @@ def measured(
         bound: the theorem's bound for a crowd.
         constant: best public constant; its error is measured.
     """
-    first, repeats = int(configuration["seed"]), int(configuration["repeats"])
+    first, repeats = configuration["seed"], configuration["repeats"]
     figures = []
     for seed in range(first, first + repeats):
         one = crowd(seed)
@@ -76,4 +76,4 @@ def draw_points(rows: list[Row], figure: Figure) -> None:
 
 def exceeds(row: Row) -> bool:
     """Return whether the measured error exceeds the bound by more than five standard errors."""
-    return float(row["error"]) - 5 * float(row["standard_error"]) > float(row["bound"])
+    return row["error"] - 5 * row["standard_error"] > row["bound"]

@@ -7,7 +7,7 @@ from experiments.papers.sun2018.crowds import REAL, real
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the shares of every value; `right_answers` is the share among answers to tasks with a known truth."""
-    name = str(configuration["data"])
+    name = configuration["data"]
     crowd = real(name)
     answers, known = crowd.answers, np.isfinite(crowd.truth)
     scored = known[answers.task]
@@ -40,7 +40,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
 def verdict(rows: list[Row]) -> Verdict:
     """Return that both sets are skewed, and which truths are known."""
     zero = {row["data"]: row for row in rows if row["value"] == 0}
-    truths = {name: float(row["share_of_truths"]) for name, row in zero.items()}
+    truths = {name: row["share_of_truths"] for name, row in zero.items()}
     skewed = all(row["share_of_answers"] > 0.5 and row["right_answers"] > 0.5 for row in zero.values())
     sentence = (
         "both sets are skewed to 0 and most answers are right, as printed; value 0 is the truth of "

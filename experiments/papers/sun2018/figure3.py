@@ -22,8 +22,8 @@ def verdict(rows: list[Row]) -> Verdict:
     found = summary([row for row in rows if is_main(row)])
     factorizations = [row for row in rows if row["mechanism"] == "MF"]
     changes: dict[str, list[float]] = {}
-    for row in sorted(factorizations, key=lambda row: float(row["change"] or 0)):
-        changes.setdefault(str(row["setting"]), []).append(float(row["change"] or 0))
+    for row in sorted(factorizations, key=lambda row: row["change"]):
+        changes.setdefault(str(row["setting"]), []).append(row["change"])
     below = [name for name, mine in changes.items() if mine[-1] < 0.5]
     ranges = ", ".join(f"{mine[0]:.2f} to {mine[-1]:.2f} ({name})" for name, mine in changes.items())
     sentence = (
@@ -33,7 +33,7 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{found.at_one:.2f} at epsilon 1. With every one of them the constant 0 has a smaller error than MF at every "
         f"point{found.better}."
     )
-    trivial = all(float(row["constant"] or 0) < float(row["error"] or 0) for row in factorizations)
+    trivial = all(row["constant"] < row["error"] for row in factorizations)
     holds = found.holds and trivial and found.at_tenth > 0.5 > found.at_one
     return Verdict("reproduced in part", sentence, holds)
 

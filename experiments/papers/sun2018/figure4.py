@@ -22,8 +22,7 @@ def verdict(rows: list[Row]) -> Verdict:
         else ""
     )
     falls = [
-        float(row["change"] or 0) - float(at(rows, "LP", **{name: row[name] for name in PLACE})["change"] or 0)
-        for row in small
+        row["change"] - float(at(rows, "LP", **{name: row[name] for name in PLACE})["change"] or 0) for row in small
     ]
     tenth, one = ([fall for row, fall in zip(small, falls, strict=True) if row["claimed_epsilon"] == x] for x in CLAIMS)
     sentence = (

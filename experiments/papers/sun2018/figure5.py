@@ -91,12 +91,12 @@ def verdict(rows: list[Row]) -> Verdict:
 def _original(rows: list[Row]) -> str:
     """Return in words how near RR is to the unprotected answers on AdultContent above epsilon 3; empty without rows."""
     mine = [row for row in rows if (row["data"], row["mechanism"]) == ("AdultContent", "RR")]
-    above = [row for row in mine if float(row["claimed_epsilon"] or 0) > 3]
+    above = [row for row in mine if row["claimed_epsilon"] > 3]
     if not above:
         return ""
     change, last = (
-        min(float(row["change"] or 0) for row in above),
-        max(float(row["claimed_epsilon"] or 0) for row in above),
+        min(row["change"] for row in above),
+        max(row["claimed_epsilon"] for row in above),
     )
     return (
         "RR on AdultContent falls above epsilon 3, as printed, but its truths are not very close to the original ones: "

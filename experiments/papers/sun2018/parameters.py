@@ -58,8 +58,8 @@ def is_of_changed_crowd(row: Row) -> bool:
 def verdict(rows: list[Row]) -> Verdict:
     """Return that no swept setting of MF is better than the constant, and at how many MF is ahead of RR and LP."""
     factorizations = [row for row in rows if row["mechanism"] == "MF"]
-    correlation = max(abs(float(row["correlation"])) for row in factorizations)
-    spread = [float(row["change"]) for row in factorizations]
+    correlation = max(abs(row["correlation"]) for row in factorizations)
+    spread = [row["change"] for row in factorizations]
     trivial = all(row["constant"] < row["error"] for row in factorizations)
     crowd = [row for row in rows if not is_of_changed_crowd(row)]
     swept = [row for row in crowd if row["mechanism"] == "MF"]

@@ -23,9 +23,9 @@ PUBLISHED, CORRECTED = "MF as printed", "matrix-factorization"
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the mean AUC over workers of ranking the cells of a report by size."""
-    epsilon, seed = float(configuration["claimed_epsilon"]), int(configuration["seed"])
+    epsilon, seed = configuration["claimed_epsilon"], configuration["seed"]
     crowd = _crowd(configuration)
-    codes = _codes(crowd, int(configuration["workers"]))
+    codes = _codes(crowd, configuration["workers"])
     if configuration["mechanism"] == CORRECTED:
         areas, exact = _corrected(crowd, codes, epsilon, seed)
     else:
@@ -60,8 +60,8 @@ def area_under_curve(scores: NDArray[np.float64], answered: NDArray[np.bool_]) -
 def _crowd(configuration: Configuration) -> SunCrowd:
     """Return the crowd of Figure 2 at sparsity 0.9, or the real set."""
     if configuration["data"] == "synthetic":
-        return synthetic(int(configuration["workers"]), 200, 0.9, int(configuration["seed"]))
-    return real(str(configuration["data"]))
+        return synthetic(configuration["workers"], 200, 0.9, configuration["seed"])
+    return real(configuration["data"])
 
 
 def _codes(crowd: SunCrowd, workers: int) -> NDArray[np.int64]:
@@ -78,8 +78,8 @@ def _published(
 ) -> tuple[NDArray[np.float64], float]:
     """Return each worker's AUC of the smallest entries of u V, and the exact epsilon."""
     mechanism = MatrixFactorizationPublished(
-        alphabet=crowd.answers.alphabet, epsilon=epsilon, tasks=codes.shape[1], dimensions=int(configuration["rank"]),
-        ridge=float(configuration["ridge"]),
+        alphabet=crowd.answers.alphabet, epsilon=epsilon, tasks=codes.shape[1], dimensions=configuration["rank"],
+        ridge=configuration["ridge"],
     )  # fmt: skip
     source, null = seeded(seed), mechanism.alphabet.size
     areas = [area_under_curve(-np.abs(mechanism.perturb(row, source)), row < null) for row in codes]
@@ -118,11 +118,9 @@ def verdict(rows: list[Row]) -> Verdict:
     areas = ", ".join(f"{row['auc']:.3f}" for row in full)
     limits = ", ".join(f"{row['limit']:.3f}" for row in full)
     ridged = [row for row in rows if row["mechanism"] == PUBLISHED and row["ridge"] == RIDGES[1]]
-    largest, same = (
-        max(float(row["auc"] or 0) for row in ridged if row["rank"] in one) for one in (RANKS["full"], (50,))
-    )
+    largest, same = (max(row["auc"] for row in ridged if row["rank"] in one) for one in (RANKS["full"], (50,)))
     above = [row for row in ridged if row["auc"] - 5 * row["standard_error"] > row["limit"]]
-    ranks, claims = (sorted({float(row[name] or 0) for row in above}) for name in ("rank", "claimed_epsilon"))
+    ranks, claims = (sorted({row[name] for row in above}) for name in ("rank", "claimed_epsilon"))
     where = f"rank {', '.join(f'{one:g}' for one in ranks)} and epsilon {', '.join(f'{one:g}' for one in claims)} only"
     sentence = (
         f"at rank 50, sparsity 0.9 and ridge {RIDGES[0]:g} the size of the report's entries shows who answered what, "

@@ -42,22 +42,20 @@ def setting_text(configuration: Configuration) -> str | None:
     if mechanism == "MF":
         return "d = {dimensions}, ridge {ridge:g}, {profiles} V".format(**configuration)
     if mechanism == "LP":
-        return "NULL becomes " + (
-            "a uniform draw" if configuration["null"] == "uniform" else str(configuration["null"])
-        )
+        return "NULL becomes " + ("a uniform draw" if configuration["null"] == "uniform" else configuration["null"])
     return "budget from {low:g} epsilon".format(**configuration) if mechanism == "2-Layer" else None
 
 
 def send(crowd: SunCrowd, configuration: Configuration, seed: int) -> Sent:
     """Return what the workers send under the mechanism of a configuration."""
-    answers, epsilon = crowd.answers, float(configuration["claimed_epsilon"])
+    answers, epsilon = crowd.answers, configuration["claimed_epsilon"]
     scale, tasks = answers.alphabet, len(answers.tasks)
     match configuration["mechanism"]:
         case "RR":
             response = RandomizedResponse(alphabet=scale, epsilon=epsilon)
             return Sent(perturb(answers, response, seeded(seed)), response.guarantee.epsilon)
         case "2-Layer":
-            low = float(configuration["low"]) * epsilon
+            low = configuration["low"] * epsilon
             layers = SunTwoLayer(alphabet=scale, epsilon=epsilon, low=low, answers=tasks)
             return Sent(perturb(answers, layers, seeded(seed)), layers.guarantee.epsilon)
         case "LP":
@@ -86,8 +84,8 @@ def _factorization(
         alphabet=scale,
         epsilon=epsilon,
         tasks=tasks,
-        dimensions=int(configuration["dimensions"]),
-        ridge=float(configuration["ridge"]),
+        dimensions=configuration["dimensions"],
+        ridge=configuration["ridge"],
         profiles="uniform" if configuration["profiles"] == "uniform" else "gaussian",
         profile_seed=seed,
     )

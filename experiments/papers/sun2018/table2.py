@@ -14,7 +14,7 @@ PAPER: tuple[Row, ...] = (
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the sizes of a set, with the paper's number of tasks."""
-    name = str(configuration["data"])
+    name = configuration["data"]
     answers = real(name).answers
     sparsity = 1 - answers.per_worker / PRINTED_TASKS[name]
     return [{

@@ -15,8 +15,8 @@ DOMAINS: dict[str, tuple[float, ...]] = {
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the exact epsilon per cell: range of the domain over scale of the noise; and that of our mechanism."""
-    values = DOMAINS[str(configuration["domain"])]
-    claimed, width = float(configuration["claimed_epsilon"]), max(values) - min(values)
+    values = DOMAINS[configuration["domain"]]
+    claimed, width = configuration["claimed_epsilon"], max(values) - min(values)
     exact = laplace_exact_epsilon(claimed, value_range=width, domain_size=len(values))
     domain: Row = {"domain": configuration["domain"], "domain_size": len(values), "domain_range": width}
     ours = Laplace(alphabet=Scale(values[0], values[-1], values[1] - values[0]), epsilon=claimed)

@@ -10,9 +10,9 @@ EQUAL, LONE = "equal workers, truths 0", "one worker, one answer, truths 4.5"
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return bound and measured error of one case; NULL becomes a uniform draw, of mean 4.5."""
-    workers, tasks, rate = int(configuration["workers"]), int(configuration["tasks"]), float(configuration["rate"])
+    workers, tasks, rate = configuration["workers"], configuration["tasks"], configuration["rate"]
     truth = 4.5 if configuration["case"] == LONE else 0.0
-    scale = SCALE.size / float(configuration["claimed_epsilon"])
+    scale = SCALE.size / configuration["claimed_epsilon"]
 
     def crowd(seed: int) -> SunCrowd:
         return lone_worker(tasks, truth) if truth else equal_workers(workers, tasks, rate, seed)

@@ -13,11 +13,11 @@ PRINTED = 3.551
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return bound and measured error of one case; all truths are 0."""
-    workers, tasks, rate = int(configuration["workers"]), int(configuration["tasks"]), float(configuration["rate"])
+    workers, tasks, rate = configuration["workers"], configuration["tasks"], configuration["rate"]
     shape = np.exp(-(SCALE.values**2) / 2)
     normalised = configuration["case"] == "normalised density"
     weights = shape / shape.sum() if normalised else shape * READINGS["density as printed"]
-    epsilon = float(configuration["claimed_epsilon"])
+    epsilon = configuration["claimed_epsilon"]
 
     def bound(_: SunCrowd) -> float:
         return randomized_response_cell_error(0, weights, values=SCALE.values, epsilon=epsilon, participation=rate)
@@ -28,7 +28,7 @@ def measure(configuration: Configuration) -> list[Row]:
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the example exceeds its own bound."""
     examples = [row for row in rows if row["claimed_epsilon"] == 1 and round(row["participation_rate"], 1) == 0.1]
-    bounds = {row["case"]: float(row["bound"]) for row in examples}
+    bounds = {row["case"]: row["bound"] for row in examples}
     above = [row for row in rows if exceeds(row)]
     error = examples[0]["error"]
     sentence = (

@@ -24,16 +24,16 @@ def measure(configuration: Configuration) -> list[Row]:
     The event is |u| > B (epsilon + ln 2) for NULL against a value, where the excess is largest, and u > 0 for values.
     """
     if configuration["neighbours"] == ANY:
-        return [_corrected(float(configuration["claimed_epsilon"]))]
-    pair, draws = str(configuration["neighbours"]), int(configuration["draws"])
-    epsilon = float(configuration["claimed_epsilon"])
+        return [_corrected(configuration["claimed_epsilon"])]
+    pair, draws = configuration["neighbours"], configuration["draws"]
+    epsilon = configuration["claimed_epsilon"]
     mechanism = MatrixFactorizationPublished(
         alphabet=SCALE, epsilon=epsilon, tasks=2, dimensions=1, profiles="uniform"
     )  # fmt: skip
     participation = pair.startswith("NULL")
     bar = SCALE.size / epsilon * (epsilon + math.log(2)) if participation else 0.0
     shares = []
-    for seed, answers in enumerate(PAIRS[pair], start=int(configuration["seed"])):
+    for seed, answers in enumerate(PAIRS[pair], start=configuration["seed"]):
         sent = reports(mechanism, np.array(answers), draws, seed)
         shares.append(float(((np.abs(sent) if participation else -sent) > bar).mean()))
     first, second = shares
@@ -70,7 +70,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
         mine = [row for row in rows if row["neighbours"] == pair]
         across = [row["claimed_epsilon"] for row in mine]
         axes.plot(across, [row["exact_delta"] for row in mine], color=colour, label=pair)
-        bars = [3 * float(row["standard_error"]) for row in mine]
+        bars = [3 * row["standard_error"] for row in mine]
         axes.errorbar(across, [row["measured_delta"] for row in mine], bars, fmt="o", ms=4, color=colour)
     axes.set(xlabel="claimed epsilon", ylabel="delta at the claimed epsilon", ylim=(-0.3, 0.3))
     axes.legend(frameon=False)

@@ -43,7 +43,7 @@ def configurations(size: Size) -> list[Configuration]:
 def crowd_of(configuration: Configuration, seed: int) -> SunCrowd:
     """Return equal workers with sigma 1 and truths uniform on 0 to 9."""
     crowd = numeric_crowd(
-        workers=int(configuration["workers"]), tasks=int(configuration["tasks"]), sparsity=0.5, sigmas=(1.0,),
+        workers=configuration["workers"], tasks=configuration["tasks"], sparsity=0.5, sigmas=(1.0,),
         truth=lambda generator, count: generator.uniform(0, 9, count), source=seeded(seed),
     )  # fmt: skip
     return SunCrowd(crowd.answers, crowd.truth, (4.5, 2.6))
@@ -52,7 +52,7 @@ def crowd_of(configuration: Configuration, seed: int) -> SunCrowd:
 def floor(configuration: Configuration, seed: int) -> float:
     """Return the least error of any vector in the row space of the V of a repeat."""
     mechanism = MatrixFactorizationPublished(
-        alphabet=SCALE, epsilon=1.0, tasks=int(configuration["tasks"]), dimensions=int(configuration["dimensions"]),
+        alphabet=SCALE, epsilon=1.0, tasks=configuration["tasks"], dimensions=configuration["dimensions"],
         profiles="uniform" if configuration["profiles"] == "uniform" else "gaussian",
         profile_seed=seed + SEED_OF_REPORTS,
     )  # fmt: skip
@@ -63,11 +63,11 @@ def measure(configuration: Configuration) -> list[Row]:
     """Return bound, measured error and floor of one case; workers have equal quality 1 / m."""
     if configuration["mechanism"] == OURS:
         return [_ours(configuration)]
-    first, repeats = int(configuration["seed"]), int(configuration["repeats"])
-    scale = SCALE.size / float(configuration["claimed_epsilon"])
+    first, repeats = configuration["seed"], configuration["repeats"]
+    scale = SCALE.size / configuration["claimed_epsilon"]
     bound = factorization_error_bound(
-        largest_quality=1.0, workers=1, dimensions=int(configuration["dimensions"]), noise_scale=scale,
-        tasks=int(configuration["tasks"]),
+        largest_quality=1.0, workers=1, dimensions=configuration["dimensions"], noise_scale=scale,
+        tasks=configuration["tasks"],
     )  # fmt: skip
     (row,) = measured(configuration, lambda seed: crowd_of(configuration, seed), lambda _: bound, 4.5)
     floors = [floor(configuration, seed) for seed in range(first, first + repeats)]
@@ -76,8 +76,8 @@ def measure(configuration: Configuration) -> list[Row]:
 
 def _ours(configuration: Configuration) -> Row:
     """Return the error of `gaussian` with a learned prior through a channel designed from public numbers."""
-    first, repeats = int(configuration["seed"]), int(configuration["repeats"])
-    channel = design_channel(uniform_objective(), float(configuration["claimed_epsilon"]))
+    first, repeats = configuration["seed"], configuration["repeats"]
+    channel = design_channel(uniform_objective(), configuration["claimed_epsilon"])
     rates = None if channel.null_output is not None else (0.5,)
     method = Gaussian(participations=rates, tolerance=0.01, points_per_step=2, max_steps=100)
     crowds = [crowd_of(configuration, seed) for seed in range(first, first + repeats)]

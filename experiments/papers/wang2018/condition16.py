@@ -4,7 +4,7 @@ import math
 from decimal import ROUND_FLOOR, Context
 
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, panels
 from experiments.theory.published_bounds import (
     failure_probability,
     projection_range,
@@ -25,7 +25,7 @@ WISDOMS = (1.0, 0.3)
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return both ends of the range, the smallest crowd that fits, and the one that refutes Theorem 2."""
-    epsilon, before = numbers(configuration, "epsilon"), numbers(configuration, "before")
+    epsilon, before = configuration["epsilon"], configuration["before"]
     wisdom = before * math.tanh(epsilon / 2) ** 2
     smallest = smallest_tasks(wisdom)
     return [
@@ -71,26 +71,25 @@ def verdict(rows: list[Row]) -> Verdict:
     """Return that no crowd of the papers has a lambda in the range, and that the theorem fails in others."""
     published = [row for row in rows if row["crowd"] in ("Web", "Duchenne", "AdultContent")]
     empty = all(row["range_16"] == "empty" for row in published)
-    lowest = min(int(numbers(row, "smallest_tasks")) for row in rows)
+    lowest = min(row["smallest_tasks"] for row in rows)
     at_one = {row["crowd"]: row for row in rows if (row["claimed_epsilon"], row["wisdom_before_privacy"]) == (1.0, 1.0)}
-    floor = all(numbers(row, "smallest_tasks") > CROWDS["AdultContent"] for row in rows)
+    floor = all(row["smallest_tasks"] > CROWDS["AdultContent"] for row in rows)
     small, large = at_one["1e8 tasks"], at_one["1e12 tasks"]
     ordinary = [row for row in rows if row["wisdom_before_privacy"] == WISDOMS[1]]
     least = [
-        min(numbers(row, "smallest_constant") for row in ordinary if row["crowd"] == f"1e{digits} tasks")
-        for digits in (16, 20)
+        min(row["smallest_constant"] for row in ordinary if row["crowd"] == f"1e{digits} tasks") for digits in (16, 20)
     ]
     sentence = (
         "range (16) is empty for every crowd of the papers at every epsilon, even if all workers are perfect: it takes "
         f"at least {lowest:,} tasks, at epsilon 1 {small['smallest_tasks']:,}. Where it is not empty Theorem 2 is "
         f"false: with 1e8 tasks, {small['workers']} perfect workers, epsilon 1 and the truths as start all its "
         f"conditions hold and (17) allows no wrong truth, but one occurs with probability at least "
-        f"{at_least(numbers(small, 'failure_probability'))}, so that C' exceeds "
-        f"{at_least(numbers(small, 'smallest_constant'))}; with 1e12 tasks it exceeds "
-        f"{at_least(numbers(large, 'smallest_constant'))}. With wisdom {WISDOMS[1]} before privacy, at every epsilon "
+        f"{at_least(small['failure_probability'])}, so that C' exceeds "
+        f"{at_least(small['smallest_constant'])}; with 1e12 tasks it exceeds "
+        f"{at_least(large['smallest_constant'])}. With wisdom {WISDOMS[1]} before privacy, at every epsilon "
         f"here, it exceeds {at_least(least[0])} with 1e16 tasks and {at_least(least[1])} with 1e20. The "
         f"condition of the step from (30) to (31), with which the theorem holds, takes {small['smallest_workers']:,} "
         "workers at epsilon 1."
     )
-    false = all(numbers(row, "bound_17") * numbers(row, "tasks") < 1 for row in rows) and least[1] > 1000 * least[0] > 0
+    false = all(row["bound_17"] * row["tasks"] < 1 for row in rows) and least[1] > 1000 * least[0] > 0
     return Verdict("not reproduced", sentence, empty and floor and false)

@@ -124,6 +124,47 @@ def unbiased_abilities(right: Numbers, epsilon: float) -> Numbers:
     return ((math.exp(epsilon) + 1) * right - 1) / (math.exp(epsilon) - 1)
 
 
+def errors_of(crowd: DenseCrowd, projection: float, largest_fit: int, iterations: int = ITERATIONS) -> dict[str, float]:
+    """Return the shares of wrong truths by column: Algorithm 1 from the vote, and what it is compared with.
+
+    Args:
+        crowd: the crowd.
+        projection: lambda.
+        largest_fit: cells from which the default inference is not run.
+        iterations: T.
+    """
+    votes, workers = majority_vote(crowd.reports), len(crowd.reports)
+    fitted, _ = private_dawid_skene(crowd.reports, votes / workers, projection, iterations)
+    clean, _ = private_dawid_skene(crowd.answers, majority_vote(crowd.answers) / workers, 0.001)
+    fits = crowd.reports.size <= largest_fit
+    return {
+        "error": crowd.error(fitted),
+        "vote": crowd.error(votes),
+        "known_abilities": crowd.error(known_abilities(crowd)),
+        "default_inference": crowd.error(default_inference(crowd)[0]) if fits else math.nan,
+        "unprotected": crowd.error(clean),
+        "constant": crowd.constant_error,
+    }
+
+
+def error_from_15(
+    crowd: DenseCrowd, projection: float, generator: np.random.Generator, iterations: int = ITERATIONS
+) -> float:
+    """Return the share of wrong truths of Algorithm 1 from the worst start that (15) allows."""
+    start = start_of_condition_15(crowd, generator)
+    return crowd.error(private_dawid_skene(crowd.reports, start, projection, iterations)[0])
+
+
+def mean_row(runs: list[dict[str, float]]) -> dict[str, float]:
+    """Return the mean of every column over runs, the standard error of the first one, and the number of runs."""
+    table = np.array([list(run.values()) for run in runs])
+    error = float(table[:, 0].std(ddof=1) / math.sqrt(len(runs)))
+    return dict(zip(runs[0], table.mean(axis=0).tolist(), strict=True)) | {
+        "standard_error": error,
+        "repeats": len(runs),
+    }
+
+
 def private_mechanism(epsilon: float, participation: Participation = "public") -> RandomizedResponse:
     """Return the mechanism of equation (9); with protected participation it has NULL as a third symbol."""
     return RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation=participation)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.papers.wang2018.line_chart import numbers, panels
+from experiments.papers.wang2018.line_chart import panels
 from experiments.theory.published_bounds import private_wisdom, truth_error_bound
 from numpy.typing import NDArray
 from scipy.stats import binom
@@ -21,15 +21,15 @@ PROJECTIONS = (0.001, 0.01, 0.1)
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the largest ratio of one claim in one setting."""
-    claim, epsilon = str(configuration["claim"]), configuration.get("epsilon")
+    claim, epsilon = configuration["claim"], configuration.get("epsilon")
     row: Row = dict.fromkeys(COLUMNS) | {"claim": claim}
     if epsilon is None:
-        limit = numbers(configuration, "projection")
+        limit = configuration["projection"]
         return [row | _ratio(log_odds_ratio(limit, printed_step=claim == STEP_24), 1.0) | {"projection": limit}]
     crowd = {"mechanism": "randomized-response", "claimed_epsilon": epsilon, "exact_epsilon": epsilon}
     if claim == REMARK:
         return [row | crowd | _ratio(truth_error_bound(100, private_wisdom([1.0], 0.0)), 0.5) | {"workers": 100}]
-    tasks, ability = int(numbers(configuration, "tasks")), numbers(configuration, "ability")
+    tasks, ability = configuration["tasks"], configuration["ability"]
     right = 0.5 + math.tanh(float(epsilon) / 2) * (ability - 0.5)
     found = _ratio(failure_of_events(right, tasks) * tasks, CONSTANT)
     if claim == "Lemma 2":
@@ -76,14 +76,14 @@ def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the ratios by claim; a claim holds where they are at most 1."""
     (axes,) = panels(figure, 1)
     names = list(dict.fromkeys(str(row["claim"]) for row in rows))
-    axes.plot([max(numbers(row, "ratio"), 1e-6) for row in rows], [names.index(str(row["claim"])) for row in rows], "o")
+    axes.plot([max(row["ratio"], 1e-6) for row in rows], [names.index(str(row["claim"])) for row in rows], "o")
     axes.axvline(1, color="#7a8594", linestyle="--")
     axes.set(xscale="log", xlabel="occurs / claimed", yticks=range(len(names)), yticklabels=names)
 
 
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the lemmas hold, and what does not."""
-    worst = {str(row["claim"]): max(numbers(r, "ratio") for r in rows if r["claim"] == row["claim"]) for row in rows}
+    worst = {str(row["claim"]): max(r["ratio"] for r in rows if r["claim"] == row["claim"]) for row in rows}
     sentence = (
         f"Lemmas 1 to 3 hold: in Lemma 1 the events fail with probability C' / m, C' = 4 by Hoeffding's inequality, in "
         f"the crowds here at most {CONSTANT * worst['Lemma 1']:.2f}; Lemma 3 needs neither 2 lambda + r <= 1/4 nor "

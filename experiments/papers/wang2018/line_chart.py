@@ -8,13 +8,6 @@ SMALLEST = 1e-6
 """Values below, zeros included, are drawn here on a logarithmic axis."""
 
 
-def numbers(row: Row, column: str) -> float:
-    """Return the number in a column."""
-    value = row[column]
-    assert isinstance(value, int | float), (column, value)
-    return float(value)
-
-
 def panels(figure: Figure, count: int, *, across: int = 4) -> list[Axes]:
     """Return the panels of a figure, at most `across` of them beside each other; unused places stay empty."""
     down = -(-count // across)
@@ -31,7 +24,7 @@ def draw_lines(
 ) -> None:
     """Draw the columns (name: label) against column `x`; a dashed line is a bound."""
     for column, label in columns.items():
-        points = sorted((numbers(row, x), numbers(row, column)) for row in rows if row[column] is not None)
+        points = sorted((row[x], row[column]) for row in rows if row[column] is not None)
         if points:
             at, value = zip(*points, strict=True)
             shown = [max(number, SMALLEST) for number in value] if log_y else value
@@ -44,3 +37,21 @@ def draw_lines(
 def legend_below(figure: Figure, axes: Axes) -> None:
     """Put the legend of one panel below all panels."""
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+
+
+def draw_panels(
+    figure: Figure,
+    parts: Sequence[tuple[str, Sequence[Row], str]],
+    columns: Mapping[str, str],
+    label: str,
+    *,
+    across: int = 4,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """Draw one panel per part: title, rows, and the column of the horizontal axis; `label` is of the vertical one."""
+    axes = panels(figure, len(parts), across=across)
+    for (title, rows, x), axis in zip(parts, axes, strict=False):
+        draw_lines(axis, rows, x, columns)
+        axis.set(ylim=limits, title=title)
+    axes[0].set_ylabel(label)
+    legend_below(figure, axes[0])

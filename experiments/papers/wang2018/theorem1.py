@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import private_mechanism
-from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, panels
 
 
 def measure(configuration: Configuration) -> list[Row]:
     """Return the largest loss over all reports: one answer differs, any differ, an answer is missing."""
-    epsilon, tasks = numbers(configuration, "epsilon"), int(numbers(configuration, "tasks"))
+    epsilon, tasks = configuration["epsilon"], configuration["tasks"]
     table = np.log(np.array(private_mechanism(epsilon).channel().probabilities, dtype=float))
     vectors = list(product((0, 1), repeat=tasks))
     log_probability = np.array([[table[list(a), list(b)].sum() for b in vectors] for a in vectors])
@@ -33,7 +33,7 @@ def measure(configuration: Configuration) -> list[Row]:
 def draw(rows: list[Row], figure: Figure) -> None:
     """Draw the losses at the largest number of tasks."""
     (axes,) = panels(figure, 1)
-    largest = max(numbers(row, "tasks") for row in rows)
+    largest = max(row["tasks"] for row in rows)
     lines = {"exact_epsilon": "one answer differs", "exact_epsilon_definition_3": "Definition 3 as printed"}
     draw_lines(axes, [row for row in rows if row["tasks"] == largest], "claimed_epsilon", lines)
     axes.set_ylabel(f"exact epsilon, {largest:.0f} tasks")
@@ -43,14 +43,14 @@ def draw(rows: list[Row], figure: Figure) -> None:
 def verdict(rows: list[Row]) -> Verdict:
     """Return that one answer loses epsilon, and all tasks together their sum."""
     rounding = 1 + 1e-9
-    one = all(numbers(row, "exact_epsilon") <= numbers(row, "claimed_epsilon") * rounding for row in rows)
-    several = [row for row in rows if numbers(row, "tasks") > 1]
+    one = all(row["exact_epsilon"] <= row["claimed_epsilon"] * rounding for row in rows)
+    several = [row for row in rows if row["tasks"] > 1]
 
     def total(row: Row) -> float:
-        return numbers(row, "tasks") * numbers(row, "claimed_epsilon")
+        return row["tasks"] * row["claimed_epsilon"]
 
-    one &= all(numbers(row, "exact_epsilon") > 0.999 * numbers(row, "claimed_epsilon") for row in rows)
-    printed = all(numbers(row, "exact_epsilon_definition_3") > 0.999 * total(row) for row in several)
+    one &= all(row["exact_epsilon"] > 0.999 * row["claimed_epsilon"] for row in rows)
+    printed = all(row["exact_epsilon_definition_3"] > 0.999 * total(row) for row in several)
     sentence = (
         "two workers who differ in one answer are told apart with epsilon as claimed; Definition 3 as printed asks "
         "only that some coordinate differs, which is any two workers, and there m tasks lose m epsilon; a missing "

@@ -8,14 +8,12 @@ from experiments.papers.wang2018.condition16 import at_least
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     channel_projection,
-    default_inference,
     draw_crowd,
-    known_abilities,
-    majority_vote,
-    private_dawid_skene,
-    start_of_condition_15,
+    error_from_15,
+    errors_of,
+    mean_row,
 )
-from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_panels
 from experiments.theory.published_bounds import (
     failure_probability,
     private_wisdom,
@@ -75,28 +73,25 @@ def abilities_of(crowd: str, workers: int) -> NDArray[np.float64]:
     return np.where(np.arange(workers) % 10 == 0, 1.0, 0.5)
 
 
-def measure(configuration: Configuration) -> list[Row]:
+def measure(step: Configuration) -> list[Row]:
     """Return the mean errors of one crowd size, epsilon and lambda; lambda None is that of the channel."""
-    workers, tasks = int(numbers(configuration, "workers")), int(numbers(configuration, "tasks"))
-    epsilon, repeats = numbers(configuration, "epsilon"), int(numbers(configuration, "repeats"))
-    given = configuration["projection"]
-    projection = channel_projection(epsilon) if given is None else float(given)
-    generator = np.random.default_rng([int(numbers(configuration, "seed")), workers, tasks, round(1000 * epsilon)])
-    abilities = abilities_of(str(configuration["crowd"]), workers)
+    workers, tasks, epsilon, iterations = (step[name] for name in ("workers", "tasks", "epsilon", "iterations"))
+    given = step["projection"]
+    projection = channel_projection(epsilon) if given is None else given
+    generator = np.random.default_rng([step["seed"], workers, tasks, round(1000 * epsilon)])
+    abilities = abilities_of(step["crowd"], workers)
     wisdom = private_wisdom(abilities, epsilon)
-    runs = np.array(
-        [
-            errors_of_run(abilities, tasks, epsilon, projection, int(numbers(configuration, "iterations")), generator)
-            for _ in range(repeats)
-        ]
-    )
-    mean = runs.mean(axis=0)
-    start, vote, known, default, unprotected, constant = (float(number) for number in mean[1:])
+    runs = []
+    for _ in range(step["repeats"]):
+        crowd = draw_crowd(abilities, tasks, epsilon, generator)
+        runs.append(errors_of(crowd, projection, LARGEST_FIT, iterations))
+        runs[-1]["error_from_15"] = error_from_15(crowd, projection, generator, iterations)
     range_16 = projection_range(tasks, wisdom)
     return [
-        {
-            "sweep": configuration["sweep"],
-            "crowd": configuration["crowd"],
+        mean_row(runs)
+        | {
+            "sweep": step["sweep"],
+            "crowd": step["crowd"],
             "mechanism": "randomized-response, public participation",
             "workers": workers,
             "tasks": tasks,
@@ -104,21 +99,12 @@ def measure(configuration: Configuration) -> list[Row]:
             "exact_epsilon": epsilon,
             "exact_epsilon_worker": tasks * epsilon,
             "projection": projection,
-            "iterations": configuration["iterations"],
+            "iterations": iterations,
             "wisdom": wisdom,
             "size_conditions": size_conditions(workers, tasks, wisdom),
             "range_16": "empty" if range_16 is None else f"{range_16[0]:.3g} to {range_16[1]:.3g}",
             "bound_17": truth_error_bound(workers, wisdom),
-            "error": float(mean[0]),
-            "standard_error": float(runs[:, 0].std(ddof=1) / math.sqrt(repeats)),
-            "error_from_15": start,
-            "vote": vote,
-            "known_abilities": known,
             "sound_bound": truth_error_bound(workers, wisdom) / 4,
-            "default_inference": default,
-            "unprotected": unprotected,
-            "constant": constant,
-            "repeats": repeats,
         }
     ]
 
@@ -129,39 +115,12 @@ def size_conditions(workers: int, tasks: int, wisdom: float) -> str:
     return "hold" if holds else "fail"
 
 
-def errors_of_run(
-    abilities: NDArray[np.float64],
-    tasks: int,
-    epsilon: float,
-    projection: float,
-    iterations: int,
-    generator: np.random.Generator,
-) -> list[float]:
-    """Return the errors of Algorithm 1 from the vote and from (15), of the vote, and of the other columns."""
-    crowd = draw_crowd(abilities, tasks, epsilon, generator)
-    votes, workers = majority_vote(crowd.reports), len(abilities)
-    from_vote, _ = private_dawid_skene(crowd.reports, votes / workers, projection, iterations)
-    start = start_of_condition_15(crowd, generator)
-    from_start, _ = private_dawid_skene(crowd.reports, start, projection, iterations)
-    default = math.nan
-    if workers * tasks <= LARGEST_FIT:
-        default = crowd.error(default_inference(crowd)[0])
-    clean, _ = private_dawid_skene(crowd.answers, majority_vote(crowd.answers) / workers, 0.001, ITERATIONS)
-    errors = [crowd.error(from_vote), crowd.error(from_start), crowd.error(votes), crowd.error(known_abilities(crowd))]
-    return [*errors, default, crowd.error(clean), crowd.constant_error]
-
-
 def draw(rows: list[Row], figure: Figure) -> None:
     """Draw bounds and errors against n, m, epsilon and lambda."""
     swept = [name for name in SWEEPS if name != "iterations" and any(row["sweep"] == name for row in rows)]
-    axes = panels(figure, len(swept), across=3)
-    for name, axis in zip(swept, axes, strict=False):
-        column = SWEEPS[name][0]
-        mine = [row for row in rows if row["sweep"] == name]
-        draw_lines(axis, mine, "claimed_epsilon" if column == "epsilon" else column, LINES)
-        axis.set(ylim=(1e-5, 3), title=name)
-    axes[0].set_ylabel("share of wrong truths")
-    legend_below(figure, axes[0])
+    axis = {name: SWEEPS[name][0].replace("epsilon", "claimed_epsilon") for name in swept}
+    parts = [(name, [row for row in rows if row["sweep"] == name], axis[name]) for name in swept]
+    draw_panels(figure, parts, LINES, "share of wrong truths", across=3, limits=(1e-5, 3))
 
 
 def verdict(rows: list[Row]) -> Verdict:
@@ -171,15 +130,13 @@ def verdict(rows: list[Row]) -> Verdict:
     failure = failure_probability(workers, tasks, wisdom)
     empty = all(row["range_16"] == "empty" for row in rows)
     inside = [row for row in rows if row["size_conditions"] == "hold"]
-    beyond = [row for row in rows if numbers(row, "workers") > numbers(row, "tasks")]
-    met = all(max(numbers(row, "error"), numbers(row, "error_from_15")) <= numbers(row, "bound_17") for row in inside)
-    one_error = [
-        row for row in inside if numbers(row, "bound_17") * numbers(row, "tasks") * numbers(row, "repeats") < 1
-    ]
-    known = all(numbers(row, "known_abilities") <= numbers(row, "sound_bound") for row in rows)
-    above = [row for row in beyond if numbers(row, "error_from_15") > numbers(row, "bound_17")]
-    worst = max(beyond, key=lambda row: numbers(row, "error_from_15") - numbers(row, "bound_17"))
-    refuted = numbers(worst, "error_from_15") > numbers(worst, "bound_17") + 0.05
+    beyond = [row for row in rows if row["workers"] > row["tasks"]]
+    met = all(max(row["error"], row["error_from_15"]) <= row["bound_17"] for row in inside)
+    one_error = [row for row in inside if row["bound_17"] * row["tasks"] * row["repeats"] < 1]
+    known = all(row["known_abilities"] <= row["sound_bound"] for row in rows)
+    above = [row for row in beyond if row["error_from_15"] > row["bound_17"]]
+    worst = max(beyond, key=lambda row: row["error_from_15"] - row["bound_17"])
+    refuted = worst["error_from_15"] > worst["bound_17"] + 0.05
     sentence = (
         f"the theorem is false: with 1e8 tasks, {workers} perfect workers and epsilon 1 all conditions hold, (17) "
         f"allows no wrong truth, and one occurs with probability at least {at_least(failure)}, where C' / m is claimed "
@@ -187,8 +144,8 @@ def verdict(rows: list[Row]) -> Verdict:
         "range (16), so the theorem applies to none of them. The mean error stays below the bound in all "
         f"{len(inside)} rows that satisfy n <= m <= e^n and log m / n <= v; in {len(one_error)} of them the bound is "
         f"below one error in all runs. In {len(above)} of {len(beyond)} rows with more workers than tasks a start that "
-        f"(15) allows confirms itself: error {numbers(worst, 'error_from_15'):.2g} > "
-        f"{numbers(worst, 'bound_17'):.1g} with {worst['workers']} workers and {worst['tasks']} tasks."
+        f"(15) allows confirms itself: error {worst['error_from_15']:.2g} > "
+        f"{worst['bound_17']:.1g} with {worst['workers']} workers and {worst['tasks']} tasks."
     )
     false = truth_error_bound(workers, wisdom) * tasks < 1 and failure * tasks > 1e5
     return Verdict("not reproduced", sentence, empty and met and known and refuted and false)
