@@ -97,7 +97,7 @@ def rows(setting: Setting) -> Iterator[str]:
                 channel = mechanism.channel() if uses_channel else None
                 estimate = method.fit(reports, channel=channel, prior=prior if has_prior else None)
                 score = metrics.score(estimate, crowd.gold)
-                found[seed, k] = score.error, metrics.correlation(estimate, crowd.gold)
+                found[seed, k] = score.error, score.correlation
         cells = [f"{error:.3f} ({correlation:.2f})" for error, correlation in found.mean(axis=0)]
         yield f"| {epsilon:g} | {participation} | {' | '.join(cells)} |"
 

@@ -45,7 +45,8 @@ def scores(method: Estimator[Any, Any], epsilon: float) -> tuple[float, float]:
         assert alphabet is not None
         mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public")
         estimate = method.fit(perturb(crowd.answers, mechanism, seeded(900 + seed)), channel=mechanism.channel())
-        found.append((metrics.error_rate(estimate, crowd.gold), metrics.log_loss(estimate, crowd.gold)))
+        score = metrics.score(estimate, crowd.gold)
+        found.append((score.error, score.log_loss))
     error, loss = np.mean(found, axis=0).tolist()
     return error, loss
 

@@ -205,7 +205,7 @@ def test_scarce_ordered_answers_are_read_best(epsilon: float | None) -> None:
             OrdinalDawidSkene(tolerance=1e-4),
         ):
             found = method.fit(reports, channel=channel)
-            errors.setdefault(method.name, []).append(metrics.mae(found, gold))
+            errors.setdefault(method.name, []).append(metrics.score(found, gold, error="mae").error)
     means = {name: float(np.mean(values)) for name, values in errors.items()}
 
     own = means.pop("ordinal-dawid-skene")

@@ -68,9 +68,9 @@ def test_label_errors_equal_their_definitions_as_loops(case):
 
     assert pytest.approx(np.mean(credit)) == metrics.accuracy(estimate, gold)
     assert pytest.approx(1 - np.mean(credit)) == metrics.error_rate(estimate, gold)
-    assert pytest.approx(np.mean(absolute)) == metrics.mae(estimate, gold)
-    assert pytest.approx(math.sqrt(np.mean(squared))) == metrics.rmse(estimate, gold)
-    assert pytest.approx(np.mean(loss)) == metrics.log_loss(estimate, gold)
+    assert pytest.approx(np.mean(absolute)) == metrics.score(estimate, gold, error="mae").error
+    assert pytest.approx(math.sqrt(np.mean(squared))) == metrics.score(estimate, gold, error="rmse").error
+    assert pytest.approx(np.mean(loss)) == metrics.score(estimate, gold).log_loss
 
 
 @settings(max_examples=60)
@@ -121,51 +121,10 @@ def test_ordered_labels_can_be_scored_by_position(name, constant, baseline):
     assert result.log_loss is None
 
 
-@settings(max_examples=40)
-@given(estimates_with_gold(), st.randoms(use_true_random=False))
-def test_changes_are_differences_of_errors_and_constants(case, shuffler):
-    """Both changes are the error from reports minus the error from answers, and the constant's minus the latter."""
-    estimate, gold, truths = case
-    rows = estimate.posterior.tolist()
-    shuffler.shuffle(rows)
-    other = estimate_of(rows, estimate.alphabet)
-    constants = range(estimate.alphabet.size)
-    best = {
-        metrics.mae: min(np.mean([abs(c - t) for t in truths]) for c in constants),
-        metrics.error_rate: min(np.mean([c != t for t in truths]) for c in constants),
-    }
-
-    for change, error in ((metrics.mae_change, metrics.mae), (metrics.error_rate_change, metrics.error_rate)):
-        found = change(other, estimate, gold)
-
-        assert pytest.approx(error(other, gold) - error(estimate, gold)) == found.change
-        assert pytest.approx(best[error] - error(estimate, gold)) == found.constant_change
-        assert len(gold) == found.scored
-
-
-def test_a_change_prints_both_errors_and_the_constant():
-    """The text has the change with its sign, both errors and the constant's own change."""
-    answers, reports = estimate_of([[1.0, 0.0], [0.0, 1.0]], YES_NO), estimate_of([[1.0, 0.0], [1.0, 0.0]], YES_NO)
-
-    text = str(metrics.error_rate_change(reports, answers, {"t0": "no", "t1": "yes"}))
-
-    assert "error_rate change +0.5000 (0.0000 to 0.5000; constant no: +0.5000), 2 gold tasks" == text
-
-
-def test_changes_of_different_gold_tasks_are_refused():
-    """Two estimates that know different gold tasks are not compared."""
-    both, one = estimate_of([[1.0, 0.0], [0.0, 1.0]], YES_NO), estimate_of([[1.0, 0.0]], YES_NO)
-
-    with pytest.raises(SettingsError, match="the same gold tasks"):
-        metrics.error_rate_change(one, both, {"t0": "no", "t1": "yes"})
-    with pytest.raises(SettingsError, match="Use error_rate"):
-        metrics.mae_change(both, both, {"t0": "no"})
-
-
 def test_unordered_labels_have_no_distance():
     """MAE of unordered labels is refused, with the way out."""
     with pytest.raises(SettingsError, match="Use error_rate"):
-        metrics.mae(estimate_of([[0.5, 0.5]], Categories(("a", "b"))), {"t0": "a"})
+        metrics.score(estimate_of([[0.5, 0.5]], Categories(("a", "b"))), {"t0": "a"}, error="mae")
 
 
 def test_numbers_are_scored_with_their_constant_standing_in_for_silence():
@@ -180,14 +139,13 @@ def test_numbers_are_scored_with_their_constant_standing_in_for_silence():
 
 def test_numbers_inferred_from_ordered_labels_are_compared_with_gold_positions():
     """A numeric estimate of ordered labels takes gold labels as their positions."""
-    assert pytest.approx(0.25) == metrics.mae(estimate_of([0.5, 3.0], RATINGS), {"t0": "G", "t1": "X"})
+    assert pytest.approx(0.25) == metrics.score(estimate_of([0.5, 3.0], RATINGS), {"t0": "G", "t1": "X"}).error
 
 
-@pytest.mark.parametrize("metric", [metrics.accuracy, metrics.log_loss])
-def test_numbers_have_no_error_rate(metric):
-    """Accuracy and log loss of a numeric estimate are refused, with the way out."""
+def test_numbers_have_no_error_rate():
+    """The accuracy of a numeric estimate is refused, with the way out."""
     with pytest.raises(SettingsError, match="Use mae or rmse"):
-        metric(estimate_of([0.5], None), {"t0": 1.0})
+        metrics.accuracy(estimate_of([0.5], None), {"t0": 1.0})
 
 
 def test_a_scale_is_scored_in_its_numbers_by_default():
@@ -230,14 +188,14 @@ def test_gold_that_cannot_be_compared_is_refused(alphabet, posterior, gold, mess
 )
 def test_a_constant_correlates_with_nothing(posterior, gold):
     """The correlation is 0 where either side is constant up to rounding."""
-    assert metrics.correlation(estimate_of(posterior, None), gold) == 0.0
+    assert metrics.score(estimate_of(posterior, None), gold).correlation == 0.0
 
 
 def test_a_certain_mistake_costs_a_finite_loss():
     """Gold with posterior 0 counts with the stated smallest probability."""
     estimate = estimate_of([[1.0, 0.0]], Categories(("a", "b")))
 
-    assert pytest.approx(12 * math.log(10)) == metrics.log_loss(estimate, {"t0": "b"})
+    assert pytest.approx(12 * math.log(10)) == metrics.score(estimate, {"t0": "b"}).log_loss
 
 
 @pytest.mark.slow
@@ -270,28 +228,6 @@ def test_the_best_constant_needs_truths_of_the_right_kind():
         metrics.best_constant([], "mae")
     with pytest.raises(SettingsError, match="Use error_rate"):
         metrics.best_constant(["a"], "rmse")
-
-
-@settings(max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=10))
-def test_quality_auc_equals_its_definition_over_pairs(workers):
-    """The AUC from sorted qualities equals the share of pairs in the right order, ties counted half."""
-    quality, good = zip(*workers, strict=True)
-    ups = [q for q, g in workers if g]
-    downs = [q for q, g in workers if not g]
-    if not ups or not downs:
-        with pytest.raises(SettingsError, match="both good and other"):
-            metrics.quality_auc(quality, good)
-        return
-    expected = np.mean([(a > b) + 0.5 * (a == b) for a in ups for b in downs])
-
-    assert pytest.approx(expected) == metrics.quality_auc(quality, good)
-
-
-def test_quality_auc_needs_one_verdict_per_worker():
-    """Arrays of different shapes are refused."""
-    with pytest.raises(SettingsError, match="per worker"):
-        metrics.quality_auc([0.5, 0.6], [True])
 
 
 def test_truths_outside_the_scale_are_counted():

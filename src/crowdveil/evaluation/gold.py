@@ -168,18 +168,6 @@ def pearson_correlation(aligned: AlignedGold) -> float:
 
 
 def mean_log_loss(aligned: AlignedGold) -> float:
-    """Return the mean negative log posterior of gold, in nats.
-
-    Raises:
-        SettingsError: an estimate of numbers, or one without probabilities.
-    """
-    require_labels(aligned)
-    if not aligned.estimate.probabilistic:
-        raise SettingsError(
-            "a log loss needs probabilities, this method has none",
-            value=aligned.estimate.method,
-            hint="Use the error rate.",
-        )
-    codes = gold_codes(aligned)
-    given = aligned.estimate.posterior[aligned.at, codes]
+    """Return the mean negative log posterior of gold, in nats; of labels with probabilities."""
+    given = aligned.estimate.posterior[aligned.at, gold_codes(aligned)]
     return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())

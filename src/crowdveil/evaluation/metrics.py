@@ -1,4 +1,4 @@
-"""Scores of estimates against gold, always with the error of the best constant; quality of workers.
+"""Scores of estimates against gold, always with the error of the best constant.
 
 Gold maps task names to truths: label names, or numbers. If t labels share the highest posterior, each counts as the
 answer with weight 1 / t, so the order of labels has no effect.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
@@ -75,40 +75,6 @@ class Score:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Change of the error of inference by perturbation of the answers, compared to that of a constant.
-
-    Attributes:
-        error_name, baseline, constant, scored: as in `Score`.
-        protected: error of the estimate from reports.
-        unprotected: error of the estimate from the unperturbed answers, on the same gold tasks.
-    """
-
-    error_name: ErrorName
-    protected: float
-    unprotected: float
-    baseline: float
-    constant: str
-    scored: int
-
-    @property
-    def change(self) -> float:
-        """Error from reports minus error from answers."""
-        return self.protected - self.unprotected
-
-    @property
-    def constant_change(self) -> float:
-        """Error of the best constant minus error from answers; a change as large means that no signal may be left."""
-        return self.baseline - self.unprotected
-
-    def __str__(self) -> str:
-        return (
-            f"{self.error_name} change {self.change:+.4f} ({self.unprotected:.4f} to {self.protected:.4f}; "
-            f"constant {self.constant}: {self.constant_change:+.4f}), {self.scored} gold tasks"
-        )
-
-
 class BestConstant(NamedTuple):
     """Constant answer with the smallest error, and that error."""
 
@@ -158,57 +124,6 @@ def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     return mean_error(align_gold(estimate, gold), "error_rate")
 
 
-def mae(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the mean absolute error; tied labels are averaged; raises as `score` does."""
-    return mean_error(align_gold(estimate, gold), "mae")
-
-
-def mae_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
-    """Return MAE_C = MAE_P - MAE_O of Sun et al. (2018), section VI-A, with the MAE of their equation 3.
-
-    Args:
-        protected: inferred from reports.
-        unprotected: inferred from the answers.
-        gold: truth by task name.
-
-    Raises:
-        SettingsError: the estimates know different gold tasks, or labels are in no order.
-        ReportsError: as `score`.
-    """
-    return _change(protected, unprotected, gold, "mae")
-
-
-def error_rate_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
-    """Return the error rate change of Li et al. (2018), sections 6.2 and 7.1.2: Error(H_perturbed) - Error(H).
-
-    Arguments as in `mae_change`; equation 10 names the difference.
-
-    Raises:
-        SettingsError: the estimates know different gold tasks, or are numbers.
-        ReportsError: as `score`.
-    """
-    return _change(protected, unprotected, gold, "error_rate")
-
-
-def rmse(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the root of the mean squared error, tied labels averaged; raises as `score` does."""
-    return mean_error(align_gold(estimate, gold), "rmse")
-
-
-def log_loss(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the mean negative logarithm of gold's posterior, in nats, each at least `SMALLEST_PROBABILITY`."""
-    return mean_log_loss(align_gold(estimate, gold))
-
-
-def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the Pearson correlation of predictions and gold; 0 if either is constant.
-
-    Labels count by position in the alphabet (grid points by value), tied labels by their mean. For more than two
-    unordered labels the order is arbitrary, and only 0 and 1 are meaningful.
-    """
-    return pearson_correlation(align_gold(estimate, gold))
-
-
 def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> BestConstant:
     """Return the best constant for these truths: majority label, lower median or mean.
 
@@ -228,44 +143,3 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
         middle = float(np.sort(numbers)[(len(numbers) - 1) // 2])
         return BestConstant(f"{middle:g}", float(np.abs(numbers - middle).mean()))
     return BestConstant(f"{numbers.mean():g}", float(numbers.std()))
-
-
-def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
-    """Return the area under the ROC curve: P(a good worker has higher quality than another); ties count 1/2.
-
-    Args:
-        quality: estimated ability or weight, shape (workers,).
-        good: whether each worker is known to be good, shape (workers,).
-
-    Raises:
-        SettingsError: different shapes, or no good or no other worker.
-    """
-    values, known = np.asarray(quality, dtype=float), np.asarray(good, dtype=bool)
-    if values.shape != known.shape or values.ndim != 1:
-        raise SettingsError("quality and good must have one entry per worker", value=(values.shape, known.shape))
-    if known.all() or not known.any():
-        raise SettingsError("both good and other workers are needed", value=f"{int(known.sum())} good of {known.size}")
-    others = np.sort(values[~known])
-    below = np.searchsorted(others, values[known], side="left")
-    up_to = np.searchsorted(others, values[known], side="right")
-    return float((below + up_to).mean()) / 2 / len(others)
-
-
-def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any], name: ErrorName) -> Change:
-    with_reports, with_answers = align_gold(protected, gold), align_gold(unprotected, gold)
-    scored = [[str(one.estimate.tasks[at]) for at in one.at.tolist()] for one in (with_reports, with_answers)]
-    if scored[0] != scored[1]:
-        raise SettingsError(
-            "a change of error compares two estimates of the same gold tasks",
-            value=(len(scored[0]), len(scored[1])),
-            hint="List the same tasks in both, those without reports included.",
-        )
-    best = best_constant(comparable_truths(with_answers, name), name)
-    return Change(
-        error_name=name,
-        protected=mean_error(with_reports, name),
-        unprotected=mean_error(with_answers, name),
-        baseline=best.error,
-        constant=best.constant,
-        scored=len(scored[0]),
-    )

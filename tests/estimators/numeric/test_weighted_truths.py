@@ -91,5 +91,5 @@ def test_errors_of_crh_are_the_published_ones() -> None:
 
     estimate = Crh().fit(data.answers)
 
-    assert pytest.approx(13.91, abs=0.005) == metrics.mae(estimate, data.gold)
-    assert pytest.approx(21.96, abs=0.005) == metrics.rmse(estimate, data.gold)
+    assert pytest.approx(13.91, abs=0.005) == metrics.score(estimate, data.gold).error
+    assert pytest.approx(21.96, abs=0.005) == metrics.score(estimate, data.gold, error="rmse").error
