@@ -2,8 +2,7 @@
 
 Kairouz, Oh and Viswanath (2016), Theorems 2 and 4: for an objective that is a sum of sublinear gains, one per report
 symbol, some optimal channel has staircase columns only. The entries of a staircase column are its weight times 1 or
-e^epsilon. The weights solve a linear program with one equation per input. Mutual information and the probability of a
-correct guess are such objectives.
+e^epsilon. The weights solve a linear program with one equation per input. Mutual information is such an objective.
 """
 
 import math
@@ -40,7 +39,7 @@ MIN_REDUCED_COST = 1e-7
 """Smallest reduced cost of a new column, relative to the largest gain of a column."""
 
 MIN_GAIN = 1e-26
-"""Gain of a column, in nats or as a probability, up to which it is treated as a rounding error."""
+"""Gain of a column, in nats, up to which it is treated as a rounding error."""
 
 MIN_RELATIVE_GAIN = 1e-12
 """Smallest relative improvement of the objective for which the optimum replaces a closed-form channel."""
@@ -93,12 +92,6 @@ def mutual_information(channel: Channel, prior: ArrayLike, model: ArrayLike, par
         participation_rate: share of cells that are answered; with public participation the others give no information.
     """
     return _objective_for(channel, prior, model, participation_rate).score(channel.probabilities)
-
-
-def expected_error(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
-    """Return the Bayes error of the truth given the report of one cell; arguments as in `mutual_information`."""
-    objective = replace(_objective_for(channel, prior, model, participation_rate), criterion="correct")
-    return 1 - objective.score(channel.probabilities)
 
 
 def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:

@@ -36,18 +36,6 @@ def test_without_truths_the_weights_are_the_prior_means() -> None:
     assert fit.effective == 0.0
 
 
-def test_offsets_count_as_a_feature_of_weight_one() -> None:
-    """A feature that is given as offset has the probabilities of a feature whose weight is held at 1."""
-    features, truths = simulated(300)
-    held = np.array([1e-6, 3.0, 3.0, 3.0, 3.0])
-
-    one = fit_regression(features, truths, mean=np.eye(5)[0], deviation=held)
-    two = fit_regression(features[:, :, 1:], truths, mean=np.zeros(4), deviation=held[1:], offsets=features[:, :, 0])
-
-    found = two.probabilities(features[:, :, 1:], features[:, :, 0])
-    assert one.probabilities(features) == pytest.approx(found, abs=1e-3)
-
-
 def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:
     """On 40 held-out tasks a rise of the log-loss beyond its standard error gives a warning, a fall or noise none."""
     truths = np.arange(40) % 2

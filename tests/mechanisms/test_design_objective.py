@@ -60,21 +60,6 @@ def test_information_is_the_double_sum_of_its_definition(seed, participation):
     assert expected == pytest.approx(objective.score(table), abs=1e-12)
 
 
-@given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
-def test_correct_is_the_probability_of_the_best_guess(seed, participation):
-    """Every report is answered by its most probable truth; a visible NULL is decoded as that of the prior."""
-    objective = random_question(seed, participation=participation, criterion="correct")
-    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
-    right = 0.0
-    for kind, share in enumerate((0.25, 0.75)):
-        rows = list(reports_by_truth(objective, kind, table))
-        for report in range(4):
-            right += share * max(p * row[report] for p, row in zip(objective.prior, rows, strict=True))
-    expected = right if participation == "protected" else 0.3 * right + 0.7 * max(objective.prior)
-
-    assert expected == pytest.approx(objective.score(table), abs=1e-12)
-
-
 def test_tiny_information_does_not_drown_in_rounding():
     """At epsilon = 1e-5 two even labels through randomized response: equal to 40 digits to one part in 10^6."""
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1e-5, participation="public").channel()
@@ -128,11 +113,10 @@ def test_one_table_is_one_worker_type():
         ({"type_shares": (0.5,)}, "shares"),
         ({"participation_rate": 0.0}, "rate"),
         ({"participation_rate": math.nan}, "rate"),
-        ({"criterion": "beauty"}, "criterion"),
     ],
 )
 def test_invalid_objective_is_refused(wrong, message):
-    """An invalid distribution, shape, rate or criterion raises SettingsError."""
+    """An invalid distribution, shape or rate raises SettingsError."""
     objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2))
 
     with pytest.raises(SettingsError, match=message):

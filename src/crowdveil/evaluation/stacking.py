@@ -1,6 +1,6 @@
 """Stacking (Wolpert, Neural Networks 1992): multinomial regression of known truths, with a normal prior of its weights.
 
-    P(k | t) ~ exp(offset[t, k] + sum_f weight[f] features[t, k, f]),   weight[f] ~ N(mean[f], deviation[f]^2)
+    P(k | t) ~ exp(sum_f weight[f] features[t, k, f]),   weight[f] ~ N(mean[f], deviation[f]^2)
 
 Features with weights of their own for every label are `by_label`, class biases `by_label` of a column of ones.
 """
@@ -29,11 +29,9 @@ class Regression:
     weights: NDArray[np.float64]
     effective: float
 
-    def probabilities(
-        self, features: NDArray[np.float64], offsets: NDArray[np.float64] | float = 0.0
-    ) -> NDArray[np.float64]:
-        """Return P(label) of tasks, [task, label], from features [task, label, feature] and offsets [task, label]."""
-        return softmax(features @ self.weights + offsets)[0]
+    def probabilities(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(label) of tasks, [task, label], from features [task, label, feature]."""
+        return softmax(features @ self.weights)[0]
 
 
 def by_label(features: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
@@ -72,7 +70,6 @@ def fit_regression(
     *,
     mean: NDArray[np.float64],
     deviation: NDArray[np.float64],
-    offsets: NDArray[np.float64] | float = 0.0,
 ) -> Regression:
     """Return the most probable weights given known truths (L-BFGS in standard deviations; the posterior is concave).
 
@@ -81,7 +78,6 @@ def fit_regression(
         truths: label codes, shape (tasks,).
         mean: prior means of the weights, shape (features,).
         deviation: prior standard deviations of the weights, positive, shape (features,).
-        offsets: indexed [task, label], with the fixed weight 1; or 0.
 
     >>> import numpy as np
     >>> logs = np.log([[[0.9], [0.1]], [[0.2], [0.8]]])
@@ -92,7 +88,7 @@ def fit_regression(
     # Imported here: scipy.optimize loads in half a second, and most commands fit no regression.
     from scipy.optimize import minimize
 
-    places, whitened, start = np.arange(len(truths)), features * deviation, features @ mean + offsets
+    places, whitened, start = np.arange(len(truths)), features * deviation, features @ mean
 
     def loss(moves: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         shares = softmax(whitened @ moves + start)[0]

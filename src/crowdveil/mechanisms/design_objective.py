@@ -1,11 +1,10 @@
-"""Design objective of a channel: mutual information, or probability of a correct guess, under a public model.
+"""Design objective of a channel: mutual information of truth and report, in nats per cell, under a public model.
 
 The prior, the participation rate and the worker model are public. A channel that is chosen by them costs no privacy.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,6 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
-
-Criterion = Literal["information", "correct"]
-"""`information`: mutual information of truth and report, in nats per cell. `correct`: probability that the best guess
-from one report is right, 1 - the Bayes error."""
 
 SUM_TOLERANCE = 1e-6
 """Largest accepted |sum - 1| of a distribution, so that probabilities may be read from text."""
@@ -40,7 +35,6 @@ class DesignObjective:
         type_shares: share of each worker type; empty for equal shares.
         participation_rate: share of cells that are answered, in (0, 1].
         participation: "protected": a cell's input may be NULL; "public": only answered cells are reported.
-        criterion: "information" or "correct".
 
     Raises:
         SettingsError: a shape, a negative number, a sum that is not 1, or a rate outside (0, 1].
@@ -52,7 +46,6 @@ class DesignObjective:
     type_shares: tuple[float, ...] = ()
     participation_rate: float = 1.0
     participation: Participation = "protected"
-    criterion: Criterion = "information"
 
     def __post_init__(self) -> None:
         prior = _distribution("prior", self.prior, 1)
@@ -67,8 +60,6 @@ class DesignObjective:
             raise SettingsError(f"there must be one share for each of {types} worker types", value=self.type_shares)
         if not 0 < self.participation_rate <= 1:
             raise SettingsError("the participation rate must be in (0, 1]", value=self.participation_rate)
-        if self.criterion not in ("information", "correct"):
-            raise SettingsError("the criterion must be 'information' or 'correct'", value=self.criterion)
         shares = np.array(self.type_shares) if self.type_shares else np.full(types, 1 / types)
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "worker_model", model)
@@ -100,29 +91,20 @@ class DesignObjective:
         Args:
             columns: P(report | input), shape (inputs, reports); also part of a channel, or unnormalised.
         """
-        gain = _information_gains if self.criterion == "information" else _correct_gains
         gains = np.zeros(columns.shape[1])
         for first in range(0, len(gains), COLUMNS_PER_BATCH):
             part = slice(first, first + COLUMNS_PER_BATCH)
             for share, inputs in zip(self.type_shares, self.input_model, strict=True):
-                gains[part] += share * gain(self.prior, inputs @ columns[:, part])
+                gains[part] += share * _information_gains(self.prior, inputs @ columns[:, part])
         return gains
 
     def score(self, table: NDArray[np.float64]) -> float:
-        """Return the objective of a channel P(report | input), shape (inputs, reports), in nats or as a probability.
+        """Return the objective of a channel P(report | input), shape (inputs, reports).
 
-        With public participation an unanswered cell gives no information; its best guess is the prior's mode.
+        With public participation an unanswered cell gives no information.
         """
         reported = float(self.gains(table).sum())
-        if self.participation == "protected":
-            return reported
-        unanswered = float(self.prior.max()) if self.criterion == "correct" else 0.0
-        return self.participation_rate * reported + (1 - self.participation_rate) * unanswered
-
-
-def _correct_gains(prior: NDArray[np.float64], likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return max over truths t of P(t) P(y | t), the probability of report y and a correct guess, shape (reports,)."""
-    return (prior[:, None] * likelihood).max(axis=0)
+        return reported if self.participation == "protected" else self.participation_rate * reported
 
 
 def _information_gains(prior: NDArray[np.float64], likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
