@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crowdveil.aggregation import ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance, require_list, require_whole_number
-from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.alphabet import Scale, short_list
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
@@ -75,6 +75,10 @@ class Comparison(ArrowRows):
         """Return the rows as an Arrow table, with the columns of `demo.trials.Row` without the crowd."""
         columns = [{name: value for name, value in asdict(row).items() if name != "crowd"} for row in self.rows]
         return pa.Table.from_pylist(columns)
+
+    def __repr__(self) -> str:
+        """Return the number of rows, and the mechanisms."""
+        return f"<Comparison: {len(self.rows):,} rows; {short_list(dict.fromkeys(row.mechanism for row in self.rows))}>"
 
     def __str__(self) -> str:
         """Return the facts and one line per row."""

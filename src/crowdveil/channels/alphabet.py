@@ -4,8 +4,10 @@ Codes: label number k of `names` has code k. NULL ("no answer") has the code aft
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +22,7 @@ MAX_MAGNITUDE, MIN_MAGNITUDE = 1e100, 1e-100
 """Range of |x| for numbers x other than 0; sums of their squared differences neither overflow nor underflow."""
 MAGNITUDE_RULE = f"must be 0, or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in size: their squares are summed"
 MAGNITUDE_HINT = "Choose another unit; write numbers that are nearly 0 as 0."
+SHOWN_NAMES = 5
 MAX_EXACT_INTEGER = 1 << 53
 """Largest integer up to which all integers are exact as floats."""
 
@@ -158,6 +161,12 @@ def _grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
 def _json_number(number: float) -> float:
     """Return integral numbers as int: their JSON text is then the same in all writers, as the checksum requires."""
     return int(number) if float(number).is_integer() and abs(number) <= MAX_EXACT_INTEGER else float(number)
+
+
+def short_list(names: Collection[str]) -> str:
+    """Return the first names as text, and the number of the others."""
+    rest = len(names) - SHOWN_NAMES
+    return ", ".join(islice(names, SHOWN_NAMES)) + (f" and {rest:,} others" if rest > 0 else "")
 
 
 def alphabet_to_json(alphabet: Alphabet) -> dict[str, object]:

@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
 from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import CertificateError, SettingsError
@@ -303,6 +303,11 @@ class Channel:
         )
         title = "Percentage of each report (column) for each answer (row)"
         return cells(name, title, kept, rows, [shown[symbol] for symbol in self.outputs])
+
+    def __repr__(self) -> str:
+        """Return mechanism, alphabets and guarantee."""
+        symbols = f"{short_list(self.inputs)} to {short_list(self.outputs)}"
+        return f"<Channel of {self.mechanism}: {symbols}; {self.guarantee}>"
 
     def _repr_html_(self) -> str:
         """Return the channel for a notebook: its guarantee, and its table if that is small."""

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
 from crowdveil.channels.certificate import check_symbol_names, has_format, parse_document, refusals
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
@@ -72,6 +72,11 @@ class ChannelTable:
                 raise CertificateError("shape", f"{count} groups need names in them.")
             if not all(type(group) is int and 0 <= group < count for group in groups.values()):
                 raise CertificateError("shape", f"a group must be in 0..{count - 1}.")
+
+    def __repr__(self) -> str:
+        """Return mechanisms, answers and the largest guarantee."""
+        size = f"{len(self.channels):,} channels for {short_list(self.alphabet.names)}"
+        return f"<ChannelTable of {self.mechanism}: {size}; {self.guarantee}>"
 
     @classmethod
     def by_worker(cls, channels: Sequence[Channel], workers: Mapping[str, int]) -> Self:

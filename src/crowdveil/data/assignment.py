@@ -62,6 +62,10 @@ class Assignment:
             column.flags.writeable = False
             object.__setattr__(self, name, column)
 
+    def __repr__(self) -> str:
+        """Return the numbers of cells, workers and tasks."""
+        return f"<Assignment: {len(self):,} cells of {len(self.workers):,} workers and {len(self.tasks):,} tasks>"
+
     def __len__(self) -> int:
         """Number of assigned cells."""
         return len(self.task)

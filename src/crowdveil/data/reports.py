@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import require_instance
-from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
+from crowdveil.channels.alphabet import Alphabet, alphabet_to_json, short_list
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
@@ -187,9 +187,16 @@ class Reports:
                 found.update(np.ascontiguousarray(column).data)
         return found.hexdigest()
 
+    def __repr__(self) -> str:
+        """Return the size of the reports, and their labels."""
+        labels = "numbers" if self.alphabet is None else short_list(self.alphabet.names)
+        return f"<Reports: {self._size()}; {labels}>"
+
+    def _size(self) -> str:
+        return f"{len(self):,} reports of {len(self.workers):,} workers on {len(self.tasks):,} tasks"
+
     def _repr_html_(self) -> str:
         """Return the first reports for a notebook, and the counts of labels."""
-        size = f"{len(self):,} reports of {len(self.workers):,} workers on {len(self.tasks):,} tasks"
         block = self.rows.block(0, min(SHOWN, len(self.tasks)))
         names = None if self.alphabet is None else self.alphabet.names
         rows = [
@@ -198,10 +205,10 @@ class Reports:
         ]
         shown = table(("task", "worker", "value" if names is None else "label"), rows[:SHOWN], total=len(self))
         if names is None or len(self) > COUNTED:
-            return card("Reports", [size], shown)
+            return card("Reports", [self._size()], shown)
         counts = sum((np.bincount(part.value, minlength=len(names)) for part in self.blocks()), np.zeros(len(names)))
         picture = count_bars(None, "Reports by label", names, counts.astype(int).tolist())
-        return card("Reports", [size], shown, picture)
+        return card("Reports", [self._size()], shown, picture)
 
     def blocks(self, reports: int = BLOCK_REPORTS) -> Iterator[Block]:
         """Yield contiguous ranges of tasks with about `reports` reports each; every task is in exactly one block."""

@@ -81,6 +81,11 @@ class WorkerTable:
     ability_high: NDArray[np.float64] | None = None
     bias: NDArray[np.float64] | None = None
 
+    def __repr__(self) -> str:
+        """Return the number of workers, and what is estimated of them."""
+        found = [name for name, value in vars(self).items() if isinstance(value, np.ndarray) and name != "quality"]
+        return f"<WorkerTable: {', '.join([self.quality_name, *found])} of {len(self.quality):,} workers>"
+
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
@@ -344,6 +349,10 @@ class Estimate:
     def __str__(self) -> str:
         """Return the size of the estimate, and its error beside that of the best constant."""
         return "\n".join([f"Estimate by {self.method}", *self._facts()])
+
+    def __repr__(self) -> str:
+        """Return the method and the size of the estimate."""
+        return f"<Estimate by {self.method}: {self._facts()[0]}>"
 
     def _facts(self) -> list[str]:
         size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"

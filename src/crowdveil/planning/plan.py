@@ -195,6 +195,10 @@ class Plan(ArrowRows):
         ]
         return pa.Table.from_pylist(rows)
 
+    def __repr__(self) -> str:
+        """Return what to use, and the number of rows."""
+        return f"<Plan: {self._advice()[0]} {len(self.results):,} rows>"
+
     def __str__(self) -> str:
         """Return the recommendation, and a line for each row; `verdict` says more."""
         return "\n".join([*self._advice(), *("  ".join(cells) for cells in (ROW_HEADER, *self._cells()))])
