@@ -7,6 +7,7 @@ e^epsilon. The weights solve a linear program with one equation per input. Mutua
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -34,6 +35,9 @@ MIN_COLUMN_WEIGHT = 1e-11
 
 MAX_SEARCH_INPUTS, MAX_STARTS, MAX_SEARCH_ROUNDS = 32, 64, 30
 """Limits of column generation by local search: number of inputs, of starting sets, and of rounds."""
+
+MAX_KEPT = 512
+"""Columns of highest reduced cost that stay in the linear program from round to round."""
 
 MIN_REDUCED_COST = 1e-7
 """Smallest reduced cost of a new column, relative to the largest gain of a column."""
@@ -170,13 +174,17 @@ def _optimal_channel(
     can be merged.
     """
     program = _solve(objective, epsilon, sets)
+    columns = sets
     for _ in range(MAX_SEARCH_ROUNDS if objective.input_count <= MAX_SEARCH_INPUTS else 0):
         if program is None:
             break
-        better = _improving_sets(objective, epsilon, program, null_apart=null_apart)
+        better = _improving_sets(objective, epsilon, program, sets, null_apart=null_apart)
         if not better.shape[1]:
             break
-        program = _solve(objective, epsilon, np.hstack((program.candidates, better)))
+        # Columns of low reduced cost leave the program; as members of `sets` they are priced again in every round.
+        kept = np.argsort(-_reduced_costs(objective, epsilon, program, columns), kind="stable")[:MAX_KEPT]
+        sets, columns = np.hstack((sets, better)), np.hstack((program.support, columns[:, kept], better))
+        program = _solve(objective, epsilon, columns)
     if program is None:
         return None
     blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.support.T]
@@ -195,14 +203,12 @@ class _Solution:
     A further column improves the optimum if its gain / `gain_scale` exceeds the sum of `dual` over its entries.
 
     Attributes:
-        candidates: sets of all columns of the program, shape (inputs, sets).
         support: sets of the columns with positive weight, shape (inputs, support).
         weights: weights of the support, shape (support,).
         dual: dual variables of the equations, shape (inputs,).
         gain_scale: largest gain of a column, by which all gains are divided.
     """
 
-    candidates: Sets
     support: Sets
     weights: NDArray[np.float64]
     dual: NDArray[np.float64]
@@ -231,18 +237,22 @@ def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution 
     if not solution.success:
         raise CrowdveilError(f"The solver found no optimum of the channel's linear program: {solution.message}")
     in_support = solution.x > MIN_COLUMN_WEIGHT
-    return _Solution(sets, sets[:, in_support], solution.x[in_support], -solution.eqlin.marginals, gain_scale)
+    return _Solution(sets[:, in_support], solution.x[in_support], -solution.eqlin.marginals, gain_scale)
 
 
-def _improving_sets(objective: DesignObjective, epsilon: float, program: _Solution, *, null_apart: bool) -> Sets:
-    """Return sets of positive reduced cost, by hill climbing that adds or removes one input at a time."""
+def _reduced_costs(objective: DesignObjective, epsilon: float, program: _Solution, sets: Sets) -> NDArray[np.float64]:
+    """Return what a small weight on the column of each set adds to the optimum, relative to `gain_scale`."""
+    columns = _columns(sets, epsilon)
+    return objective.gains(columns) / program.gain_scale - program.dual @ columns
 
-    def reduced_cost(sets: Sets) -> NDArray[np.float64]:
-        columns = _columns(sets, epsilon)
-        return objective.gains(columns) / program.gain_scale - program.dual @ columns
 
+def _improving_sets(
+    objective: DesignObjective, epsilon: float, program: _Solution, sets: Sets, *, null_apart: bool
+) -> Sets:
+    """Return sets of positive reduced cost, by hill climbing from `sets` that adds or removes one input at a time."""
+    reduced_cost = partial(_reduced_costs, objective, epsilon, program)
     apart = null_apart and objective.participation == "protected"
-    current = program.candidates[:, ~program.candidates[-1]] if apart else program.candidates
+    current = sets[:, ~sets[-1]] if apart else sets
     current = current[:, np.argsort(-reduced_cost(current), kind="stable")[:MAX_STARTS]]
     flips = np.eye(objective.input_count, dtype=bool)[:, : objective.input_count - apart]
     value = reduced_cost(current)

@@ -19,8 +19,9 @@ TOLERANCE_LABELS, TOLERANCE_NUMBERS = 1e-3, 0.05
 """Convergence tolerance of simulated fits: change of a posterior, or of a truth in steps of the scale."""
 TOLERANCE_PER_ERROR = 0.1
 """Tolerance for numbers as a share of the expected error, if that is more."""
-GRID_POINTS_PER_STEP = 4
-"""Points of truth per step in simulated fits of numbers; half of the default gives the same errors in half the time."""
+GRID_POINTS_PER_STEP, FINE_GRID_ERROR = 2, 0.25
+"""Points of truth per step in simulated fits of numbers, and expected error in steps below which there are twice as
+many. A quarter of the default changes an excess error by at most 0.007 steps, and takes a third of the time."""
 MAX_STEPS = 60
 """EM steps of a simulated fit."""
 PARTICIPATION_CLASSES = (0.5, 1.0, 2.0)
@@ -133,11 +134,12 @@ class Campaign:
     def estimator_for(self, error: float) -> Estimator[Any, Any]:
         """Return the estimator of simulated fits, with a tolerance for an expected error."""
         if isinstance(self.crowd, NumberCrowd):
+            fine = error < FINE_GRID_ERROR * self.crowd.alphabet.step
             return Gaussian(
                 participations=tuple(min(1.0, self.answer_rate * factor) for factor in PARTICIPATION_CLASSES),
                 max_steps=MAX_STEPS,
                 tolerance=max(TOLERANCE_NUMBERS * self.crowd.alphabet.step, TOLERANCE_PER_ERROR * error),
-                points_per_step=GRID_POINTS_PER_STEP,
+                points_per_step=GRID_POINTS_PER_STEP * (1 + fine),
             )
         usual = ESTIMATOR_ENTRIES[self.method or "dawid-skene"].load()()
         return replace(usual, max_steps=min(usual.max_steps, MAX_STEPS), tolerance=TOLERANCE_LABELS)

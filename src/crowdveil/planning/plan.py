@@ -381,9 +381,11 @@ def _workers_needed(
     for epsilon in missed:
         check = epsilon == missed[-1] or isinstance(campaign.crowd, LabelCrowd)
         distinct = [result for result in results if result.epsilon == epsilon and result.same_as is None]
-        found = [(result, more_workers(*_found(result), target)) for result in distinct]
-        sizes = [(one.campaign.workers, number) for number, (_, one) in enumerate(found) if one is not None]
-        result, best = found[min(sizes)[1]] if sizes else found[0]
+        best: Alternative | None = None
+        for one in distinct:
+            fewer = more_workers(*_found(one), target, below=MAX_WORKERS + 1 if best is None else best.campaign.workers)
+            if fewer is not None:
+                result, best = one, fewer
         needed[epsilon] = more_workers(*_found(result), target, check=counter) if best and check else best
     return needed
 
@@ -411,9 +413,10 @@ def more_workers(
     relative_excess: float,
     target: float,
     *,
+    below: int = MAX_WORKERS + 1,
     check: OnSimulation | None = None,
 ) -> Alternative | None:
-    """Return the campaign with the fewest workers that meets the target; None if `MAX_WORKERS` do not.
+    """Return the campaign with the fewest workers that meets the target; None if it needs `below` or more.
 
     Args:
         campaign: one that misses the target; assigned workers per task grow in proportion.
@@ -421,12 +424,13 @@ def more_workers(
         mechanism: of the devices; None for unprotected answers.
         relative_excess: position of the estimator between the Bayes errors, see `Prediction`.
         target: error wanted.
+        below: upper limit, exclusive, of the workers.
         check: simulate the result, search again if it misses the target, and call this after each simulation.
     """
     channel = None if mechanism is None else mechanism.channel()
     fewest, excess = campaign.workers, min(max(relative_excess, 0.0), MAX_RELATIVE_EXCESS)
     for _ in range(SEARCHES):
-        workers = _fewest_workers(campaign, channel, target, excess, fewest)
+        workers = _fewest_workers(campaign, channel, target, excess, fewest, below)
         if workers is None:
             return None
         changed = campaign.with_workers(workers)
@@ -473,10 +477,10 @@ def smallest_epsilon(
 
 
 def _fewest_workers(
-    campaign: Campaign, channel: Channel | None, target: float, relative_excess: float, fewest: int
+    campaign: Campaign, channel: Channel | None, target: float, relative_excess: float, fewest: int, below: int
 ) -> int | None:
-    """Return the smallest round number above `fewest` that meets the target by Bayes errors, found by bisection."""
-    sizes = [workers for workers in _round_numbers() if workers > fewest]
+    """Return the smallest round number between the limits that meets the target by Bayes errors, by bisection."""
+    sizes = [workers for workers in _round_numbers() if fewest < workers < below]
 
     def meets(workers: int) -> bool:
         changed = campaign.with_workers(workers)

@@ -43,7 +43,7 @@ LEAST_TASKS_LABELS, LEAST_TASKS_NUMBERS = 100, 50
 """Simulated tasks per prediction, at least: small campaigns are simulated more often."""
 NEGLIGIBLE_VARIANCE = 0.5
 """One campaign is enough if the variance of its excess is less than this share of all other variance."""
-MAX_REPORTS_LABELS, MAX_REPORTS_NUMBERS = 150_000, 20_000
+MAX_REPORTS_LABELS, MAX_REPORTS_NUMBERS = 150_000, 10_000
 """Expected reports of one simulation, at most, if it has `MIN_TASKS` tasks."""
 LONG_SCALE = 24
 """Labels of a scale beyond which fewer reports are simulated: the cost of a report grows with them."""
