@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdveil import Reports
+from crowdveil import Categories, Reports
+from crowdveil.errors import SettingsError
 from crowdveil.estimators import Ebcc
 from crowdveil.estimators.ebcc import EbccParameters
 from tests.estimators.dense import LABELS, one_block, random_reports, share, summary_of
@@ -88,3 +89,12 @@ def test_more_starts_never_lower_the_bound() -> None:
     reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=8, share=0.6)
 
     assert Ebcc().fit(reports).log_likelihoods[-1] <= Ebcc(starts=3).fit(reports).log_likelihoods[-1]
+
+
+def test_tables_that_do_not_fit_into_memory_are_refused() -> None:
+    """A thousand workers and 200 labels would have 400 million Dirichlet parameters for each array of the fit."""
+    answers = [*range(200)] * 5
+    reports = Reports.from_arrays(answers, range(1000), answers, alphabet=Categories(tuple(map(str, range(200)))))
+
+    with pytest.raises(SettingsError, match=r"at most 134,217,728, got '?1,000 x 200 x 10 x 200'?\. Use hierarchical"):
+        Ebcc().fit(reports)

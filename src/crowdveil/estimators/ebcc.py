@@ -35,6 +35,8 @@ from crowdveil.estimators.confusion.parameters import CrowdParameters, participa
 from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
 from crowdveil.registry import Capabilities, capabilities_of
 
+MAX_NUMBERS = 1 << 27
+"""Largest number of Dirichlet parameters of all workers (1 GiB; a fit has about six arrays of this size)."""
 OTHER_LABEL = -1e5
 """Log-prior of the labels that a gold task does not have."""
 START_DEVIATION = 0.3
@@ -103,8 +105,19 @@ class Ebcc(CrowdEstimator):
             raise SettingsError("priors must be positive and finite", value=priors)
 
     def initialize(self, summary: Summary) -> EbccParameters:
-        """Return the prior for every worker; the first posterior is the share of votes, spread over subtypes."""
-        pool, labels, many = frequencies_of_reports(summary), summary.labels, self.subtypes
+        """Return the prior for every worker; the first posterior is the share of votes, spread over subtypes.
+
+        Raises:
+            SettingsError: more than `MAX_NUMBERS` Dirichlet parameters.
+        """
+        labels, many = summary.labels, self.subtypes
+        if summary.workers * labels**2 * many > MAX_NUMBERS:
+            raise SettingsError(
+                f"{self.name} keeps workers x labels x subtypes x labels numbers, at most {MAX_NUMBERS:,}",
+                value=f"{summary.workers:,} x {labels} x {many} x {labels}",
+                hint="Use hierarchical-dawid-skene, or from Python fewer subtypes.",
+            )
+        pool = frequencies_of_reports(summary)
         tables = np.broadcast_to(self._row_prior(labels), (summary.workers, labels * many, labels))
         return expected(
             EbccParameters(
