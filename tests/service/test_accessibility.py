@@ -134,14 +134,14 @@ def test_low_contrast_and_missing_names_are_found(browser: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("language", ["en-US", "de-DE"])
-def test_start_is_on_the_first_screen_of_a_phone(browser: Any, tmp_path: Path, language: str) -> None:
-    """At 360 x 640 Start needs no scrolling; before the first campaign no epsilon is counted; wide tables scroll."""
+def test_promise_and_next_are_on_the_first_screen_of_a_phone(browser: Any, tmp_path: Path, language: str) -> None:
+    """At 360 x 640 Next needs no scrolling; before the first campaign no epsilon is counted; wide tables scroll."""
     context = browser.new_context(viewport={"width": 360, "height": 640}, locale=language)
     page = context.new_page()
     with campaigning(tmp_path / "one", channels=[response(Scale(0, 19), 2.0)]) as service:
         page.goto(service.link(0))
         await_screen(page, "intro")
-        end = page.evaluate("document.getElementById('start').getBoundingClientRect().bottom")
+        end = page.evaluate("document.getElementById('intro-next').getBoundingClientRect().bottom")
         ledger = page.inner_text("#ledger summary")
         for summary in page.query_selector_all("summary"):
             summary.click()

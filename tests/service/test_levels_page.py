@@ -79,6 +79,7 @@ def test_a_level_is_chosen_before_any_question_and_sent(service: Campaigning, br
     assert "0" == preselected
     assert offers == OFFERS
     assert "The level itself is not hidden" in before
+    assert -1 < before.index(service.built.campaign.consent) < before.index(OFFERS[0])
     assert not any(text in page.inner_text("#level") + before for text in ("Which animal", "Picture 0", *LABELS.names))
     assert f"You chose level {chosen + 1} of 3." in promise
     assert OFFERS[chosen].split()[2] in promise
@@ -100,6 +101,22 @@ def test_the_choice_can_be_read_and_used_by_everybody(service: Campaigning, brow
 
     check_screen(page, "level", language)
     assert ("Stufe 1: 73,2 %" in page.inner_text("#level")) == (language == "de")
+
+
+def test_the_consent_stands_before_start(service: Campaigning, browser: Any) -> None:
+    """After the choice the consent and the facts of the campaign are above Start, and the first button leads there."""
+    page = browser.new_context(locale="en-US", viewport={"width": 360, "height": 640}).new_page()
+    page.goto(service.link(0))
+    await_screen(page, "level")
+    page.click("#level-form button")
+    await_screen(page, "intro")
+    page.click("#intro-next")
+    consent, start = (page.locator(name).bounding_box() for name in ("#consent", "#start"))
+
+    assert service.built.campaign.consent in page.inner_text("#consent")
+    assert 0 <= consent["y"] < 640
+    assert consent["y"] + consent["height"] < start["y"]
+    assert "about-heading" == page.evaluate("document.activeElement.id")
 
 
 def test_the_prior_is_shown_as_public(service: Campaigning, browser: Any) -> None:

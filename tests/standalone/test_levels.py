@@ -143,6 +143,26 @@ def test_a_campaign_without_levels_has_none_to_choose(tmp_path):
             device.choose(0)
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("task,label\nt9,quokka\n", "is not yours"),
+        ("task,label\nt0,unicorn\n", "none of the possible answers"),
+        ("task\nt0\n", "needs the columns"),
+    ],
+)
+def test_a_refused_file_of_answers_chooses_no_level(built, tmp_path, text, rule):
+    """The file is checked before the level is kept: a worker who corrects it can still choose another one."""
+    answers = tmp_path / "my.csv"
+    answers.write_text(text)
+    with device_of(built, tmp_path) as device:
+        with pytest.raises(Refused, match=rule):
+            one_file.run(device, answers, tmp_path / "out", None)
+        assert device.level is None
+
+    assert 2 == body_of(run(built, tmp_path, 3))[0]
+
+
 @pytest.mark.parametrize(("typed", "index"), [(["", *[""] * 4, "yes"], 0), (["9", "x", "3", *[""] * 4, "yes"], 2)])
 def test_the_level_is_asked_before_any_question(built, tmp_path, monkeypatch, capsys, typed, index):
     """The terminal offers each level with how sure anyone can be, preselects the first, and then shows the question."""
@@ -161,6 +181,7 @@ def test_the_level_is_asked_before_any_question(built, tmp_path, monkeypatch, ca
     assert "Which animal is it?" not in before
     assert "Which animal is it?" in after
     assert "Picture 0" not in before
+    assert built.campaign.consent in before
     assert "it is not hidden" in before
     assert [f"{k}: {sure}" in before for k, sure in enumerate(("88.1 %", "98.3 %", "more than 99.9 %"), start=1)] == [
         True,

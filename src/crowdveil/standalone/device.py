@@ -423,28 +423,24 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
     ids = [device.fields["tasks"][task]["id"] for task in device.tasks]
     cells = {(str(of + 1), name): cell for cell, (of, name) in enumerate(zip(device.asked, ids, strict=True))}
     needed = ("task", "question") if "questions" in device.fields else ("task",)
+    channels = device.channels(device.level or (0 if device.levels else None))  # all levels have the same answers
     found: dict[int, str] = {}
-    with open(path, encoding="utf-8-sig", newline="") as stream, _csv_errors(path):
-        rows = csv.DictReader(stream)
-        column = next((name for name in ("label", "value", "answer") if name in (rows.fieldnames or ())), "")
-        there = column and {*needed} <= {*(rows.fieldnames or ())}
-        require(there, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
-        for row in rows:
-            cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
-            yours = f"Your tasks: {', '.join(ids[:20])}."
-            require(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
-            require(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
-            found[cell] = (row[column] or "").strip()
-    return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
-
-
-@contextmanager
-def _csv_errors(path: Path) -> Iterator[None]:
-    """Context in which a file that is no CSV is refused."""
     try:
-        yield
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            rows, names = list(reader), {*(reader.fieldnames or ())}
     except csv.Error as error:
         raise Refused("answers", f"{path} is no CSV file: {error}.") from error
+    column = next((name for name in ("label", "value", "answer") if {*needed, name} <= names), "")
+    require(column, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
+    for row in rows:
+        cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
+        yours = f"Your tasks: {', '.join(ids[:20])}."
+        require(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
+        require(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
+        found[cell] = label = (row[column] or "").strip()
+        require(label in ("", *channels[cell].labels), "label", f"{path}: {label!r} is none of the possible answers.")
+    return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
 
 
 def ask(device: Device) -> None:
@@ -502,12 +498,13 @@ def is_over(device: Device, budget: Decimal | None, level: int | None = None) ->
 
 
 def offers(device: Device, budget: Decimal | None) -> str:
-    """Return what each level of a campaign promises for all answers of this worker."""
+    """Return the consent, and what each level of a campaign promises for all answers of this worker."""
     found = [
-        f"In the words of the curator:\n{foreign(device.fields['title'])}\n"
+        "In the words of the curator:",
+        foreign("\n".join([device.fields["title"], device.fields["consent"]])),
         "Choose how well your answers are protected, before you see any question. It cannot be changed afterwards.\n"
         "Your level is sent as it is: it is not hidden, and says that you chose it.\nSomeone who held two sets of all "
-        "your answers to be equally likely can then be up to this sure of either, with level"
+        "your answers to be equally likely can then be up to this sure of either, with level",
     ]
     for level in range(device.levels or 0):
         loss = epsilon(device.ledger_lines(level))
@@ -537,9 +534,10 @@ def run(
     """Answer, sample and send, from wherever the record stands; return the report file if there is no service."""
     path = None
     device.open()
-    state = device.record["state"]
+    state, given = device.record["state"], {}
     if state in ("verified", "answering"):
         device.require_open()
+        given = {} if answers is None else read_answers(answers, device)
         choose_level(device, level, budget, asks=answers is None)
     if level is not None and state != "receipted":
         require(device.level == level - 1, "level", SENTENCES["chosen" if device.levels else "no-levels"])
@@ -552,7 +550,7 @@ def run(
             ask(device)
             require(input(f"{warning}Send now? (yes/no) ") == "yes", "no", "Your answers stay here. Nothing was sent.")
         else:
-            for cell, label in read_answers(answers, device).items():
+            for cell, label in given.items():
                 device.answer(cell, label)
         device.sample()
     if device.record["state"] != "receipted" and device.url is None:

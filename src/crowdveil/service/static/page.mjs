@@ -76,10 +76,20 @@ async function openLink(link) {
   return device.record.state === "answering" ? showTasks() : show("intro");
 }
 
-/** Show the levels of privacy, the first one chosen, before any question. */
+/** Show the words of the campaign but its question, and its facts, on a screen. */
+function showAbout(screen) {
+  const { campaign, tasks } = page.device;
+  const { title, consent, language: lang, opens, closes, min_reports: reports } = campaign;
+  for (const [id, textContent] of Object.entries({ title, consent })) Object.assign($(id), { textContent, lang });
+  $(`${screen}-about`).append($("about"));
+  chooseLanguage(lang);
+  const name = campaign.name.slice(0, 22).replace(/.{4}/g, "$& "); // 132 bits, for people to compare
+  return { isCampaign: true, count: tasks.length, opens, closes, reports, name };
+}
+
+/** Show consent and levels of privacy, the first one chosen, before any question. */
 function showLevels({ lines, limit }) {
   const { campaign } = page.device;
-  Object.assign($("title"), { textContent: campaign.title, lang: campaign.language });
   const option = (_, level) => {
     const epsilon = sumOfLines(page.device.newLines("", level));
     const input = element("input", { type: "radio", name: "level", value: String(level), checked: level === 0 });
@@ -89,8 +99,7 @@ function showLevels({ lines, limit }) {
     return element("label", { className: "option" }, input, element("span", { text, places }));
   };
   $("level-list").replaceChildren(...campaign.channels.map(option));
-  chooseLanguage(campaign.language);
-  show("level", { isCampaign: true, isAsked: false });
+  show("level", { ...showAbout("level"), isAsked: false });
 }
 
 /** Choose the language of the page: the one that was chosen before, or that of the campaign, or English. */
@@ -100,8 +109,7 @@ function chooseLanguage(lang) {
 
 function showCampaign() {
   const { campaign, record, tasks } = page.device;
-  const { title, consent, language: lang, isProtected, opens, closes, min_reports: reports } = campaign;
-  for (const [id, textContent] of Object.entries({ title, consent })) Object.assign($(id), { textContent, lang });
+  const { title, isProtected } = campaign;
   $("question").replaceChildren(...questionsOf(campaign).map((_, index) => questionText("p", index)));
   document.title = title;
   const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task, record.level))));
@@ -113,14 +121,11 @@ function showCampaign() {
   const total = sumOfLines(page.device.newLines());
   const [factor, all] = [factorOf(epsilon), factorOf(total)];
   const [sure, allSure] = [percentSure(epsilon), percentSure(total)];
-  chooseLanguage(lang);
   const promise = { epsilon, factor, total, all, sure, allSure, isProtected, isPublic: !isProtected };
-  const name = campaign.name.slice(0, 22).replace(/.{4}/g, "$& "); // 132 bits, for people to compare
-  const facts = { count: tasks.length, opens, closes, reports, name };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
   const { levels, prior = "" } = campaign;
   const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
-  update({ isCampaign: true, isAsked: true, ...promise, ...facts, ...relay, ...level });
+  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level });
 }
 
 /** Return a node with the text of a question, and with its number if there are several. */
@@ -291,6 +296,12 @@ on("level-form", "submit", async (event) => {
   showCampaign();
   show("intro");
 });
+for (const screen of ["level", "intro"]) {
+  on(`${screen}-next`, "click", () => {
+    $("about").scrollIntoView();
+    $("about-heading").focus({ preventScroll: true });
+  });
+}
 on("start", "click", async () => {
   await page.device.start();
   showTasks();
