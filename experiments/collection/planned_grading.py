@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.collection.peer_grading import EACH, GRADES, Graders, gap, graders
 from experiments.collection.sample_campaign import sample
+from numpy.typing import NDArray
 
-from crowdveil import Gaussian, Reports
+from crowdveil import Gaussian, Reports, Scale
 from crowdveil.campaign.document import Task
 from crowdveil.campaign.source.build import build_campaign
 from crowdveil.campaign.source.privacy_request import PLAN, PrivacyRequest
 from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.mechanisms import Laplace
 from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
@@ -31,7 +32,8 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
 
 RESULTS = Path(__file__).parent / "results" / "planned_grading.csv"
-STUDENTS, BUDGETS, RUNS = 40, (2.0, 5.0, 10.0, 20.0), 20
+STUDENTS, EACH, BUDGETS, RUNS = 40, 5, (2.0, 5.0, 10.0, 20.0), 20
+GRADES = Scale(0, 10)
 MEAN, DEVIATION, ERROR = 6.5, 1.5, 2.0
 """Moments that the plan and inference may be told: of grades, and of the errors of graders."""
 FLOOR = 1e-4
@@ -48,6 +50,33 @@ class Told(NamedTuple):
     sigmas: tuple[float, ...] = ()
     each: int | None = None
     method: Gaussian = Gaussian()
+
+
+class Graders(NamedTuple):
+    """Distributions of true grades and of grading errors, as samples on the scale 0..10."""
+
+    grades: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+
+def graders() -> Graders:
+    """Return the distributions of the real set (grades 0..25, rescaled), without its staff grades."""
+    answers = datasets.load("peer_grading_mooc", duplicates="first").answers
+    value, task = answers.numbers / 2.5, answers.task
+    counts = np.bincount(task)
+    means = np.bincount(task, value) / np.maximum(counts, 1)
+    several = counts > 1
+    # Residuals from a mean of n grades are too small by (n - 1) / n in variance; means are spread too widely.
+    residuals = ((value - means[task]) * np.sqrt(counts / np.maximum(counts - 1, 1))[task])[several[task]]
+    spread = max(means[several].var() - residuals.var() * (1 / counts[several]).mean(), 0.0)
+    centre = means[several].mean()
+    grades = centre + (means[several] - centre) * np.sqrt(spread / means[several].var())
+    return Graders(grades, residuals)
+
+
+def gap(estimate: Any, truth: Any) -> float:
+    """Return the mean absolute difference of inferred and other grades, over essays where both are known."""
+    return float(np.nanmean(np.abs(np.asarray(estimate, dtype=float) - truth)))
 
 
 def write_prior(folder: Path) -> Path:

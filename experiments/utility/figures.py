@@ -15,30 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from real_report import Point, read, series
 
+from crowdveil.plotting import INK, ON_ANY_PAGE
+
 ROOT = Path(__file__).parents[2]
 DOCS_PICTURES = ROOT / "docs" / "pictures"
 PICTURES = Path(__file__).parent / "pictures"
 RESULTS = Path(__file__).parent / "results"
-INK = "#7a8594"
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crowdveil",
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": INK,
-    "grid.alpha": 0.22,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "savefig.transparent": True,
-}
+STYLE: Any = ON_ANY_PAGE | {"legend.frameon": False}
 NAIVE, FULL, CUTS, ASSIGNED, PUBLIC = "#d97706", "#0d9488", "#8b5cf6", "#db2777", "#65a30d"
 SETS = {
     "adult2": ("AdultContent2", "error_rate", "weighted-vote", ("ordinal-dawid-skene", "learned")),
