@@ -76,7 +76,7 @@ def test_every_refusal_is_a_crowdveil_error(kind):
         CertificateError("row sum", "row 2 sums to 5."),
         ReportsError("ids are needed", source="a.csv", rows=(2, 5)),
         NoMinimiserError(answers=3, dimensions=5),
-        EngineError("Workers died", attempts=3, hint="Use fewer."),
+        EngineError("Workers died", hint="Use fewer."),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -87,12 +87,6 @@ def test_refusals_travel_between_processes(error):
     assert type(error) is type(again)
     assert str(error) == str(again)
     assert vars(error) == vars(again)
-
-
-def test_engine_error_says_how_often_it_was_tried():
-    """Several attempts are counted in the message."""
-    assert "Workers died (3 attempts). Use fewer." == str(EngineError("Workers died", attempts=3, hint="Use fewer."))
-    assert "No answer. Start it." == str(EngineError("No answer", hint="Start it."))
 
 
 @pytest.mark.parametrize(

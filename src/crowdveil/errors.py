@@ -228,12 +228,9 @@ class EngineError(CrowdveilError):
 
     Args:
         failure: clause that states the failure.
-        attempts: number of attempts.
         hint: suggested remedy.
     """
 
-    def __init__(self, failure: str, *, attempts: int = 1, hint: str) -> None:
+    def __init__(self, failure: str, *, hint: str) -> None:
         self.rule, self.hint = failure, hint
-        self.attempts = attempts
-        count = "" if attempts == 1 else f" ({attempts} attempts)"
-        super().__init__(f"{failure}{count}. {hint}")
+        super().__init__(f"{failure}. {hint}")

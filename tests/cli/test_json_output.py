@@ -336,7 +336,7 @@ def test_the_flag_after_two_dashes_is_a_name() -> None:
          {"source": "a.csv", "rows": [1, 2]}),
         (ReportsError("a rule", hint="Do."), "a rule", None, "Do.", {"source": "data", "rows": []}),
         (CertificateError("shape", "no rows."), "no rows.", None, None, {"defect": "shape", "detail": "no rows."}),
-        (EngineError("It died", attempts=2, hint="Do."), "It died", None, "Do.", {"attempts": 2}),
+        (EngineError("It died", hint="Do."), "It died", None, "Do.", {}),
         (NoMinimiserError(answers=2, dimensions=3),
          "the loss of a worker with fewer answers than dimensions has no minimiser", 2,
          "Use mechanism matrix-factorization (corrected), or a smaller d.", {"answers": 2, "dimensions": 3}),

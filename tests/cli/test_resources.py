@@ -44,12 +44,13 @@ def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> 
 
 @pytest.mark.slow
 def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a local cluster the command prints what it prints without."""
+    """On a local cluster the command prints what it prints without, of encoded blocks."""
     monkeypatch.setenv("CROWDVEIL_THREADS", "1")
+    run_json("data", "encode", "labels.csv", "--out", "blocks")
 
-    found = [run_json("infer", "labels.csv", *words) for words in ((), ("--engine", "dask"))]
+    found = [run_json("infer", "blocks", *words) for words in ((), ("--engine", "dask"))]
 
-    assert found[0] | {"replaced": ["truths.csv", "workers.csv"]} == found[1]
+    assert found[0] | {"replaced": ["blocks/truths.csv", "blocks/workers.csv"]} == found[1]
 
 
 def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., str]) -> None:

@@ -15,7 +15,7 @@ from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.estimators import WeightedVote
 from crowdveil.registry import Capabilities
-from tests.engines.crowds import GOLD, REPORTS, in_blocks
+from tests.engines.crowds import GOLD, REPORTS, in_blocks, stored
 from tests.engines.test_worker import LocalClient, LocalEngine, captured
 
 METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
@@ -115,7 +115,7 @@ class VoteMargins(Estimator[Summary, NoStatistics]):
 def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any]) -> None:
     """The estimate has them in task order, in threads, under a memory limit, and on engines whose caches are lost."""
     with in_blocks():
-        estimate = VoteMargins().fit(REPORTS, **options)
+        estimate = VoteMargins().fit(stored(), **options)
 
     assert estimate.task_parameters is not None
     np.testing.assert_array_equal(REPORTS.per_task, estimate.task_parameters["votes"])

@@ -1,7 +1,9 @@
 """Small crowd in many blocks, and assertions shared by the tests of engines."""
 
 import dataclasses
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -16,6 +18,14 @@ from tests.estimators.dense import random_reports
 LABELS = Categories(("a", "b", "c"), ordered=True)
 REPORTS = random_reports(np.random.default_rng(3), LABELS, tasks=60, workers=9, share=0.5)
 GOLD = {3: "b"}
+FOLDER = TemporaryDirectory()
+
+
+@cache
+def stored() -> Reports:
+    """Return the reports as opened from a folder."""
+    REPORTS.save(FOLDER.name)
+    return Reports.open(FOLDER.name)
 
 
 def in_blocks(size: int = 20) -> Any:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
+from crowdveil import DawidSkene, Gaussian, OneCoin
 from crowdveil.engines import Dask, dask
 from crowdveil.errors import EngineError, SettingsError
-from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
+from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks, stored
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
 distributed_config = import_module("dask").config.set
@@ -30,15 +30,10 @@ def cluster() -> Iterator[Any]:
 @pytest.mark.parametrize(
     "estimator", [DawidSkene(max_steps=4), OneCoin(max_steps=4), Gaussian(max_steps=3)], ids=lambda e: e.name
 )
-@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
-def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tmp_path: Path) -> None:
-    """Estimates have the same bits as in one thread, with blocks sent or read from a folder."""
-    reports = REPORTS
-    if stored:
-        REPORTS.save(tmp_path)
-        reports = Reports.open(tmp_path)
+def test_dask_gives_the_same_bits(estimator: Any, cluster: Any) -> None:
+    """Estimates have the same bits as in one thread."""
     with in_blocks():
-        actual = estimator.fit(reports, gold=GOLD, engine=Dask(address=cluster.scheduler_address))
+        actual = estimator.fit(stored(), gold=GOLD, engine=Dask(address=cluster.scheduler_address))
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
 
 
@@ -49,7 +44,7 @@ def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> Non
         distributed_config({"distributed.worker.preload": ["import os; os._exit(1)"]}),
         pytest.raises(EngineError, match=r"cluster of 1 workers did not start .*failed to start\..*use fewer"),
     ):
-        OneCoin().fit(REPORTS, engine=Dask(workers=1))
+        OneCoin().fit(stored(), engine=Dask(workers=1))
 
 
 @pytest.mark.slow
@@ -61,7 +56,7 @@ def test_threads_of_a_worker_share_its_cache() -> None:
         ) as threaded,
         in_blocks(10),
     ):
-        actual = Gaussian(max_steps=4).fit(REPORTS, gold=GOLD, engine=Dask(address=threaded.scheduler_address))
+        actual = Gaussian(max_steps=4).fit(stored(), gold=GOLD, engine=Dask(address=threaded.scheduler_address))
         assert_same(actual, Gaussian(max_steps=4).fit(REPORTS, gold=GOLD))
 
 
@@ -76,7 +71,7 @@ def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
             os.kill(doomed.pop(), signal.SIGKILL)
 
     with in_blocks():
-        actual = estimator.fit(REPORTS, gold=GOLD, engine=Dask(address=cluster.scheduler_address), progress=kill)
+        actual = estimator.fit(stored(), gold=GOLD, engine=Dask(address=cluster.scheduler_address), progress=kill)
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
     assert not doomed
 
@@ -101,7 +96,7 @@ def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch)
                 time.sleep(0.01)
 
         with pytest.raises(EngineError, match="The Dask cluster failed"):
-            DawidSkene().fit(REPORTS, engine=Dask(address=lonely.scheduler_address), progress=retire)
+            DawidSkene().fit(stored(), engine=Dask(address=lonely.scheduler_address), progress=retire)
 
 
 @pytest.mark.slow
@@ -117,7 +112,7 @@ def test_a_lost_scheduler_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(distributed.Client, "nthreads", lost)
     with in_blocks(), pytest.raises(EngineError, match=r"The Dask cluster failed: stream is closed\. Check that"):
-        DawidSkene().fit(REPORTS, engine=Dask(address=cluster.scheduler_address))
+        DawidSkene().fit(stored(), engine=Dask(address=cluster.scheduler_address))
 
 
 @pytest.mark.slow
@@ -127,7 +122,7 @@ def test_an_unreachable_scheduler_is_named(address: str, monkeypatch: pytest.Mon
     monkeypatch.setattr("crowdveil.engines.dask.CONNECT_SECONDS", 1.0)
 
     with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one"):
-        OneCoin().fit(REPORTS, engine=Dask(address=address))
+        OneCoin().fit(stored(), engine=Dask(address=address))
 
 
 def test_workers_are_counted() -> None:

@@ -16,10 +16,10 @@ from crowdveil.em.executor import FitTask, Step
 from crowdveil.engines import ENGINES, worker
 from crowdveil.engines.dask import DaskExecutor, check_versions, require_extra
 from crowdveil.engines.serialization import StoredFolder, dump_parameters, load_parameters
-from crowdveil.engines.worker import drop_cache, run_steps
+from crowdveil.engines.worker import drop_cache, run_step
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
-from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
+from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
 from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 
@@ -49,13 +49,13 @@ class LocalClient:
         arguments = [self._arrived(value) for value in values]
         if function is bytes:
             self.sent.append(arguments[0])
-        elif (arguments[0].step, arguments[0].indices[0] if function is run_steps else -1) in self.clear:
+        elif (arguments[0].step, arguments[0].block if function is run_step else -1) in self.clear:
             drop_cache(arguments[0].fit_id)
         done = function(*arguments)
         return SimpleNamespace(result=lambda timeout: done, release=lambda: None, content=done)
 
     def _arrived(self, value: Any) -> Any:
-        return [one.content for one in value] if isinstance(value, list) else getattr(value, "content", value)
+        return getattr(value, "content", value)
 
 
 @dataclass
@@ -72,26 +72,25 @@ class LocalEngine:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
-@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
-def test_distributed_fits_give_the_same_bits(cls: Any, stored: bool, tmp_path: Path) -> None:
-    """Every estimator has the same bits from block tasks, with blocks sent or read from a folder."""
-    estimator, reports = cls(max_steps=4), REPORTS
-    if stored:
-        REPORTS.save(tmp_path)
-        reports = Reports.open(tmp_path)
+def test_distributed_fits_give_the_same_bits(cls: Any) -> None:
+    """Every estimator has the same bits from block tasks."""
+    estimator = cls(max_steps=4)
     with in_blocks():
-        assert_same(estimator.fit(reports, gold=GOLD, engine=LocalEngine()), estimator.fit(REPORTS, gold=GOLD))
+        assert_same(estimator.fit(stored(), gold=GOLD, engine=LocalEngine()), estimator.fit(REPORTS, gold=GOLD))
 
 
 @pytest.mark.slow
-def test_channels_and_compiled_code_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_channels_and_compiled_code_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A channel, compiled code and a memory limit leave the bits unchanged."""
     channel = blocks_channel()
     reports = random_reports(np.random.default_rng(1), sent_alphabet(channel), tasks=30, workers=9, share=0.5)
     monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
+    reports.save(tmp_path)
     with in_blocks():
         expected = DawidSkene(max_steps=4).fit(reports, channel=channel)
-        actual = DawidSkene(max_steps=4).fit(reports, channel=channel, engine=LocalEngine(), memory=1_000_000)
+        actual = DawidSkene(max_steps=4).fit(
+            Reports.open(tmp_path), channel=channel, engine=LocalEngine(), memory=1_000_000
+        )
 
     assert_same(actual, expected)
 
@@ -111,7 +110,10 @@ def test_a_lost_cache_changes_no_number(estimator: Any, clear: tuple[tuple[int, 
     with in_blocks():
         expected = estimator.fit(REPORTS, gold=GOLD, progress=lambda *step: expected_steps.append(step))
         actual = estimator.fit(
-            REPORTS, gold=GOLD, engine=LocalEngine(LocalClient(clear)), progress=lambda *step: actual_steps.append(step)
+            stored(),
+            gold=GOLD,
+            engine=LocalEngine(LocalClient(clear)),
+            progress=lambda *step: actual_steps.append(step),
         )
 
     assert_same(actual, expected)
@@ -129,7 +131,7 @@ def test_an_outdated_posterior_is_not_reused() -> None:
             whole = list(first.map(step))
             second._begin(step)
             if number != 3:
-                away = next(second._run_all(run_steps))
+                away = next(second._run_all(run_step))
             sums = [sum(parts) for parts in zip(*(statistics for statistics, _ in whole), strict=True)]
             parameters = work.model.m_step(type(whole[0][0])(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)
@@ -148,51 +150,39 @@ def captured(estimator: Any) -> FitTask[Any, Any]:
             with LocalEngine.open(self, work) as executor:
                 yield executor
 
-    estimator.fit(REPORTS, gold=GOLD, engine=RecordingEngine())
+    estimator.fit(stored(), gold=GOLD, engine=RecordingEngine())
     return recorded[0]
 
 
 def test_constants_are_sent_once() -> None:
-    """The payload of a step holds estimated parameters only: its length does not grow with tasks, and it reads back."""
+    """The payload of a step holds estimated parameters only, and reads back."""
     few = captured(DawidSkene(max_steps=1)).initial
-    many = Reports(
-        *(getattr(REPORTS, name) for name in ("task", "worker", "value")),
-        np.arange(60_000),
-        np.arange(9),
-        REPORTS.alphabet,
-    )
     client = LocalClient()
-    DawidSkene(max_steps=2).fit(many, engine=LocalEngine(client))
-    payload = client.sent[-1]
+    DawidSkene(max_steps=2).fit(stored(), engine=LocalEngine(client))
 
-    assert len(payload) < 3000 + few.confusion.nbytes < len(pickle.dumps(few)) + 10_000
+    assert len(client.sent[-1]) < 3000 + few.confusion.nbytes < len(pickle.dumps(few)) + 10_000
     again = load_parameters(dump_parameters(few, few), few)
     assert again.summary is few.summary
     np.testing.assert_array_equal(again.confusion, few.confusion)
 
 
-def test_no_process_gets_the_counts_of_all_tasks() -> None:
+def test_no_process_gets_the_counts_of_all_tasks(tmp_path: Path) -> None:
     """The context of a fit does not grow with the tasks if all tasks share one channel."""
     lengths = []
     for tasks in (1000, 100_000):
         many = Reports(REPORTS.task, REPORTS.worker, REPORTS.value, np.arange(tasks), np.arange(9), REPORTS.alphabet)
+        many.save(tmp_path / f"{tasks:06}")
         client = LocalClient()
-        OneCoin(max_steps=1).fit(many, engine=LocalEngine(client))
+        OneCoin(max_steps=1).fit(Reports.open(tmp_path / f"{tasks:06}"), engine=LocalEngine(client))
         lengths.append(len(client.sent[0]))
 
     assert abs(lengths[1] - lengths[0]) < 200
 
 
-def test_blocks_are_read_from_their_folder(tmp_path: Path) -> None:
-    """Reports in a folder are not sent: payloads are one context and the parameters of each step."""
-    REPORTS.save(tmp_path)
-    client, estimator = LocalClient(), OneCoin(max_steps=4, tolerance=0.0)
-    with in_blocks():
-        actual = estimator.fit(Reports.open(tmp_path), engine=LocalEngine(client))
-        expected = estimator.fit(REPORTS)
-
-    assert_same(actual, expected)
-    assert 1 + 4 == len(client.sent)
+def test_reports_in_memory_are_refused() -> None:
+    """No report is sent to a cluster: blocks lie in a folder, and the refusal says how they get there."""
+    with pytest.raises(EngineError, match=r"the reports are in memory\. Save them .*data encode"):
+        OneCoin().fit(REPORTS, engine=LocalEngine())
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
@@ -203,7 +193,6 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
         tmp_path
     )
 
-    assert folder is not None
     with pytest.raises(ReportsError, match="all processes must read the same encoded blocks"):
         folder.open()
 
@@ -212,14 +201,14 @@ def test_a_worker_that_dies_before_its_first_task_is_awaited_again() -> None:
     """Blocks wait for another worker if the awaited one dies before it gets any."""
     client = LocalClient(awaited=2)
 
-    assert_same(OneCoin().fit(REPORTS, engine=LocalEngine(client)), OneCoin().fit(REPORTS))
+    assert_same(OneCoin().fit(stored(), engine=LocalEngine(client)), OneCoin().fit(REPORTS))
     assert client.awaited < 0
 
 
 def test_the_number_of_cached_fits_is_limited() -> None:
     """A process keeps the caches of the last fits only."""
     for _ in range(worker.MAX_CACHED_FITS + 3):
-        OneCoin(max_steps=1).fit(REPORTS, engine=LocalEngine())
+        OneCoin(max_steps=1).fit(stored(), engine=LocalEngine())
 
     assert len(worker._CACHES) <= worker.MAX_CACHED_FITS
 

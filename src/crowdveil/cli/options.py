@@ -368,7 +368,7 @@ resource_options = options(
         type=click.Choice(ENGINE_NAMES),
         default=ENGINE_NAMES[0],
         show_default=True,
-        help="Where the fit runs; the results stay the same.",
+        help="Where the fit runs (dask: of encoded blocks); results stay the same.",
     ),
     click.option("--address", metavar="URL", help="dask: address of a running cluster, such as tcp://HOST:8786."),
     heading="Memory and engine",

@@ -1,7 +1,6 @@
-"""Dask executor: blocks are processed by the workers of a Dask cluster, local or remote."""
+"""Dask executor: blocks in a folder are processed by the workers of a Dask cluster, local or remote."""
 
 import logging
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,15 +13,8 @@ from crowdveil.em.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.kernels.dispatch import thread_count
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
-from crowdveil.engines.serialization import (
-    PROTOCOL,
-    FitContext,
-    ReceivedBlocks,
-    StoredFolder,
-    dump_context,
-    dump_parameters,
-)
-from crowdveil.engines.worker import Bundle, drop_cache, read_posteriors, run_steps
+from crowdveil.engines.serialization import StoredFolder, dump_context, dump_parameters
+from crowdveil.engines.worker import BlockStep, drop_cache, read_posterior, run_step
 from crowdveil.errors import EngineError, SettingsError
 
 # Types of Dask, an optional dependency.
@@ -30,8 +22,6 @@ Client: TypeAlias = Any
 Future: TypeAlias = Any
 DASK_SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 """Dask setting that turns off the warning about large parameters."""
-MAX_BUNDLE_BLOCKS = 8
-"""Blocks in one Dask task; their statistics wait together for the driver."""
 POLL_SECONDS, WORKER_WAIT_SECONDS = 5.0, 60.0
 """Wait for a result before the cluster is checked, and for a worker if there is none."""
 CONNECT_SECONDS = 10.0
@@ -41,7 +31,7 @@ CONNECT_SECONDS = 10.0
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dask:
-    """Engine of Dask workers; blocks of a worker that dies are given to others.
+    """Engine of Dask workers for encoded blocks; those of a worker that dies are given to others.
 
     Attributes:
         address: of the scheduler, such as tcp://10.0.0.1:8786; None for a local cluster that lasts for one fit.
@@ -168,7 +158,7 @@ class DaskExecutor:
     """Executor of one fit on a cluster; a block stays with one worker as long as that worker lives."""
 
     def __init__(self, client: Client, work: FitTask[Any, Any], memory: int | None) -> None:
-        """Send the constants of the fit, and its blocks unless they lie in a folder.
+        """Send the constants of the fit.
 
         Args:
             client: of the cluster.
@@ -177,14 +167,13 @@ class DaskExecutor:
 
         Raises:
             SettingsError: the limit is too small for one block.
+            EngineError: the reports are in memory, and not in a folder.
         """
         self._client, self._work, self.fit_id = client, work, uuid4().hex
-        folder, plan = StoredFolder.of(work.blocks.rows), MemoryPlan.for_limit(memory, 1, work.needs)
+        folder: Any = StoredFolder.of(work.blocks.rows)
+        plan = MemoryPlan.for_limit(memory, 1, work.needs)
         self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=plan.scratch)
-        without_rows = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
-        self._context = self._send(dump_context(FitContext(without_rows, folder, plan)))
-        sent = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
-        self._blocks = [self._send(pickle.dumps(block, PROTOCOL)) for block in sent]
+        self._context = self._send(dump_context(replace(work, blocks=replace(work.blocks, rows=folder)), plan))
         self._step, self._parameters = 0, list[Future]()
         self._worker_of: dict[int, str] = {}
 
@@ -192,12 +181,12 @@ class DaskExecutor:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
             self._begin(step)
-            yield from self._run_all(run_steps)
+            yield from self._run_all(run_step)
 
     def collect(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         with _dask_errors():
-            for (first, _), part in zip(self._work.blocks.ranges, self._run_all(read_posteriors), strict=True):
+            for (first, _), part in zip(self._work.blocks.ranges, self._run_all(read_posterior), strict=True):
                 self._posteriors.store(first, self._step, part)
             return self._posteriors.assemble()
 
@@ -217,19 +206,13 @@ class DaskExecutor:
             self._parameters.pop(0).release()
 
     def _run_all(self, function: Callable[..., Any]) -> Iterator[Any]:
-        bundles = self._bundles(self._assign_blocks())
-        futures = [self._submit(function, bundle) for bundle in bundles]
-        bundle_of = {index: number for number, bundle in enumerate(bundles) for index in bundle}
-        arrived: dict[int, Any] = {}
-        for index in range(len(self._work.blocks)):
-            if index not in arrived:
-                number = bundle_of[index]
-                arrived |= zip(bundles[number], self._result(futures[number]), strict=True)
-                futures[number].release()
-            yield arrived.pop(index)
+        self._assign_blocks()
+        for future in [self._submit(function, index) for index in range(len(self._work.blocks))]:
+            yield self._result(future)
+            future.release()
 
-    def _assign_blocks(self) -> dict[str, int]:
-        """Assign blocks without a living worker evenly over threads; return the threads of each worker."""
+    def _assign_blocks(self) -> None:
+        """Assign blocks without a living worker evenly over threads."""
         threads = self._worker_threads()
         load = dict.fromkeys(threads, 0)
         self._worker_of = {index: worker for index, worker in self._worker_of.items() if worker in load}
@@ -239,30 +222,15 @@ class DaskExecutor:
             if index not in self._worker_of:
                 self._worker_of[index] = min(load, key=lambda worker: load[worker] / threads[worker])
                 load[self._worker_of[index]] += 1
-        return threads
 
-    def _bundles(self, threads: dict[str, int]) -> list[list[int]]:
-        """Return block numbers grouped into Dask tasks: one per thread of a worker, of limited size.
-
-        A Dask task costs milliseconds, a small block less.
-        """
-        bundles = []
-        for worker, count in threads.items():
-            own = [index for index in range(len(self._work.blocks)) if self._worker_of[index] == worker]
-            size = max(1, min(-(-len(own) // count), MAX_BUNDLE_BLOCKS))
-            bundles += [own[first : first + size] for first in range(0, len(own), size)]
-        return bundles
-
-    def _submit(self, function: Callable[..., Any], indices: list[int]) -> Future:
-        previous = self._parameters[0] if len(self._parameters) > 1 else None
+    def _submit(self, function: Callable[..., Any], index: int) -> Future:
         return self._client.submit(
             function,
-            Bundle(self.fit_id, self._step, indices),
+            BlockStep(self.fit_id, self._step, index),
             self._context,
             self._parameters[-1],
-            previous,
-            [self._blocks[index] for index in indices] if self._blocks else [],
-            workers=[self._worker_of[indices[0]]],
+            self._parameters[0] if len(self._parameters) > 1 else None,
+            workers=[self._worker_of[index]],
             allow_other_workers=True,
             pure=False,
         )

@@ -6,18 +6,17 @@ later parameters refer to them by field name instead of carrying them again.
 
 import io
 import pickle
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.blocks import Block
 from crowdveil.data.columnar_store import MappedRows, open_encoded
 from crowdveil.em.executor import FitTask, Source
 from crowdveil.em.memory import MemoryPlan
-from crowdveil.errors import ReportsError
+from crowdveil.errors import EngineError, ReportsError
 
 PROTOCOL = 5
 """Pickle protocol of all messages."""
@@ -32,10 +31,17 @@ class StoredFolder(NamedTuple):
     checksums: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, rows: Source) -> "StoredFolder | None":
-        """Return the folder that rows are stored in; None if they are in memory."""
+    def of(cls, rows: Source) -> "StoredFolder":
+        """Return the folder that rows are stored in.
+
+        Raises:
+            EngineError: they are in memory.
+        """
         if not isinstance(rows, MappedRows):
-            return None
+            raise EngineError(
+                "The engine dask reads encoded blocks, and the reports are in memory",
+                hint="Save them (Reports.save, crowdveil data encode), and fit Reports.open(folder).",
+            )
         return cls(rows.index.path.parent.resolve(), _checksums(rows))
 
     def open(self) -> Source:
@@ -59,43 +65,25 @@ def _checksums(rows: MappedRows) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(column.crcs) for column in (rows.index, rows.workers, rows.values))
 
 
-class ReceivedBlocks:
-    """Source of blocks that arrive one by one; `payloads` maps a block's first task to its pickle."""
-
-    def __init__(self) -> None:
-        self.payloads: dict[int, bytes] = {}
-
-    def block(self, first: int, stop: int) -> Block:
-        """Return the block whose first task is `first`."""
-        block: Block = pickle.loads(self.payloads[first])
-        return block
-
-
 class FitContext(NamedTuple):
-    """Constants of a fit.
-
-    Attributes:
-        work: model, initial parameters and block ranges.
-        folder: folder of the blocks; None if blocks are sent.
-        plan: memory budget of one process.
-    """
+    """Constants of a fit, whose blocks are in a `StoredFolder`, and the memory budget of one process."""
 
     work: FitTask[Any, Any]
-    folder: StoredFolder | None
     plan: MemoryPlan
 
 
-def dump_context(context: FitContext) -> bytes:
+def dump_context(work: FitTask[Any, Any], plan: MemoryPlan) -> bytes:
     """Return the pickled constants of a fit, without the report counts of all tasks."""
     stream = io.BytesIO()
-    _Pickler(stream, {id(context.work.blocks.summary.per_task): TASK_COUNTS}).dump(context)
+    _Pickler(stream, {id(work.blocks.summary.per_task): TASK_COUNTS}).dump(FitContext(work, plan))
     return stream.getvalue()
 
 
 def load_context(data: bytes) -> FitContext:
-    """Return the constants of a fit."""
-    context: FitContext = _Unpickler(io.BytesIO(data), {TASK_COUNTS: np.zeros(0, dtype=np.int64)}).load()
-    return context
+    """Return the constants of a fit, whose blocks are read from the folder."""
+    found: FitContext = _Unpickler(io.BytesIO(data), {TASK_COUNTS: np.zeros(0, dtype=np.int64)}).load()
+    folder: Any = found.work.blocks.rows
+    return found._replace(work=replace(found.work, blocks=replace(found.work.blocks, rows=folder.open())))
 
 
 def dump_parameters(parameters: Any, first: Any) -> bytes:

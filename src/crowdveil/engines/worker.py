@@ -5,16 +5,13 @@ failures.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
 from crowdveil.em.executor import BlockWorker, Step
 from crowdveil.em.model import EStep
-from crowdveil.engines.serialization import FitContext, ReceivedBlocks, load_context, load_parameters
+from crowdveil.engines.serialization import FitContext, load_context, load_parameters
 
 MAX_CACHED_FITS = 4
 """Fits cached by one process; several drivers may share its workers."""
@@ -24,28 +21,25 @@ _CACHES: OrderedDict[str, "WorkerCache"] = OrderedDict()
 _LOCK = Lock()
 
 
-class Bundle(NamedTuple):
-    """Blocks that a worker processes in one step.
+class BlockStep(NamedTuple):
+    """One block in one step.
 
     Attributes:
         fit_id: unique name of the fit.
         step: number of the step, from 1.
-        indices: numbers of the blocks, from 0.
+        block: number of the block, from 0.
     """
 
     fit_id: str
     step: int
-    indices: list[int]
+    block: int
 
 
 class WorkerCache:
     """Coded blocks, posteriors and parameters that a process keeps of one fit."""
 
     def __init__(self, context: FitContext) -> None:
-        work = context.work
-        self.received = ReceivedBlocks()
-        rows = self.received if context.folder is None else context.folder.open()
-        self.block_worker = BlockWorker(replace(work, blocks=replace(work.blocks, rows=rows)), context.plan, part=True)
+        self.block_worker = BlockWorker(context.work, context.plan, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
@@ -62,48 +56,33 @@ class WorkerCache:
             return self._steps[number]
 
 
-def run_steps(
-    bundle: Bundle, context: bytes, parameters: bytes, previous: bytes | None, blocks: list[bytes]
-) -> list[tuple[Any, float]]:
-    """Return the statistics of each block in a step.
+def run_step(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> tuple[Any, float]:
+    """Return the statistics of a block in a step.
 
     Args:
-        bundle: the blocks.
+        at: the block and the step.
         context: constants of the fit.
         parameters, previous: parameters of this step, and of the one before; None in the first.
-        blocks: the pickled reports of each block; empty if they are read from a folder.
     """
-    with _acquire_cache(bundle, context, blocks) as cache:
-        step = cache.step(bundle.step, parameters)
-        before = None if previous is None else partial(cache.step, bundle.step - 1, previous)
-        return [cache.block_worker.step(index, step, before) for index in bundle.indices]
+    cache = _cache_of(at, context)
+    before = None if previous is None else partial(cache.step, at.step - 1, previous)
+    return cache.block_worker.step(at.block, cache.step(at.step, parameters), before)
 
 
-def read_posteriors(
-    bundle: Bundle, context: bytes, parameters: bytes, previous: bytes | None, blocks: list[bytes]
-) -> list[EStep[Any]]:
-    """Return the posterior of each block after the last step; arguments as `run_steps`."""
-    with _acquire_cache(bundle, context, blocks) as cache:
-        step = cache.step(bundle.step, parameters)
-        return [cache.block_worker.result(index, step) for index in bundle.indices]
+def read_posterior(at: BlockStep, context: bytes, parameters: bytes, previous: bytes | None) -> EStep[Any]:
+    """Return the posterior of a block after the last step; arguments as `run_step`."""
+    cache = _cache_of(at, context)
+    return cache.block_worker.result(at.block, cache.step(at.step, parameters))
 
 
-@contextmanager
-def _acquire_cache(bundle: Bundle, context: bytes, blocks: list[bytes]) -> Iterator[WorkerCache]:
-    """Give the cache of a fit, which holds the reports of the blocks for this time."""
+def _cache_of(at: BlockStep, context: bytes) -> WorkerCache:
+    """Return the cache of a fit, made anew if it was lost."""
     with _LOCK:
-        cache = _CACHES.pop(bundle.fit_id, None) or WorkerCache(load_context(context))
-        _CACHES[bundle.fit_id] = cache
+        cache = _CACHES.pop(at.fit_id, None) or WorkerCache(load_context(context))
+        _CACHES[at.fit_id] = cache
         while len(_CACHES) > MAX_CACHED_FITS:
             _CACHES.popitem(last=False)
-    ranges = cache.block_worker.work.blocks.ranges
-    firsts = [ranges[index][0] for index in bundle.indices] if blocks else []
-    cache.received.payloads |= zip(firsts, blocks, strict=True)
-    try:
-        yield cache
-    finally:
-        for first in firsts:
-            cache.received.payloads.pop(first, None)
+        return cache
 
 
 def drop_cache(fit_id: str) -> None:
