@@ -83,10 +83,26 @@ def test_a_table_of_a_spreadsheet_is_read(tmp_path, delimiter, encoding):
     assert ["ä", "b"] == [row.task.id for row in read_tasks(path)]
 
 
-def test_a_byte_that_is_not_utf8_has_its_row(tmp_path):
-    """The message has byte, row and the command that converts the file."""
+def test_a_byte_that_is_not_utf8_has_its_line(tmp_path):
+    """The message has byte, line and the command that converts the file."""
     path = tmp_path / "tasks.csv"
     path.write_bytes("id,text\na,Erste\nb,für\n".encode("cp1252"))
 
-    with pytest.raises(ReportsError, match=r"row 2: the file must be CSV in UTF-8.*byte 0xfc.*iconv -f cp1252"):
+    with pytest.raises(ReportsError, match=r"line 3: the file must be CSV in UTF-8.*byte 0xfc.*iconv -f cp1252"):
         read_tasks(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("id,text\na,b\n\na,c\n", "lines 2, 4: every id"),
+        ('\nid,text\na,"two\nlines"\nb,\n', "line 5: text must"),
+        ("id,text\na,b\n,,\nb,c,d\n", "line 4: every row has 2"),
+    ],
+)
+def test_defects_are_named_by_their_lines(table, text, where):
+    """Blank lines and cells of several lines count, as an editor counts them; the header is a line."""
+    with pytest.raises(ReportsError) as caught:
+        read_tasks(table(text))
+
+    assert f"table.csv, {where}" in str(caught.value)

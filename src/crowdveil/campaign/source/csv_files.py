@@ -2,15 +2,15 @@
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import dropwhile
 from pathlib import Path
+from typing import Any
 
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.source.section import readable_text
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, TextSource
 from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, first_confusable_pair
 
 TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
@@ -45,8 +45,8 @@ def read_tasks(path: Path) -> tuple[TaskRow, ...]:
         ReportsError: an unreadable file, an unknown column, an empty or repeated id, or a picture that is none.
     """
     rows = read_rows(path, TASK_COLUMNS, required=("id", "text"))
-    tasks = tuple(_task_row(path, number, row) for number, row in enumerate(rows, start=1))
-    _require_distinct(path, "id", [row.task.id for row in tasks])
+    tasks = tuple(_task_row(path, line, row) for line, row in rows.items())
+    _require_distinct(path, "id", dict(zip(rows, (row.task.id for row in tasks), strict=True)))
     return tasks
 
 
@@ -57,20 +57,20 @@ def read_workers(path: Path) -> tuple[str, ...]:
         ReportsError: an unreadable file, an unknown column, or an empty or repeated name.
     """
     rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS)
-    names = [_text(path, number, "name", row["name"], MAX_ID) for number, row in enumerate(rows, start=1)]
+    names = {line: _text(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
     _require_distinct(path, "name", names)
-    return tuple(names)
+    return tuple(names.values())
 
 
-def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> list[Mapping[str, str]]:
-    """Return the rows of a text file by column; missing columns are empty text, and blank rows are skipped.
+def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> dict[int, Mapping[str, str]]:
+    """Return the rows of a text file by their first line; missing columns are empty text, blank rows are skipped.
 
     The text is UTF-8, or UTF-16 with a byte-order mark; the delimiter is the most frequent one in the header.
 
     Raises:
         ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
     """
-    source = str(path)
+    source = _source(path)
     try:
         with open(path, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
@@ -78,16 +78,14 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> li
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
         text = data.decode("utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig").splitlines(keepends=True)
         first = next((line for line in text if line.strip(f"{DELIMITERS} \r\n")), "")
-        lines = [*dropwhile(_is_blank, csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
+        lines = [*_numbered(csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
     except OSError as error:
         raise ReportsError("the file must be readable", source=source, hint=f"{error.strerror or error}.") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        row = data[: error.start].count(b"\n") if isinstance(error, UnicodeDecodeError) else 0
+        rows = (data[: error.start].count(b"\n") + 1,) if isinstance(error, UnicodeDecodeError) else ()
         hint = f"{str(error)[:200]}. From western Windows: iconv -f cp1252 -t utf-8."
-        raise ReportsError(
-            "the file must be CSV in UTF-8", source=source, rows=(row,) if row else (), hint=hint
-        ) from error
-    header = [name.strip().lower() for name in lines[0]] if lines else []
+        raise ReportsError("the file must be CSV in UTF-8", source=source, rows=rows, hint=hint) from error
+    header = [name.strip().lower() for name in lines[0][1]] if lines else []
     unknown = sorted(set(header) - set(columns))
     missing = [name for name in required if name not in header]
     if unknown or missing or len(set(header)) != len(header):
@@ -97,70 +95,80 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> li
             examples=", ".join(header)[:200],
             hint=f"Known columns: {', '.join(columns)}.",
         )
-    rows = [(number, line) for number, line in enumerate(lines[1:], start=1) if not _is_blank(line)]
-    ragged = tuple(number for number, line in rows if len(line) != len(header))
-    if ragged or not rows:
+    ragged = tuple(line for line, row in lines[1:] if len(row) != len(header))
+    if ragged or not lines[1:]:
         rule = f"every row has {len(header)} columns" if ragged else "the file must have a row"
         raise ReportsError(rule, source=source, rows=ragged[:3], hint="Quote texts that hold a comma.")
-    return [dict.fromkeys(columns, "") | dict(zip(header, line, strict=True)) for _, line in rows]
+    return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in lines[1:]}
 
 
-def _is_blank(line: Sequence[str]) -> bool:
-    return not any(cell.strip() for cell in line)
+def _source(path: Path) -> TextSource:
+    """Return the name of a file whose rows are counted by lines."""
+    return TextSource(str(path), tuple)
 
 
-def _task_row(path: Path, number: int, row: Mapping[str, str]) -> TaskRow:
-    identifier = _text(path, number, "id", row["id"], MAX_ID)
-    text = _text(path, number, "text", row["text"], MAX_TEXT)
+def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line, counted from 1, and the cells of each row of a CSV reader that is not blank."""
+    line = 1
+    for row in reader:
+        if any(cell.strip() for cell in row):
+            yield line, row
+        line = reader.line_num + 1
+
+
+def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
+    identifier = _text(path, line, "id", row["id"], MAX_ID)
+    text = _text(path, line, "text", row["text"], MAX_TEXT)
     not_for = tuple(name.strip() for name in row["not_for"].split(SEPARATOR) if name.strip())
     if not row["picture"].strip():
         return TaskRow(Task(identifier, text), None, not_for)
-    data = _picture_bytes(path, number, row["picture"].strip())
+    data = _picture_bytes(path, line, row["picture"].strip())
     kind = next((kind for kind, signature in SIGNATURES if signature.match(data)), None)
     if kind is None:
         raise ReportsError(
             "a picture must be a PNG, JPEG or WebP file",
-            source=str(path),
-            rows=(number,),
+            source=_source(path),
+            rows=(line,),
             examples=row["picture"],
             hint="SVG files can hold programs and are refused. Convert it.",
         )
-    alt = _text(path, number, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
+    alt = _text(path, line, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
     return TaskRow(Task(identifier, text, Picture(sha256(data).hexdigest(), kind, len(data), alt)), data, not_for)
 
 
-def _picture_bytes(path: Path, number: int, name: str) -> bytes:
+def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     try:
         with open(path.parent / name, "rb") as stream:
             data = stream.read(MAX_PICTURE_BYTES + 1)
     except OSError as error:
         raise ReportsError(
             "a picture must be readable",
-            source=str(path),
-            rows=(number,),
+            source=_source(path),
+            rows=(line,),
             examples=name,
             hint=f"{error.strerror or error}. Name it relative to the folder of {path.name}.",
         ) from error
     if not 1 <= len(data) <= MAX_PICTURE_BYTES:
         raise ReportsError(
             f"a picture has 1 to {MAX_PICTURE_BYTES:,} bytes",
-            source=str(path),
-            rows=(number,),
+            source=_source(path),
+            rows=(line,),
             examples=name,
             hint="Make it smaller: phones load it.",
         )
     return data
 
 
-def _text(path: Path, number: int, column: str, value: str, most: int, hint: str = "") -> str:
-    """Return a printable text of a cell; raise ReportsError with the row otherwise."""
+def _text(path: Path, line: int, column: str, value: str, most: int, hint: str = "") -> str:
+    """Return a printable text of a cell; raise ReportsError with the line otherwise."""
     try:
         return readable_text(column, value, most)
     except ValueError as error:
-        raise ReportsError(str(error).rstrip("."), source=str(path), rows=(number,), hint=hint) from error
+        raise ReportsError(str(error).rstrip("."), source=_source(path), rows=(line,), hint=hint) from error
 
 
-def _require_distinct(path: Path, column: str, names: Sequence[str]) -> None:
+def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> None:
+    names = list(by_line.values())
     repeated = (
         next((name for k, name in enumerate(names) if name in set(names[:k])), None)
         if len(set(names)) != len(names)
@@ -168,7 +176,7 @@ def _require_distinct(path: Path, column: str, names: Sequence[str]) -> None:
     )
     pair = (repeated, repeated) if repeated is not None else first_confusable_pair(names)
     if pair is not None:
-        rows = tuple(number for number, name in enumerate(names, start=1) if name in pair)
+        rows = tuple(line for line, name in by_line.items() if name in pair)
         raise ReportsError(
-            f"every {column} occurs once, and no two look alike", source=str(path), rows=rows[:3], examples=pair[0]
+            f"every {column} occurs once, and no two look alike", source=_source(path), rows=rows[:3], examples=pair[0]
         )

@@ -55,7 +55,7 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
     "--files",
     type=CAMPAIGN_FOLDER,
     metavar="FOLDER",
-    help="Folder of campaign.json and parts, without a service.",
+    help="Folder with campaign.json, parts and pictures, without a service.",
 )
 @click.option("--out", type=PATH, default=".", metavar="FOLDER", help="Folder of the report file, without a service.")
 @click.option("--level", type=int, metavar="N", help="Level of a campaign with levels. [default: 1, the most private]")
