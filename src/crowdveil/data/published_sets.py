@@ -9,7 +9,8 @@ import gzip
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +24,46 @@ from crowdveil.files.atomic_write import Outputs
 Cells = tuple[str, ...]
 NOT_STATED = "not stated"
 CONVERTED = ("answers.csv", "truth.csv")
+SETS = Path(__file__).with_suffix(".toml")
 LARGEST_POPULATION = 108_000_000_000
 """Largest claim of population_cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Cells of the lines of a published file.
+
+    Attributes:
+        columns: places of the cells, from 0.
+        header: whether the first line is none.
+        only: selects the lines whose second cell it is; empty for all.
+        distinct: whether repeated lines are left out.
+        by_city: whether a line is like "gary, indiana, 2000, 102746": its cells are city_year and number.
+        conflicting: whether only conflicting claims on populations are kept.
+    """
+
+    columns: Sequence[int] = ()
+    header: bool = False
+    only: str = ""
+    distinct: bool = False
+    by_city: bool = False
+    conflicting: bool = False
+
+    def read(self, path: Path) -> list[Cells]:
+        """Return the cells of the lines of a file, in their order.
+
+        Raises:
+            ReportsError: a line has too few cells.
+        """
+        if self.by_city:
+            return _city_truths(path)
+        lines = _lines(path)[int(self.header) :]
+        for row, cells in enumerate(lines, 1):
+            if len(cells) <= max(self.columns):
+                rule = f"a line must have at least {max(self.columns) + 1} cells"
+                raise ReportsError(rule, source=str(path), rows=(row,), examples=repr(cells))
+        found = [tuple(cells[at] for at in self.columns) for cells in lines if not self.only or cells[1] == self.only]
+        return list(dict.fromkeys(found)) if self.distinct else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,24 +76,29 @@ class PublishedSet:
         files: their names; the last one has the truths.
         licence: of the data.
         kind, labels: as in `meta.json`.
-        answers: task, worker and answer of the lines of a file, in their order.
-        truths: task and truth of the lines of the last file.
+        answers: task, worker and answer in the lines of the files, all but the last if there are several.
+        truths: task and truth in the lines of the last file.
         sha256: of the converted `answers.csv` and `truth.csv` on which the committed results were measured.
-        keep: which answers are kept.
         renamed: whether tasks are compared without case and numbered, and truths without answers are left out.
     """
 
     title: str
     publisher: str
-    files: Cells
+    files: Sequence[str]
     kind: str
-    labels: str | Cells
-    answers: Callable[[Path], list[Cells]]
-    truths: Callable[[Path], list[Cells]]
-    sha256: Cells
+    labels: str | Sequence[str]
+    answers: Lines
+    truths: Lines
+    sha256: Sequence[str]
     licence: str = NOT_STATED
-    keep: Callable[[list[Cells]], list[Cells]] = list
     renamed: bool = False
+
+
+def _published() -> dict[str, PublishedSet]:
+    with SETS.open("rb") as stream:
+        listed = tomllib.load(stream)
+    lines = {name: {part: Lines(**one[part]) for part in ("answers", "truths")} for name, one in listed.items()}
+    return {name: PublishedSet(**one | lines[name]) for name, one in listed.items()}
 
 
 def state_of(name: str, directory: Path) -> str:
@@ -62,7 +106,7 @@ def state_of(name: str, directory: Path) -> str:
     if not (directory / name / META_FILE).exists():
         return "missing"
     found = tuple(hashlib.sha256(_contents(directory / name / file)).hexdigest() for file in CONVERTED)
-    return "as measured" if found == PUBLISHED[name].sha256 else "other contents"
+    return "as measured" if found == tuple(PUBLISHED[name].sha256) else "other contents"
 
 
 def where_to_get(names: Sequence[str]) -> str:
@@ -104,8 +148,10 @@ def converted(name: str, folder: Path) -> dict[str, str]:
         hint = f"Published: {published.publisher}."
         raise SettingsError(f"{folder} must have the published files of {name}", value=missing, hint=hint)
     sources = paths[:-1] or paths
-    answers = published.keep([cells for path in sources for cells in published.answers(path)])
-    truths = published.truths(paths[-1])
+    answers = [cells for path in sources for cells in published.answers.read(path)]
+    if published.answers.conflicting:
+        answers = _conflicting(answers)
+    truths = published.truths.read(paths[-1])
     if published.renamed:
         answers = [(task.lower(), worker, answer) for task, worker, answer in answers]
         numbers = _numbered("t", [task for task, *_ in answers])
@@ -164,20 +210,6 @@ def _lines(path: Path) -> list[list[str]]:
     return [text.split("\t") for text in texts if text]
 
 
-def _columns(*places: int, header: bool = False, only: str = "") -> Callable[[Path], list[Cells]]:
-    """Return a reader of some columns, counted from 0; `only` selects the lines whose second cell it is."""
-
-    def read(path: Path) -> list[Cells]:
-        lines = _lines(path)[int(header) :]
-        for row, cells in enumerate(lines, 1):
-            if len(cells) <= max(places):
-                rule = f"a line must have at least {max(places) + 1} cells"
-                raise ReportsError(rule, source=str(path), rows=(row,), examples=repr(cells))
-        return [tuple(cells[place] for place in places) for cells in lines if not only or cells[1] == only]
-
-    return read
-
-
 def _city_truths(path: Path) -> list[Cells]:
     """Return city_year and population of lines such as "gary, indiana, 2000, 102746"."""
     lines = [cells[0].rsplit(", ", 2) for cells in _lines(path)]
@@ -197,84 +229,5 @@ def _conflicting(answers: list[Cells]) -> list[Cells]:
     return [cells for cells in held if len(different[cells[0]]) > 1]
 
 
-POPULATION = "github.com/daz45/population---truth-discovery, data/population (Pasternack and Roth 2010)"
-CITY_TRUTHS = "a9515910a440180f8ad8644dca39193a7d5dba01ab8efca98a874cad49f9b683"
-PUBLISHED: dict[str, PublishedSet] = {
-    "snow_wsd": PublishedSet(
-        title='Sense of the word "president" (Snow et al. 2008)',
-        publisher="sites.google.com/site/nlpannotations (Snow et al. 2008); copy in github.com/maqqbu/MMSR",
-        files=("wsd.standardized.tsv",),
-        kind="categorical",
-        labels=("1", "2", "3"),
-        answers=_columns(2, 1, 3, header=True),
-        truths=lambda path: list(dict.fromkeys(_columns(2, 4, header=True)(path))),
-        sha256=(
-            "cc1cb8d6522b34d547f1d8243f67f4cc89412c61d392b00372e49ae7edeec301",
-            "0bdfd945bb8540c49307d71e026e12082057209c192291ec2b9ece4b08887f29",
-        ),
-    ),
-    "adult2": PublishedSet(
-        title="AdultContent2: web sites rated G, P, R or X",
-        publisher="github.com/ipeirotis/Get-Another-Label, data/AdultContent2",
-        files=("labels.txt", "gold.txt"),
-        licence="not stated for the data; the repository has Apache-2.0",
-        kind="ordinal",
-        labels=("G", "P", "R", "X"),
-        answers=_columns(1, 0, 2),
-        truths=_columns(0, 1),
-        sha256=(
-            "92e83f9a5e9b77522d4b088b13ef598633e42eb5933091fb3bb24b4491eaf0fa",
-            "b3d1cca7f7e3f1bb3fa66c02dbbd6e972a1ab14d55da8c9f9b84a3cc83c2eae5",
-        ),
-        renamed=True,
-    ),
-    "duchenne": PublishedSet(
-        title="Duchenne smile or not (Whitehill et al. 2009)",
-        publisher="github.com/pmaglione/crowd-datasets, WVSCM",
-        files=("workerResponses.txt", "groundTruth.txt"),
-        kind="binary",
-        labels=("0", "1"),
-        answers=_columns(1, 0, 2),
-        truths=_columns(0, 1),
-        sha256=(
-            "655b050a384bf936750fa64aa387751cf7ed616af66aead4b1269987984822d9",
-            "e0474207cdf1ebdac2a92bc6cc7a6a26c1def622997acbd9ef59f352572606b7",
-        ),
-    ),
-    "population_cut": PublishedSet(
-        title="Population of cities by year, conflicting claims in (1, 1.08e11]",
-        publisher=POPULATION,
-        files=("population-new.txt", "population-gd.txt"),
-        kind="numeric",
-        labels="positive numbers",
-        answers=_columns(0, 1, 2),
-        truths=_city_truths,
-        sha256=("6ada7ccfc441ae4f60e2a23fe6005fc5e63f1bfed9b12ce8befcddb3b1852874", CITY_TRUTHS),
-        keep=_conflicting,
-    ),
-    "population_tf": PublishedSet(
-        title="Population of cities by year, without the outliers that the repository removes",
-        publisher=POPULATION,
-        files=("population-new-new-new-TF.txt", "population-gd.txt"),
-        kind="numeric",
-        labels="positive numbers",
-        answers=_columns(0, 1, 5),
-        truths=_city_truths,
-        sha256=("32f0845cc81b07c56ec15a962849d69974832c09eca8da67c1d6fe618cb6a09d", CITY_TRUTHS),
-    ),
-    "weather_temperature": PublishedSet(
-        title="Temperature of cities of the USA by day and hour, from web sites",
-        publisher="github.com/totucuong/spectrum, data/weather/claims and data/weather/ground_truth",
-        files=(*(f"weather_claim{number}.csv" for number in range(1, 17)), "weather_truth.csv"),
-        licence="not stated for the data; the repository has Apache-2.0",
-        kind="numeric",
-        labels="degrees Fahrenheit",
-        answers=_columns(0, 3, 2, only="Temperature"),
-        truths=_columns(0, 2, only="Temperature"),
-        sha256=(
-            "99780cc0ae647f45ade095a5043ed9e513b1675827c26af4ad1ba8502b3dd4c1",
-            "2dd5bd5b0ee6fe8c98002969a234cfefe282bbd3a4854cfc47df27b8b4143311",
-        ),
-    ),
-}
+PUBLISHED = _published()
 """Data sets by name: all that an exhibit reads."""
