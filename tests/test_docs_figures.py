@@ -17,7 +17,7 @@ RESULT = re.compile(r"`(?P<file>(?:benchmarks|experiments)/[\w./]+\.(?:md|csv))`
 EXHIBIT = re.compile(r"`crowdveil reproduce (?P<name>[\w/]+)")
 """Command that makes the figures of a paper again."""
 RECOMPUTED = {
-    "explanation/verdicts.md": "tests/experiments/test_verdicts.py",
+    "explanation/verdicts.md": "tests/experiments/test_published_bounds.py",
     "explanation/shuffling.md": "tests/test_printed_proofs.py",
     "explanation/synthesis/paper-reproduction.md": "tests/synthesis/huai2019",
     "explanation/mechanisms/designed.md": "tests/test_printed_proofs.py",

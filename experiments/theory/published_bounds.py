@@ -2,7 +2,7 @@
 
 Sun: Sun, Dong, Wang, Yu, Qin, Big Data 2018. Li: Li et al., KDD 2018. Wang: Wang and Xu, private Dawid-Skene.
 Huai: Huai et al., IJCAI 2019. A function computes what is printed unless its first line says otherwise; whether that
-holds is in `experiments.theory.verdicts`. The proofs and counterexamples are in `docs/explanation/verdicts.md`.
+holds, with proofs and counterexamples, is in `docs/explanation/verdicts.md`.
 """
 
 import math

@@ -25,7 +25,6 @@ from tests.planning.test_prediction import cases, covered, without
 from tests.real_data import load_or_skip
 
 EXPERIMENTS = ROOT / "experiments"
-STATIC = ROOT / "src" / "crowdveil" / "service" / "static"
 SMALL, HEAVY, POPULATION = (
     ("peer_grading_mooc", "snow_valence", "n_emotion"),
     ("weather_temperature", "population_tf", "population_cut"),
@@ -275,11 +274,6 @@ def naive_error() -> float:
     return float(row)
 
 
-def module_lines(*names: str) -> int:
-    """Return the lines of modules of the device's page, to tens."""
-    return round(sum(len((STATIC / name).read_text("utf-8").splitlines()) for name in names), -1)
-
-
 METHOD = "explanation/estimators/"
 CHANNELS = "explanation/channel-aware-inference.md"
 CLAIMS = (
@@ -435,15 +429,5 @@ CLAIMS = (
         "explanation/verdicts.md",
         "its {} answers by {} workers give the mean {}.",
         adult_sparsity,
-    ),
-    Claim(
-        "decisions/0015-the-page-is-two-modules.md",
-        "in one module have about {} lines",
-        lambda: (module_lines("device.mjs", "page.mjs"),),
-    ),
-    Claim(
-        "decisions/0015-the-page-is-two-modules.md",
-        "reads `page.mjs` too, {} lines.",
-        lambda: (module_lines("page.mjs"),),
     ),
 )

@@ -74,12 +74,6 @@ def laplace_example(truth: float) -> float:
     return mean_error_bound(laplace_cell_error([1], [0.1], [abs(4.5 - truth)], noise_scale=10), [1])
 
 
-def randomized_response_example(truth: float) -> float:
-    """Sun's example of Theorem 3 with the given truth for all tasks, the density of answers normalised."""
-    weights = density(VALUES - truth)
-    return randomized_response_cell_error(truth, weights / weights.sum(), **SPARSE_EXAMPLE)
-
-
 def lone_worker_laplace_error(*, tasks: int) -> float:
     """Least error of one worker who answers one task, however well: NULL uniform on 0..9, truths 4.5, noise 10 / 20."""
     scale, off = 10 / 20, np.abs(VALUES - 4.5)
