@@ -16,13 +16,13 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.population import AssumedCrowd
+from crowdveil.planning.population import AssumedCrowd, NumberCrowd
 from crowdveil.randomness import seeded
 
 TINY = 1e-300
 """Lower limit of a probability before its logarithm."""
-CROWDS, TASKS_PER_CROWD = 64, 48
-"""Crowds drawn, and tasks of each."""
+CROWDS, MAX_NUMBER_CROWDS, TASKS_PER_CROWD = 64, 32, 48
+"""Crowds drawn, at most for numbers (their classes have fixed sizes), and tasks of each."""
 SEARCH_CROWDS = 16
 """Crowds drawn when many crowd sizes are compared."""
 
@@ -207,11 +207,12 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
     Args:
         campaign: planned campaign.
         channel: P(report | answer); None if reports are the answers.
-        crowds: number of drawn crowds, with `TASKS_PER_CROWD` tasks each.
+        crowds: number of drawn crowds, fewer for numbers, with `TASKS_PER_CROWD` tasks each.
         seed: of the draws.
     """
     crowd, generator = campaign.crowd, seeded(seed).generator
     design = _Reports(campaign, channel)
+    crowds = min(crowds, MAX_NUMBER_CROWDS) if isinstance(crowd, NumberCrowd) else crowds
     truths, scores = [], []
     for _ in range(crowds):
         truths.append(crowd.draw_truths(generator, TASKS_PER_CROWD))

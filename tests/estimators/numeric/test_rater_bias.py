@@ -47,7 +47,7 @@ def error(estimate: Estimate, truth: Array) -> float:
 
 def slow_step(reports: Reports, state: FitState, gold: dict[int, float], c: float = 100.0) -> dict[str, Any]:
     """Return truths, and the next variances, biases, their variances, s^2 and tau^2, by loops over the equations."""
-    s2, _, _, tau2 = state.shared["shared"]
+    s2, _, _, _, tau2 = state.shared["shared"]
     v, (b, var) = state.by_worker["variance"], state.by_worker["bias"].T
     rows = list(zip(reports.task.tolist(), reports.worker.tolist(), reports.numbers.tolist(), strict=True))
     workers, n = range(len(v)), len(v)
@@ -95,7 +95,7 @@ def test_a_step_equals_the_equations(gold: dict[int, float]) -> None:
         "student-t",
         reports.workers,
         {"variance": rng.uniform(0.5, 2, 5), "bias": np.stack([rng.normal(size=5), rng.uniform(0.1, 1, 5)], axis=1)},
-        {"shared": np.array([0.7, 0.0, 0.1, 1.3])},
+        {"shared": np.array([0.7, 0.0, 0.1, 0.5, 1.3])},
     )
 
     first = StudentT(max_steps=1, tolerance=0.0).fit(reports, warm_start=start, gold=gold)
@@ -106,7 +106,7 @@ def test_a_step_equals_the_equations(gold: dict[int, float]) -> None:
     np.testing.assert_allclose(first.posterior, expected["truth"], rtol=1e-10)
     np.testing.assert_allclose(state.by_worker["variance"], expected["variance"], rtol=1e-10)
     np.testing.assert_allclose(state.by_worker["bias"], expected["bias"], rtol=1e-10)
-    np.testing.assert_allclose(state.shared["shared"][[0, 3]], [expected["s2"], expected["tau2"]], rtol=1e-10)
+    np.testing.assert_allclose(state.shared["shared"][[0, 4]], [expected["s2"], expected["tau2"]], rtol=1e-10)
 
 
 def test_updates_in_turn_end_at_the_marginal_solution() -> None:
@@ -115,7 +115,7 @@ def test_updates_in_turn_end_at_the_marginal_solution() -> None:
     estimate = StudentT(tolerance=1e-9, max_steps=5000).fit(reports)
     assert estimate.state is not None
     assert estimate.workers.bias is not None
-    scale2, _, _, tau2 = shared(estimate)
+    scale2, _, _, _, tau2 = shared(estimate)
     w = np.zeros((len(reports.tasks), 100))
     w[reports.task, reports.worker] = 1 / (scale2 * estimate.state.by_worker["variance"][reports.worker])
     y = np.zeros_like(w)
@@ -213,7 +213,8 @@ def test_a_fit_resumes_with_its_biases() -> None:
 def test_a_state_without_biases_is_read() -> None:
     """A state of a fit that knew no biases resumes, and biases are fitted from there."""
     reports, _, _ = crowd(6, 2.0)
-    state = FitState("student-t", reports.workers, {"variance": np.ones(100)}, {"shared": np.array([8.0, 0.0, 0.01])})
+    shared = {"shared": np.array([8.0, 0.0, 0.01, 0.5])}
+    state = FitState("student-t", reports.workers, {"variance": np.ones(100)}, shared)
 
     estimate = StudentT().fit(reports, warm_start=state)
 

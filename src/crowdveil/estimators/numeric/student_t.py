@@ -8,9 +8,9 @@ Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 19
 is 1 for normal errors. The updates of v_i and s^2 add the variance of mu_j + b_i to e_ij^2:
     u_ij = (nu + 1) / (nu + e_ij^2 / (s^2 v_i)),   mu_j = sum_i (u_ij / v_i) (y_ij - b_i) / sum_i (u_ij / v_i),
     v_i = (sum_j u_ij e_ij^2 / s^2 + c) / (n_i + c),   s^2 = mean of u_ij e_ij^2 / v_i;   nu on a grid.
-Intervals assume that two workers' errors on one task have the correlation rho: n answers of squared scale V have a
-mean of variance V (rho + (1 - rho) / n), n = sum_i 1 / v_i. V is the task's own, with the weights u_ij of that scale
-(Kent, Tyler and Vardi 1994): V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10).
+Two workers' errors on one task have the correlation rho, see `error_correlation`. For intervals, n answers of squared
+scale V have a mean of variance V (rho + (1 - rho) / n), n = sum_i 1 / v_i. V is the task's own, with the weights u_ij
+of that scale (Kent, Tyler and Vardi 1994): V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10).
 """
 
 import math
@@ -28,6 +28,8 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError
+from crowdveil.estimators.numeric.error_correlation import SUMS as SQUARE_SUMS
+from crowdveil.estimators.numeric.error_correlation import correlation_of, square_sums
 from crowdveil.estimators.numeric.medians import weighted_medians
 from crowdveil.estimators.numeric.rater_bias import (
     LEAST_RATIO,
@@ -70,6 +72,7 @@ class StudentParameters:
         scale2: s^2, in squared units of the answers; nan before the first step.
         nu: degrees of freedom; infinity for normal errors.
         floor2: lower bound of s^2; 0 if all first residuals are 0, so that s is unknown.
+        correlation: rho.
         biases: of the workers; None where they are not fitted.
     """
 
@@ -78,6 +81,7 @@ class StudentParameters:
     scale2: float
     nu: float
     floor2: float
+    correlation: float
     biases: RaterBiases | None = None
 
 
@@ -91,12 +95,14 @@ class StudentStatistics(NamedTuple):
             powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
             only, zeros later.
         bias_sums: see `rater_bias.bias_sums`, indexed [sum, worker]; zeros in the first step.
+        square_sums: see `error_correlation.square_sums`.
     """
 
     squares: NDArray[np.float64]
     log_densities: NDArray[np.float64]
     moments: NDArray[np.float64]
     bias_sums: NDArray[np.float64]
+    square_sums: NDArray[np.float64]
 
 
 @final
@@ -111,8 +117,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     Attributes:
         degrees_of_freedom: nu; infinity for normal errors; None to decide by the kurtosis, and learn nu.
         worker_prior: weight of the crowd in a worker's variance, in answers.
-        error_correlation: rho, the correlation of two workers' errors on one task, for the intervals only. Answers
-            cannot show it: it is a prior opinion.
+        error_correlation: rho, the correlation of two workers' errors on one task, for the intervals only; None to
+            estimate it.
         max_steps: largest number of steps.
         tolerance: stop when no truth changes by more than this share of s, nor of two of its standard errors.
 
@@ -133,7 +139,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     }
     degrees_of_freedom: float | None = None
     worker_prior: float = 100.0
-    error_correlation: float = 0.55
+    error_correlation: float | None = None
     max_steps: int = 300
     tolerance: float = 0.05
 
@@ -143,7 +149,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
             raise SettingsError("degrees_of_freedom must be at least 1", value=self.degrees_of_freedom)
         if not 0 < self.worker_prior < math.inf:
             raise SettingsError("worker_prior must be positive and finite", value=self.worker_prior)
-        if not 0 <= self.error_correlation <= 1:
+        if self.error_correlation is not None and not 0 <= self.error_correlation <= 1:
             raise SettingsError("error_correlation must be in [0, 1]", value=self.error_correlation)
 
     def initialize(self, summary: Summary) -> StudentParameters:
@@ -154,7 +160,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         """
         if summary.prior is not None:
             raise SettingsError("student-t uses no prior", value=summary.prior, hint="Fit without it.")
-        return StudentParameters(summary, np.ones(summary.workers), math.nan, math.inf, 0.0)
+        return StudentParameters(summary, np.ones(summary.workers), math.nan, math.inf, 0.0, math.nan)
 
     def e_step(self, block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
         """Return the truths of the block, their intervals, and the sums for the M-step."""
@@ -170,7 +176,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         by_worker = totals(block.block.worker, squares, parameters.summary.workers)
         densities = np.zeros(len(NU_GRID)) if first else _log_densities(squares / (weight * scale))
         moments = _moments(block, truth) if first else np.zeros(5)
-        half = self._half_widths(block, residual, parameters, of_truth)
+        scaled = residual**2 / parameters.variance[block.block.worker]
+        half = _half_widths(block, scaled, parameters, of_truth)
         interval = np.stack([truth - half, truth + half], axis=1)
         change = None
         if block.before is not None and not first:
@@ -180,7 +187,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         sums = np.zeros((SUMS, parameters.summary.workers))
         if not first:
             sums = bias_sums(block, residual, precision, spread, parameters.summary.workers)
-        return EStep(StudentStatistics(by_worker, densities, moments, sums), truth, interval, change)
+        statistics = StudentStatistics(by_worker, densities, moments, sums, square_sums(block, scaled))
+        return EStep(statistics, truth, interval, change)
 
     def extended(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters | None:
         """Return the parameters with biases if tau / s is `LEAST_RATIO` or more in a fit without them."""
@@ -199,7 +207,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def m_step(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters:
         """Return variances, scale and degrees of freedom."""
         if math.isnan(parameters.scale2):
-            return self._first_parameters(statistics.moments, parameters)
+            first = self._first_parameters(statistics.moments, parameters)
+            return replace(first, correlation=self._correlation(statistics))
         reports, prior = parameters.summary.per_worker, self.worker_prior
         variance = (statistics.squares / parameters.scale2 + prior) / (reports + prior)
         scale2 = float((statistics.squares / variance).sum() / max(int(reports.sum()), 1))
@@ -207,7 +216,12 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
         scale2 = max(scale2, parameters.floor2, SMALLEST_SQUARE)
         biases = parameters.biases and parameters.biases.updated(statistics.bias_sums, reports > 0)
-        return replace(parameters, variance=variance, scale2=scale2, nu=nu, biases=biases)
+        rho = self._correlation(statistics)
+        return replace(parameters, variance=variance, scale2=scale2, nu=nu, correlation=rho, biases=biases)
+
+    def _correlation(self, statistics: StudentStatistics) -> float:
+        """Return rho: the given one, or that of the answers."""
+        return correlation_of(statistics.square_sums) if self.error_correlation is None else self.error_correlation
 
     def worker_table(self, statistics: StudentStatistics, parameters: StudentParameters) -> WorkerTable:
         """Return the weights 1 / v_i, which sum to 1, the standard deviations of normal errors, and fitted biases."""
@@ -224,17 +238,19 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def memory(self, summary: Summary, parameters: StudentParameters) -> MemoryUse:
         """Return the size of the statistics, and of the numbers, weights and residuals of a block."""
         reports = min(int(summary.per_worker.sum()), MAX_BLOCK_REPORTS)
-        return MemoryUse((1 + SUMS) * summary.workers + len(NU_GRID), per_thread=BYTES_PER_REPORT * reports)
+        return MemoryUse(
+            (1 + SUMS) * summary.workers + len(NU_GRID) + SQUARE_SUMS, per_thread=BYTES_PER_REPORT * reports
+        )
 
     def to_state(self, parameters: StudentParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the variances; s^2, nu (0 for infinity) and the lower bound of s^2. Empty before the first step.
+        """Return the variances; s^2, nu (0 for infinity), the lower bound of s^2, and rho. Empty before the first step.
 
         Where biases are fitted, also their means and variances, indexed [worker, moment], and tau^2 after the others.
         """
         if math.isnan(parameters.scale2):
             return {}
         nu = 0.0 if math.isinf(parameters.nu) else parameters.nu
-        shared, biases = [parameters.scale2, nu, parameters.floor2], parameters.biases
+        shared, biases = [parameters.scale2, nu, parameters.floor2, parameters.correlation], parameters.biases
         if biases is None:
             return {"variance": parameters.variance, "shared": np.array(shared)}
         moments = np.stack([biases.mean, biases.variance], axis=1)
@@ -242,13 +258,13 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
 
     def from_state(self, initial: StudentParameters, state: FitState) -> StudentParameters:
         """Return the parameters of the state; new workers have variance 1 and the prior of biases."""
-        scale2, nu, floor2, *tau2 = state.shared["shared"].tolist()
+        scale2, nu, floor2, rho, *tau2 = state.shared["shared"].tolist()
         variance, biases = state.rows("variance", initial.variance), None
         if tau2:
             prior = RaterBiases.unknown(len(variance), tau2[0])
             mean, spread = state.rows("bias", np.stack([prior.mean, prior.variance], axis=1)).T
             biases = replace(prior, mean=mean, variance=spread)
-        return StudentParameters(initial.summary, variance, scale2, nu or math.inf, floor2, biases)
+        return StudentParameters(initial.summary, variance, scale2, nu or math.inf, floor2, rho, biases)
 
     def _first_parameters(self, moments: NDArray[np.float64], initial: StudentParameters) -> StudentParameters:
         """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s^2 = 1 if all are 0."""
@@ -260,29 +276,31 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         floor2 = SMALLEST_SCALE**2 * geometric if nonzero else 0.0
         return replace(initial, scale2=scale2, nu=nu, floor2=floor2)
 
-    def _half_widths(
-        self,
-        block: GoldBlock,
-        residual: NDArray[np.float64],
-        parameters: StudentParameters,
-        of_truth: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Return half the length of each task's 90 % interval, shape (tasks,); `of_truth`: its variance by biases.
 
-        0 for gold; nan without reports, and if s is unknown because all answers to each task are equal.
-        """
-        count = np.diff(block.block.pointers).astype(float)
-        task, precision = block.block.task, 1 / parameters.variance[block.block.worker]
-        variance = _task_variances(task, precision * residual**2, count, parameters)
-        answers = totals(task, precision, block.block.tasks)
-        freedom = np.maximum(count - 1, 0) + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
-        rho, known = self.error_correlation, parameters.floor2 > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total = variance * (rho + (1 - rho) / answers)
-            if parameters.biases is not None:
-                total += of_truth + parameters.biases.level
-            half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(total)
-        return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
+def _half_widths(
+    block: GoldBlock, squares: NDArray[np.float64], parameters: StudentParameters, of_truth: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return half the length of each task's 90 % interval, shape (tasks,).
+
+    0 for gold; nan without reports, and if s is unknown because all answers to each task are equal.
+
+    Args:
+        block: the reports.
+        squares: e_ij^2 / v_i, shape (reports,).
+        parameters: of the errors.
+        of_truth: variance of each truth by biases, shape (tasks,).
+    """
+    count, task = np.diff(block.block.pointers).astype(float), block.block.task
+    variance = _task_variances(task, squares, count, parameters)
+    answers = totals(task, 1 / parameters.variance[block.block.worker], block.block.tasks)
+    freedom = np.maximum(count - 1, 0) + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
+    rho, known = parameters.correlation, parameters.floor2 > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = variance * (rho + (1 - rho) / answers)
+        if parameters.biases is not None:
+            total += of_truth + parameters.biases.level
+        half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(total)
+    return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
 
 
 def _task_variances(
