@@ -13,7 +13,7 @@ from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.folder.campaign.export import worker_name
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import Conclusion
-from crowdveil.release.page import PageText, write_page
+from crowdveil.release.page import Answered, PageText, write_page
 from crowdveil.release.privacy_statement import find_reports, state_results
 from crowdveil.release.result_files import read_results
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
@@ -35,7 +35,8 @@ def write_results(folder: Path, reports: Path | None = None, **text: object) -> 
     """Write `report.html` of a folder that `infer` wrote, and return its conclusion."""
     results = read_results(folder)
     statement, evidence = state_results(results.reports_sha256, reports or find_reports(folder))
-    return write_page(folder / "report.html", results, statement, evidence, text=PageText(**text))  # type: ignore[arg-type]
+    text_of_page = PageText(**text)  # type: ignore[arg-type]
+    return write_page(folder / "report.html", [Answered(results, statement, evidence, text_of_page)])[0]
 
 
 def write_answers(folder: Path, crowd: Crowd) -> None:

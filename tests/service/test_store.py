@@ -241,7 +241,8 @@ def test_an_export_is_what_infer_reads(store: Store, built: BuiltCampaign, tmp_p
         store.store_report(digest, built.tokens[slot], new_id(), body)
     store.close_campaign(digest)
 
-    reports_out = export(store, digest, tmp_path / "out")
+    (exported,) = export(store, digest, tmp_path / "out")
+    reports_out = exported.reports
 
     rows = [line.split(",") for line in (tmp_path / "out" / "reports.csv").read_text().splitlines()]
     label = dict(enumerate(built.campaign.labels))

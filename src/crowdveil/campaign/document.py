@@ -6,7 +6,7 @@ A change of the document is another campaign.
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property
 from hashlib import sha256
@@ -202,6 +202,30 @@ class Campaign:
         """Fields of the document, as JSON values."""
         found: dict[str, Any] = parse_json(self.source)
         return found
+
+    @cached_property
+    def by_question(self) -> tuple["Campaign", ...]:
+        """The campaign as each of its questions alone: text, labels, channel, tasks and `cells`; itself with one.
+
+        Name, source, days, parts and body are those of the whole.
+        """
+        if self.groups is None or not self.questions:
+            return (self,)
+        of_task = self.groups.task_group
+        return tuple(
+            replace(
+                self,
+                question=question.text,
+                labels=channel.alphabet.names,
+                cells=question.cells,
+                channels=(channel,),
+                certificates=(self.certificates[index],),
+                tasks=tuple(task for task, of in zip(self.tasks, of_task, strict=True) if of == index),
+                groups=None,
+                questions=(),
+            )
+            for index, (question, channel) in enumerate(zip(self.questions, self.channels, strict=True))
+        )
 
     @property
     def alphabet(self) -> Alphabet:

@@ -20,6 +20,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
 from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.posterior import posterior_sentences
+from crowdveil.privacy.questions import question_sentences
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
 
@@ -72,6 +73,7 @@ class PrivacyStatement:
         levels: sentences on the levels that workers choose from; empty without levels.
         level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
         level_workers: number of workers at each level; empty where it must not be stated.
+        questions: sentences on what several questions of a campaign add; empty with one.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
         alike: whether every worker who reports is known to report on every task; assumed for a certificate.
@@ -94,6 +96,7 @@ class PrivacyStatement:
     levels: tuple[str, ...] = ()
     level_guarantees: tuple[Guarantee, ...] = ()
     level_workers: tuple[int, ...] = ()
+    questions: tuple[str, ...] = ()
     batch: int | None = None
     alike: bool = True
     people: int = 0
@@ -170,6 +173,7 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         relay=relay_sentences(campaign),
         levels=level_sentences(campaign),
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
+        questions=question_sentences(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
         batch=_sure_reports(campaign, lists) if protected else 0,
@@ -191,9 +195,9 @@ def with_shuffling(
     """Return the statement with the guarantees of shuffled reports; unchanged if `reports` is None.
 
     Raises:
-        SettingsError: no checked guarantee of a single channel, a campaign with a relay, whose batches and linked
-            reports are given, more reports than the source is known to bring on every task, linked reports of workers
-            with different tasks, or as `shuffled_figures`.
+        SettingsError: no checked guarantee of a single channel, a campaign with several questions, one with a relay,
+            whose batches and linked reports are given, more reports than the source is known to bring on every task,
+            linked reports of workers with different tasks, or as `shuffled_figures`.
     """
     if reports is None or delta is None:
         return statement
@@ -202,6 +206,12 @@ def with_shuffling(
     if statement.relay:
         raise SettingsError(
             "a campaign with a relay states the figures of that relay, for its own least batch",
+            value=reports,
+            hint="Leave --shuffled out.",
+        )
+    if statement.questions:
+        raise SettingsError(
+            "shuffling is stated for one table, and a campaign with several questions has one for each",
             value=reports,
             hint="Leave --shuffled out.",
         )
@@ -282,6 +292,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
         *statement.relay,
         *statement.levels,
+        *statement.questions,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
         *(() if statement.shuffled is None else statement.shuffled.sentences),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -68,10 +68,10 @@ class PageText:
 
 
 def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
-    """Return the text of the page of a campaign."""
+    """Return the text of the page of a campaign; several questions have texts of their own."""
     return PageText(
         title=campaign.title,
-        question=campaign.question,
+        question="" if campaign.questions else campaign.question,
         language=campaign.language,
         with_workers=with_workers,
         task_texts={task.id: task.text for task in campaign.tasks},
@@ -99,33 +99,50 @@ def page_outputs(path: Path) -> Outputs:
     return Outputs(folder=path.parent, names=(path.name,), kind=PAGE)
 
 
+class Answered(NamedTuple):
+    """Results of one question of a page.
+
+    Attributes:
+        results: estimate, and the digest of its truths.
+        statement: checked statement of privacy of its reports.
+        evidence: reports from which the truths were inferred; None without them.
+        text: question, texts of the tasks, and whether workers are named.
+    """
+
+    results: Results
+    statement: PrivacyStatement
+    evidence: Evidence | None
+    text: PageText
+
+    def conclusion(self) -> Conclusion:
+        """Return whether the truths can be used."""
+        return conclude(self.results.estimate, self.statement, self.evidence)
+
+
 def write_page(
-    out: Path, results: Results, statement: PrivacyStatement, evidence: Evidence | None, *, text: PageText
-) -> Conclusion:
-    """Write the page of results, and return its conclusion.
+    out: Path, answered: Sequence[Answered], statement: PrivacyStatement | None = None, *, text: PageText | None = None
+) -> list[Conclusion]:
+    """Write the page of results, and return the conclusion of each question.
 
     Args:
         out: file of the page.
-        results: estimate, and the digest of its truths.
-        statement: checked statement of privacy of the reports.
-        evidence: reports from which the truths were inferred; None without them.
-        text: title, question, and whether workers are named.
+        answered: results of each question.
+        statement: statement of privacy of all reports; by default that of the first question.
+        text: title of the page and facts; by default the text of the first question.
 
     Raises:
         SettingsError: the page would replace a file that is not a page of results.
     """
-    conclusion = conclude(results.estimate, statement, evidence)
-    review = review_sentences(results.estimate, evidence, with_workers=text.with_workers)
-    write_outputs(page_outputs(out), {out.name: _render(results, statement, text, conclusion, review)})
-    return conclusion
+    conclusions = [one.conclusion() for one in answered]
+    whole, text = statement or answered[0].statement, text or answered[0].text
+    write_outputs(page_outputs(out), {out.name: _render(answered, conclusions, whole, text)})
+    return conclusions
 
 
 def _render(
-    results: Results, statement: PrivacyStatement, text: PageText, conclusion: Conclusion, review: Sequence[str]
+    answered: Sequence[Answered], conclusions: Sequence[Conclusion], statement: PrivacyStatement, text: PageText
 ) -> str:
-    """Return the page as HTML; `review` has sentences on agreement, tasks and workers."""
-    estimate, rest = results.estimate, results.estimate.without_gold
-    inferred = len(rest.tasks) > 0
+    """Return the page as HTML."""
     environment = Environment(
         loader=PackageLoader("crowdveil.release", "templates"),
         autoescape=True,
@@ -135,31 +152,52 @@ def _render(
     )
     filters: dict[str, Callable[..., str]] = {"percent": percent, "code": as_code}
     environment.filters |= filters
-    channel = statement.channel
+    several = len(answered) > 1
+    parts = [
+        _part(one, conclusion, number if several else None)
+        for number, (one, conclusion) in enumerate(zip(answered, conclusions, strict=True), start=1)
+    ]
     return environment.get_template("release.html").render(
         text=text,
         style=Markup(style_sheet()),
         policy=content_security_policy(),
         version=version("crowdveil"),
-        estimate=estimate,
-        sha256=results.sha256,
         statement=statement,
         sentences=sentences(statement),
-        summary=_summary(estimate) if inferred else ALL_GOLD,
-        conclusion=conclusion,
         privacy_class=_privacy_class(statement),
         whole_person=_whole_person(statement),
-        pictures=list(_pictures(estimate)) if inferred else [],
-        channel_picture=None if channel is None else channel_table("channel", channel),
         posterior_picture=_posterior_picture(statement),
-        rows=list(_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
         shown=SHOWN,
-        doubtful=list(_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
-        doubt=_doubt(rest) if inferred else ALL_GOLD,
-        review=review,
-        workers=list(_workers(estimate)) if text.with_workers else [],
-        worker_picture=_worker_picture(estimate) if text.with_workers else None,
+        several=several,
+        parts=parts,
     )
+
+
+def _part(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str, Any]:
+    """Return the section of a question; `number` is its place among several, whose headings are one level lower."""
+    estimate, text, channel = one.results.estimate, one.text, one.statement.channel
+    rest = estimate.without_gold
+    inferred = len(rest.tasks) > 0
+    suffix = "" if number is None else f"-{number}"
+    return {
+        "suffix": suffix,
+        "heading": "h2" if number is None else "h3",
+        "caption": "h3" if number is None else "h4",
+        "text": text,
+        "estimate": estimate,
+        "sha256": one.results.sha256,
+        "statement": one.statement,
+        "conclusion": conclusion,
+        "summary": _summary(estimate) if inferred else ALL_GOLD,
+        "pictures": list(_pictures(estimate, suffix)) if inferred else [],
+        "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
+        "rows": list(_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
+        "doubtful": list(_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
+        "doubt": _doubt(rest) if inferred else ALL_GOLD,
+        "review": review_sentences(estimate, one.evidence, with_workers=text.with_workers),
+        "workers": list(_workers(estimate)) if text.with_workers else [],
+        "worker_picture": _worker_picture(estimate, suffix) if text.with_workers else None,
+    }
 
 
 def _in_order(tasks: Sequence[str], text: PageText) -> list[int]:
@@ -240,23 +278,24 @@ def _summary(estimate: Estimate) -> str:
     )
 
 
-def _pictures(estimate: Estimate) -> Iterator[tuple[str, Html]]:
-    """Yield pictures of the tasks without gold with their captions."""
+def _pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, Html]]:
+    """Yield pictures of the tasks without gold with their captions; `suffix` ends their names."""
     base, own = estimate.baseline, expected_error(estimate)
     without, estimate = "" if estimate.gold is None else ", without gold", estimate.without_gold
     if not estimate.categorical or estimate.alphabet is None:
         if _numbers_differ(estimate):
             tasks = list(map(str, estimate.tasks))
-            yield f"Numbers{without}", intervals("numbers", tasks, estimate.truth, estimate.low, estimate.high)
+            yield f"Numbers{without}", intervals(f"numbers{suffix}", tasks, estimate.truth, estimate.low, estimate.high)
         return
-    yield f"Truths{without}", label_counts("truths", estimate.alphabet.names, estimate.decisions[decided(estimate)])
+    truths = estimate.decisions[decided(estimate)]
+    yield f"Truths{without}", label_counts(f"truths{suffix}", estimate.alphabet.names, truths)
     if estimate.confidence is not None and own is not None:
         rows = [
             ("inferred truths", own, error_percent(own)),
             ("best constant", base.expected_error, error_percent(base.expected_error)),
         ]
-        yield f"Expected error{without}", bars("error", "Expected share of wrong truths", rows, strong=0)
-        yield f"Tasks by confidence{without}", confidence_classes("confidence", estimate.confidence)
+        yield f"Expected error{without}", bars(f"error{suffix}", "Expected share of wrong truths", rows, strong=0)
+        yield f"Tasks by confidence{without}", confidence_classes(f"confidence{suffix}", estimate.confidence)
 
 
 def _numbers_differ(estimate: Estimate) -> bool:
@@ -335,8 +374,8 @@ def _between(low: float, high: float, text: Callable[[float], str]) -> str:
     return f"{text(low)} to {text(high)}" if np.isfinite(low) else ""
 
 
-def _worker_picture(estimate: Estimate) -> Html | None:
+def _worker_picture(estimate: Estimate, suffix: str) -> Html | None:
     workers = estimate.workers
     if workers.quality_name != "ability":
         return None
-    return histogram("abilities", "Workers by ability", workers.quality, "workers")
+    return histogram(f"abilities{suffix}", "Workers by ability", workers.quality, "workers")

@@ -8,7 +8,7 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from crowdveil.folder.evidence import (
     Reading,
     campaign_of,
     is_without_names,
+    question_of,
     read_evidence,
 )
 from crowdveil.folder.recorded_reading import recorded_reading
@@ -41,6 +42,7 @@ from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.levels import level_sentences, stated_levels
+from crowdveil.privacy.questions import OTHERS, question_sentences
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
     MARKED,
@@ -248,12 +250,19 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
     named = None if evidence.crowd is None else campaign_of(evidence.crowd)
+    asked = asked_question(evidence, campaign)
+    if asked is None:
+        raise ReportsError(
+            "the reports must name the question of the campaign that they answer",
+            source="reports",
+            hint="Give the folder of one question, as it was exported.",
+        )
     foreign = [
         name
         for name, ok in (
             ("campaign", named in (None, campaign.name)),
-            ("certificate", _has_certificates(channel, campaign)),
-            ("tasks", set(map(str, reports.tasks)) <= {task.id for task in campaign.tasks}),
+            ("certificate", _has_certificates(channel, asked)),
+            ("tasks", set(map(str, reports.tasks)) <= {task.id for task in asked.tasks}),
             ("workers", set(map(str, reports.workers)) <= set(map(worker_name, range(campaign.slots)))),
         )
         if not ok
@@ -265,6 +274,15 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
             examples=f"other {' and '.join(foreign)}",
             hint="Give the campaign.json from which these reports were exported.",
         )
+
+
+def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:
+    """Return the campaign as the question that the reports answer; None if they name none of its questions."""
+    number = None if evidence.crowd is None else question_of(evidence.crowd)
+    parts = campaign.by_question
+    if (number is None) != (len(parts) == 1):
+        return None
+    return next((part for place, part in enumerate(parts, start=1) if place == (number or 1)), None)
 
 
 def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
@@ -288,11 +306,13 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
+    apart = campaign is None and question_of(crowd) is not None
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
     workers = _chosen_levels(evidence, channel)
     if campaign is not None:
-        guarantee, cells = campaign.guarantee, campaign.cells
-        per_worker = campaign_guarantee(campaign)
+        # Of several questions the reports are those of one, with its own table; all of them add up for a worker.
+        guarantee = channel.guarantee if campaign.questions else campaign.guarantee
+        cells, per_worker = campaign.cells, campaign_guarantee(campaign)
     return PrivacyStatement(
         status="protected",
         mechanism=channel.mechanism,
@@ -300,7 +320,9 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         per_worker=per_worker,
         cells=cells,
         not_covered=not_covered(
-            (HOLDER,) if made_from_answers else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen,
+            (HOLDER,)
+            if made_from_answers
+            else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen + (OTHERS,) * apart,
             protected=channel.protects_participation,
             assigned=evidence.assignment is not None,
         ),
@@ -309,12 +331,23 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         levels=() if campaign is None else level_sentences(campaign, workers),
         level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
         level_workers=() if campaign is None else stated_levels(campaign, workers),
+        questions=() if campaign is None else question_sentences(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
         batch=batch,
         alike=batch == len(evidence.reports.workers),
         people=len(evidence.reports.workers),
     )
+
+
+def state_questions(campaign: Campaign, statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
+    """Return the statement of all reports of a campaign, from those of its questions; one is returned as it is."""
+    first = statements[0]
+    if len(statements) == 1 or any(one.status != "protected" for one in statements):
+        return next((one for one in statements if one.status != "protected"), first)
+    mechanism = " / ".join(dict.fromkeys(one.mechanism for one in statements))
+    answer, several = campaign.guarantee, replace(first, channel=None, certificate_sha256=None, batch=0, alike=False)
+    return replace(several, mechanism=mechanism, per_answer=answer)
 
 
 def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:

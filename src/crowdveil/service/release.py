@@ -9,9 +9,8 @@ from threading import Event, Thread
 from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.export import read_body, write_campaign_reports
+from crowdveil.folder.campaign.export import Exported, read_body, write_questions
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
 
@@ -22,12 +21,12 @@ RETRY_SECONDS = 60.0
 logger = logging.getLogger("crowdveil.service")
 
 
-def export(store: Store, digest: bytes, directory: str | PathLike[str], *, replace: bool = False) -> Reports:
-    """Write the collection of a closed campaign; return its non-NULL reports.
+def export(store: Store, digest: bytes, directory: str | PathLike[str], *, replace: bool = False) -> list[Exported]:
+    """Write the collection of each question of a closed campaign; return them.
 
     Raises:
         Problem: `unknown` or `purged`.
-        SettingsError: as `Store.released_reports` and `write_campaign_reports`.
+        SettingsError: as `Store.released_reports` and `write_questions`.
     """
     campaign = store.campaign(digest)
     if campaign.relay is not None:
@@ -40,7 +39,7 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
     for slot, body in store.released_reports(digest):
         tasks = store.tasks(digest, slot)
         accepted.append(read_body(campaign, slot, tasks, body))
-    return write_campaign_reports(directory, campaign, accepted, replace=replace)
+    return write_questions(directory, campaign, accepted, replace=replace)
 
 
 def purge_due(store: Store) -> int:

@@ -41,7 +41,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
     With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
     """
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.folder.campaign.export import EXPORT_FILES
+    from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
     from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
@@ -58,19 +58,21 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
     rows += [(printable(name), state) for name, state in left.items()]
     if not as_json:
         print_result({}, rows, as_json=False)
-    files = [str(out / name) for name in (*EXPORT_FILES, LIST_FILE)]
+    folders = export_folders(out, asked.campaign)
+    files = [*(str(folder / name) for folder in folders for name in EXPORT_FILES), str(out / LIST_FILE)]
     replaced = [file for file in files if Path(file).exists()]
-    reports = write_collected(out, asked, collected)
+    exported = write_collected(out, asked, collected)
     data = {
         "campaign": asked.campaign.name,
         "workers": len(collected.accepted),
-        "reports": len(reports),
+        "reports": sum(len(one.reports) for one in exported),
         "states": dict(sorted(counts.items())),
         "digest": collected.digest,
         "files": files,
         "replaced": replaced,
     }
-    print_result(data, [("SHA-256 of the reports", collected.digest), ("written", str(out))], as_json=as_json)
+    rows = [("SHA-256 of the reports", collected.digest), *(("written", str(folder)) for folder in folders)]
+    print_result(data, rows, as_json=as_json)
 
 
 def _collect_batches(folder: Path, campaign: Campaign, key: Path, out: Path, as_json: bool) -> None:

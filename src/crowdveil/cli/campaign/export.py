@@ -15,8 +15,9 @@ from crowdveil.cli.verb import Verb
 HELP = """Write the reports of a closed campaign as a collection for infer.
 
 CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv and crowd.json. Workers are
-named by their slots, w0017; only those that sent a report are listed. Below the campaign's least number of reports
-nothing is written. Truths: `crowdveil export`."""
+named by their slots, w0017; only those that sent a report are listed. With several questions each has such a folder
+inside, question-1 and so on. Below the campaign's least number of reports nothing is written. Truths: `crowdveil
+export`."""
 
 
 @click.command(
@@ -35,26 +36,28 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.report_tables import formula_notes
-        from crowdveil.folder.campaign.export import EXPORT_FILES
+        from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
         from crowdveil.folder.reports import collection_outputs
         from crowdveil.service.release import export as export_campaign
 
-        outputs = collection_outputs(out, EXPORT_FILES, replace=replace)
-        replaced = list(map(str, outputs.check(inputs=[file])))
+        folders = export_folders(out, campaign)
+        outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
+        replaced = [str(path) for one in outputs for path in one.check(inputs=[file])]
         sent = export_campaign(store, campaign.digest, out, replace=replace)
-        warnings = formula_notes(campaign.labels, (task.id for task in campaign.tasks))
+        labels = [label for one in campaign.by_question for label in one.labels]
+        warnings = formula_notes(labels, (task.id for task in campaign.tasks))
     data = {
         "campaign": campaign.name,
-        "workers": len(sent.workers),
-        "rows": len(sent),
-        "files": list(map(str, outputs.paths)),
+        "workers": len({worker for one in sent for worker in one.reports.workers}),
+        "rows": sum(len(one.reports) for one in sent),
+        "files": [str(path) for one in outputs for path in one.paths],
         "replaced": replaced,
         "warnings": list(warnings),
     }
     rows = [
         ("campaign", campaign.name),
-        ("workers", f"{len(sent.workers):,} with a report"),
-        ("rows", f"{len(sent):,} reports that are not NULL"),
+        ("workers", f"{data['workers']:,} with a report"),
+        ("rows", f"{data['rows']:,} reports that are not NULL"),
         *warning_rows(data),
     ]
     print_written(data, rows, as_json=as_json)

@@ -26,11 +26,15 @@ from crowdveil.cli.results.reading import READING, folder_reading, open_recorded
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
+    from crowdveil.campaign.document import Campaign
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.folder.evidence import Reading
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
+    from crowdveil.release.page import Answered, PageText
 
+WORSE = ("use", "care", "unknown", "not enough")
+"""Verdicts, the best first."""
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
 
 
@@ -85,10 +89,10 @@ def report(
     """
     require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.campaign.folder import find_campaign, read_campaign
+    from crowdveil.folder.campaign.export import export_folders
     from crowdveil.privacy.statement import sentences, with_shuffling
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import NOTHING_STATED, find_reports, state_results
-    from crowdveil.release.result_files import read_results
+    from crowdveil.release.privacy_statement import NOTHING_STATED, state_questions
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
@@ -100,19 +104,39 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    results = read_results(folder)
-    with _opened(folder, reports, given) as (source, reading):
-        found = source or find_reports(folder)
-        stated, evidence = state_results(results.reports_sha256, found, asked, reading, text.question)
-        statement = with_shuffling(stated, reports=shuffled, delta=delta, linked=linked)
-        conclusion = write_page(path, results, statement, evidence, text=text)
-    data = _data(statement, conclusion) | {"files": [str(path)], "replaced": replaced}
+    folders = [] if asked is None else export_folders(folder, asked)
+    folders = folders if any(one.is_dir() for one in folders) else [folder]
+    answered = [_answered(one, reports, given, asked, text) for one in folders]
+    stated = [one.statement for one in answered]
+    whole = stated[0] if asked is None else state_questions(asked, stated)
+    statement = with_shuffling(whole, reports=shuffled, delta=delta, linked=linked)
+    if len(answered) == 1:
+        answered = [answered[0]._replace(statement=statement)]
+    conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
+    data = _data(statement, conclusions) | {"files": [str(path)], "replaced": replaced}
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
-        *[("conclusion", sentence) for sentence in conclusion.sentences],
+        *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
     ]
     print_written(data, rows, as_json=as_json)
+
+
+def _answered(
+    folder: Path, reports: Sequence[str], given: Given, campaign: Campaign | None, text: PageText
+) -> Answered:
+    """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
+    from crowdveil.release.page import Answered, campaign_text
+    from crowdveil.release.privacy_statement import asked_question, find_reports, state_results
+    from crowdveil.release.result_files import read_results
+
+    results = read_results(folder)
+    with _opened(folder, reports, given) as (source, reading):
+        found = source or find_reports(folder)
+        stated, evidence = state_results(results.reports_sha256, found, campaign, reading, text.question)
+        one = None if campaign is None or evidence is None else asked_question(evidence, campaign)
+        text = text if one is None else campaign_text(one, with_workers=text.with_workers)
+        return Answered(results, stated, evidence, text)
 
 
 @contextmanager
@@ -134,15 +158,16 @@ def _opened(folder: Path, reports: Sequence[str], given: Given) -> Iterator[tupl
             yield source, recorded.options
 
 
-def _data(statement: PrivacyStatement, conclusion: Conclusion) -> dict[str, Any]:
+def _data(statement: PrivacyStatement, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
     """Return the members of the JSON document but the files."""
     from crowdveil.privacy.statement import sentences
 
     return {
         "privacy": statement.status,
         "statement": list(sentences(statement)),
-        "verdict": conclusion.verdict,
-        "conclusion": list(conclusion.sentences),
+        "verdict": max((one.verdict for one in conclusions), key=WORSE.index),
+        "conclusion": [sentence for one in conclusions for sentence in one.sentences],
+        "questions": [one.verdict for one in conclusions] if len(conclusions) > 1 else [],
         "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
         "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
         "shuffled": shuffled_data(statement.shuffled),

@@ -6,6 +6,7 @@ in `crowd.json` and in `assignment.csv`. Workers are named by their slot, w0017,
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +51,56 @@ def read_body(campaign: Campaign, slot: int, tasks: Sequence[int], body: bytes) 
     return AcceptedReport(slot, tasks, decode(body, campaign, slot, tasks), level_of(body, campaign))
 
 
+class Exported(NamedTuple):
+    """Collection of one question: its folder, the campaign as that question alone, and the non-NULL reports."""
+
+    folder: Path
+    campaign: Campaign
+    reports: Reports
+
+
 def worker_name(slot: int) -> str:
     """Return the name of a worker in exported files."""
     return f"w{slot:04}"
+
+
+def export_folders(directory: Path, campaign: Campaign) -> list[Path]:
+    """Return the folder of each question: the directory itself, with several `question-1` and so on inside."""
+    if not campaign.questions:
+        return [directory]
+    return [directory / f"question-{number}" for number in range(1, len(campaign.questions) + 1)]
+
+
+def write_questions(
+    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
+) -> list[Exported]:
+    """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
+
+    Raises:
+        SettingsError: as `write_campaign_reports`, before anything is written if a question has too few reports.
+    """
+    parts, reports = campaign.by_question, list(accepted)
+    starts = [sum(len(part.tasks) for part in parts[:index]) for index in range(len(parts))]
+    own = [_only(reports, range(start, start + len(part.tasks))) for start, part in zip(starts, parts, strict=True)]
+    for one in own:
+        _require_enough(len(one), campaign)
+    found = []
+    for number, (folder, part, sent) in enumerate(
+        zip(export_folders(Path(directory), campaign), parts, own, strict=True), start=1
+    ):
+        mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else ""
+        found.append(Exported(folder, part, write_campaign_reports(folder, part, sent, replace=replace, mark=mark)))
+    return found
+
+
+def _only(reports: Iterable[AcceptedReport], tasks: range) -> list[AcceptedReport]:
+    """Return the cells of some tasks, which are numbered from 0, of the workers that have any."""
+    kept = [(one, [cell for cell, task in enumerate(one.tasks) if task in tasks]) for one in reports]
+    return [
+        one._replace(tasks=[one.tasks[cell] - tasks.start for cell in cells], codes=[one.codes[cell] for cell in cells])
+        for one, cells in kept
+        if cells
+    ]
 
 
 def write_campaign_reports(
@@ -63,13 +111,13 @@ def write_campaign_reports(
     replace: bool = False,
     mark: str = "",
 ) -> Reports:
-    """Write `EXPORT_FILES`, through a relay without the assignment, and return the non-NULL reports.
+    """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
 
     The files depend on the set of reports only.
 
     Args:
         directory: folder to be written.
-        campaign: campaign of the reports.
+        campaign: campaign of the reports; one of several questions is one of `Campaign.by_question`.
         accepted: at most one report per slot, in any order.
         replace: whether an earlier collection in the folder is removed.
         mark: part of the mechanism in crowd.json, such as `evidence.WITHOUT_NAMES`.
@@ -77,6 +125,7 @@ def write_campaign_reports(
     Raises:
         SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, or as `write_reports`.
     """
+    assert not campaign.questions
     ordered = sorted(accepted, key=lambda report: report.slot)
     _require_enough(len(ordered), campaign)
     slots = [report.slot for report in ordered]

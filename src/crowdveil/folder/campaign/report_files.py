@@ -17,12 +17,11 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
-from crowdveil.data.reports import Reports
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
-from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_campaign_reports
+from crowdveil.folder.campaign.export import AcceptedReport, Exported, read_body, write_questions
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 LIST_FILE = "files.csv"
@@ -98,16 +97,18 @@ def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles
     return collected
 
 
-def write_collected(directory: str | PathLike[str], campaign: CampaignFolder, collected: CollectedFiles) -> Reports:
-    """Write the folder that `infer` reads, and `files.csv` (file, state); return the non-NULL reports.
+def write_collected(
+    directory: str | PathLike[str], campaign: CampaignFolder, collected: CollectedFiles
+) -> list[Exported]:
+    """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
 
     Raises:
         SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
     """
-    reports = write_campaign_reports(directory, campaign.campaign, collected.accepted, replace=True)
+    exported = write_questions(directory, campaign.campaign, collected.accepted, replace=True)
     rows = [("file", "state"), *collected.states.items()]
     write_files(directory, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)}, kind=LIST_KIND)
-    return reports
+    return exported
 
 
 def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:

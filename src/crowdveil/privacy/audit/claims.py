@@ -19,7 +19,7 @@ from crowdveil.channels.rounding import format_bound, format_delta, format_lower
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
-from crowdveil.privacy.audit.finite import Neighbours, worst_loss
+from crowdveil.privacy.audit.finite import Neighbours, exact_loss, worst_loss
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.standalone.checks import epsilon_of
@@ -165,6 +165,8 @@ def audit_file(
     require_json_file(data, str(path))
     channels, cells, own = _read_channels(data, tasks)
     kind: Neighbours = neighbours or "value"
+    if kind == "worker" and b'"crowdveil-campaign/' in data and (campaign := Campaign.from_bytes(data)).questions:
+        return _audit_questions(path, campaign, epsilon)
     losses = [worst_loss(channels, kind, cells)]
     if neighbours is None and channels[0].protects_participation:
         losses.append(worst_loss(channels, "participation", cells))
@@ -177,6 +179,20 @@ def audit_file(
         claimed_epsilon=stated if epsilon is None else epsilon,
         exact=worst.epsilon,
         worst=str(worst),
+    )
+
+
+def _audit_questions(path: Path, campaign: Campaign, epsilon: float | None) -> Audit:
+    """Audit what a campaign with several questions promises a worker: the sum over the tables of the questions."""
+    loads = [question.cells for question in campaign.questions]
+    losses = [exact_loss(one, "worker", load) for one, load in zip(campaign.channels, loads, strict=True)]
+    return Audit(
+        target=str(path),
+        neighbours="worker",
+        unit="worker",
+        claimed_epsilon=campaign.worker_epsilon if epsilon is None else epsilon,
+        exact=sum_rounded_up((loss.epsilon, 1) for loss in losses),
+        worst="; ".join(f"question {number}: {loss}" for number, loss in enumerate(losses, start=1)),
     )
 
 

@@ -19,8 +19,9 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.campaign.document import compared
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
+from crowdveil.privacy.questions import question_sentences
 from crowdveil.release.page import content_security_policy
-from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, Results
+from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (
     Session,
     end_sessions,
@@ -52,7 +53,7 @@ def curator_routes(store: Store) -> list[BaseRoute]:
         Route(HOME + "close", pages.close, methods=["POST"]),
         Route(HOME + "infer", pages.infer, methods=["POST"]),
         Route(HOME + "results", pages.results, methods=["GET"]),
-        Route(HOME + "files/{name}", pages.file, methods=["GET"]),
+        Route(HOME + "files/{name:path}", pages.file, methods=["GET"]),
     ]
 
 
@@ -107,7 +108,8 @@ class _Pages:
         def respond(result: Any) -> Response:
             if name not in result.files:
                 raise Problem("unknown")
-            headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+            saved_as = name.replace("/", "-")
+            headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{saved_as}"'}
             return Response(result.files[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
 
         return await self._after(session, partial(self._results.compute, session.digest), respond)
@@ -137,7 +139,8 @@ class _Pages:
             "epsilon": format_bound(campaign.epsilon, 4),
             "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
             "csrf": session.csrf,
-            "downloads": [] if result is None else [item for item in DOWNLOADS.items() if item[0] in result.files],
+            "downloads": [] if result is None else _downloads(result),
+            "asked": question_sentences(campaign),
             "warnings": () if result is None else result.warnings,
         }
 
@@ -155,6 +158,14 @@ class _Pages:
         form, session = await read_form(request), await self._required(request)
         require_csrf(session, form)
         return session, form
+
+
+def _downloads(result: CampaignResult) -> list[tuple[str, str]]:
+    """Return the files of a result with what they hold, those of each question together."""
+    order, described = list(DOWNLOADS), []
+    for name in sorted(result.files, key=lambda name: (name.rpartition("/")[0], order.index(name.rpartition("/")[2]))):
+        described.append((name, DOWNLOADS[name.rpartition("/")[2]]))
+    return described
 
 
 async def _style(_: Request) -> Response:

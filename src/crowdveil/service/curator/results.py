@@ -21,8 +21,8 @@ from crowdveil.folder.truths import write_estimate
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
-from crowdveil.release.page import campaign_text, write_page
-from crowdveil.release.privacy_statement import state_evidence
+from crowdveil.release.page import Answered, campaign_text, write_page
+from crowdveil.release.privacy_statement import state_evidence, state_questions
 from crowdveil.release.result_files import Results as InferredResults
 from crowdveil.service.release import export
 from crowdveil.service.store import Store
@@ -44,7 +44,10 @@ DOWNLOADS = {
 
 @dataclass(frozen=True, eq=False)
 class CampaignResult:
-    """Files of a result by name, the statement of privacy, warnings of the inference, and digest of the reports."""
+    """Files of a result by name, the statement of privacy, warnings of the inference, and digest of the reports.
+
+    With several questions the names of their files begin with their folder, and the digest is that of the first.
+    """
 
     files: dict[str, bytes]
     statement: PrivacyStatement
@@ -86,15 +89,20 @@ class Results:
 
 def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
     campaign = store.campaign(digest)
-    export(store, digest, folder)
-    evidence = read_evidence(folder / REPORTS_FILE)
-    inference = infer(evidence, Method())
-    write_estimate(folder, inference.estimate, reports_sha256=inference.reports_sha256)
-    text, statement = campaign_text(campaign), state_evidence(evidence, campaign)
-    digest_of_truths = content_digest(folder / TRUTHS_FILE)
-    results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256)
-    write_page(folder / PAGE_FILE, results, statement, evidence, text=text)
+    exported = export(store, digest, folder)
+    answered, notes = [], list[str]()
+    for one in exported:
+        evidence = read_evidence(one.folder / REPORTS_FILE)
+        inference = infer(evidence, Method())
+        write_estimate(one.folder, inference.estimate, reports_sha256=inference.reports_sha256)
+        digest_of_truths = content_digest(one.folder / TRUTHS_FILE)
+        results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256)
+        answered.append(Answered(results, state_evidence(evidence, campaign), evidence, campaign_text(one.campaign)))
+        notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
+    text, statement = campaign_text(campaign), state_questions(campaign, [one.statement for one in answered])
+    write_page(folder / PAGE_FILE, answered, statement, text=text)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
-    files = {name: (folder / name).read_bytes() for name in DOWNLOADS if (folder / name).is_file()}
-    return CampaignResult(files, statement, inference.notes, inference.reports_sha256)
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name in DOWNLOADS]
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    return CampaignResult(files, statement, tuple(notes), answered[0].results.reports_sha256)

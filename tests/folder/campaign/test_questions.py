@@ -1,0 +1,212 @@
+"""Several questions: exported collections, what `infer` reads of them, and the statement of their privacy."""
+
+import hashlib
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdveil.campaign.report_body import decode
+from crowdveil.channels.alphabet import NULL, Categories, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
+from crowdveil.files.filesystem import temporary_folder
+from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_questions
+from crowdveil.folder.evidence import read_evidence
+from crowdveil.inference.inference import infer
+from crowdveil.inference.methods import Method
+from crowdveil.mechanisms import Laplace
+from crowdveil.privacy.audit.claims import audit_file
+from crowdveil.privacy.statement import sentences, state_campaign, with_shuffling
+from crowdveil.release.privacy_statement import state_evidence, state_questions, state_source
+from crowdveil.standalone.checks import epsilon
+from crowdveil.standalone.device import Device
+from tests.campaign.builders import BuiltCampaign, build_questions, response
+
+YES, GRADES = Categories(("no", "yes")), Scale(0, 4)
+CHANNELS = [response(YES, 1.0), Laplace(alphabet=GRADES, epsilon=0.5, participation="protected").channel()]
+BUILT = build_questions(CHANNELS, [3, 2], [[0, 1, 3], [1, 2, 3, 4], [2, 4], [0]], url=None)
+
+
+def report(built: BuiltCampaign, slot: int, codes: list[int]) -> AcceptedReport:
+    """Return a report with these symbols."""
+    return AcceptedReport(slot, built.tasks(slot), codes)
+
+
+REPORTS = [report(BUILT, 0, [0, 1, 2]), report(BUILT, 1, [1, 1, 4, 0]), report(BUILT, 2, [0, 3]), report(BUILT, 3, [2])]
+
+
+@st.composite
+def campaigns(draw: st.DrawFn) -> tuple[BuiltCampaign, list[list[int | None]]]:
+    """Draw a campaign of two to four questions on labels and scales, and the answers of each worker (None: none)."""
+    participation = draw(st.sampled_from(["protected", "public"]))
+    channels, tasks = [], []
+    for number in range(draw(st.integers(2, 4))):
+        loss = draw(st.sampled_from([0.1, 1.0, 6.0]))
+        if draw(st.booleans()):
+            names = tuple(f"q{number}label{k}" for k in range(draw(st.integers(2, 5))))
+            channels.append(response(Categories(names), loss, participation))
+        else:
+            made = Laplace(alphabet=Scale(0, draw(st.integers(1, 6))), epsilon=loss, participation=participation)
+            channels.append(made.channel())
+        tasks.append(draw(st.integers(1, 3)))
+    everything, slots = range(sum(tasks)), draw(st.integers(2, 4))
+    lists = [sorted(draw(st.sets(st.sampled_from(everything), min_size=1))) for _ in range(slots)]
+    lists[0] = [*everything]
+    built = build_questions(channels, tasks, lists, url=None)
+    groups = built.campaign.groups
+    assert groups is not None
+    sizes = [channels[group].alphabet.size for group in groups.task_group]
+    answers = [[draw(st.none() | st.integers(0, sizes[task] - 1)) for task in own] for own in lists]
+    return built, answers
+
+
+@settings(max_examples=40, deadline=None)
+@given(campaigns(), st.binary(min_size=8, max_size=8))
+def test_every_symbol_of_every_device_is_exported_to_its_question(drawn, seed):
+    """Reports of real devices come back in the folder of their question, by task, worker and symbol, and no others.
+
+    The ledger of each worker has the sum over the tables of the worker's own cells, and the campaign promises no less.
+    """
+    built, answers = drawn
+    campaign, groups = built.campaign, built.campaign.groups
+    assert groups is not None
+    sent: dict[tuple[int, str, str], str] = {}
+    accepted = []
+    with temporary_folder(Path("/tmp")) as folder:
+        files = built.write(folder / "files")
+        for slot, own in enumerate(answers):
+            stream = hashlib.shake_256(seed + bytes([slot])).digest
+            with Device(built.link(slot).text, folder / f"home{slot}", files, stream) as device:
+                device.open()
+                for cell, answer in enumerate(own):
+                    task = device.tasks[cell]
+                    names = campaign.channel_of(slot, task).alphabet.names
+                    device.answer(cell, "" if answer is None else names[answer])
+                device.sample()
+                body = bytes.fromhex(device.record["body"])
+                lines = device.ledger_lines()
+            exact = [table_ratio(campaign.channel_of(slot, task)) for task in device.tasks]
+            brute = [{"cells": 1, "numerator": r.numerator, "denominator": r.denominator} for r in exact]
+            assert abs(epsilon(lines) - epsilon(brute)) < 1e-40
+            assert float(epsilon(lines)) <= campaign.worker_epsilon
+            codes = decode(body, campaign, slot, device.tasks)
+            for task, code in zip(device.tasks, codes, strict=True):
+                outputs = campaign.channel_of(slot, task).outputs
+                name = NULL if code < 0 else outputs[code]
+                sent[groups.task_group[task], campaign.tasks[task].id, f"w{slot:04}"] = name
+            accepted.append(read_body(campaign, slot, device.tasks, body))
+        if any(len({slot for of, _, slot in sent if of == k}) < 2 for k in range(len(campaign.questions))):
+            with pytest.raises(SettingsError, match="nothing is released"):
+                write_questions(folder / "out", campaign, accepted)
+            assert not (folder / "out").exists()
+            return
+        write_questions(folder / "out", campaign, accepted)
+        found = {}
+        for number, question in enumerate(campaign.by_question):
+            evidence = read_evidence(folder / "out" / f"question-{number + 1}" / "reports.csv")
+            assert evidence.channel is not None
+            assert evidence.channel.certificate()["sha256"] == question.certificates[0]["sha256"]
+            reports, assignment = evidence.reports, evidence.assignment
+            assert assignment is not None
+            asked = zip(assignment.task.tolist(), assignment.worker.tolist(), strict=True)
+            found |= {(number, str(reports.tasks[t]), str(reports.workers[w])): NULL for t, w in asked}
+            names = evidence.channel.report_alphabet.names
+            for task, worker, value in zip(reports.task, reports.worker, reports.value, strict=True):
+                found[number, str(reports.tasks[task]), str(reports.workers[worker])] = names[int(value)]
+
+    assert sent == found
+
+
+def table_ratio(channel: Channel) -> Fraction:
+    """Return the largest ratio of two entries of a column, by loops."""
+    columns = list(zip(*channel.rows, strict=True))
+    return max(Fraction(high, low) for column in columns for high in column for low in column)
+
+
+def test_each_question_is_inferred_by_itself(tmp_path):
+    """`infer` reads the folder of each question by its certificate, labels as labels and numbers as numbers."""
+    exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
+    first, second = (infer(read_evidence(one.folder / "reports.csv"), Method()).estimate for one in exported)
+
+    assert [tmp_path / "question-1", tmp_path / "question-2"] == [one.folder for one in exported]
+    assert (True, 3) == (first.categorical, len(first.tasks))
+    assert (False, 2) == (second.categorical, len(second.tasks))
+    assert ["w0000", "w0001", "w0002"] == list(map(str, second.worker_names))
+    assert 2 == second.reports_per_task[0]
+
+
+def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
+    """With its campaign each question states its own table for an answer, and the sum over all for a worker."""
+    exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
+    evidence = [read_evidence(one.folder / "reports.csv") for one in exported]
+    stated = [state_evidence(one, BUILT.campaign) for one in evidence]
+    whole, alone = state_questions(BUILT.campaign, stated), state_evidence(evidence[0], None)
+    before, losses = state_campaign(BUILT.campaign), [channel.epsilon for channel in CHANNELS]
+
+    assert losses == [one.per_answer.epsilon for one in stated if one.per_answer]
+    for one in (*stated, whole, before):
+        assert one.per_worker is not None
+        assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
+        assert any("asks 2 questions" in sentence for sentence in sentences(one))
+    assert whole.per_answer == before.per_answer == BUILT.campaign.guarantee
+    assert whole.mechanism == before.mechanism == "randomized-response / laplace"
+    assert alone.per_worker is not None
+    assert losses[0] * 2 == pytest.approx(alone.per_worker.epsilon)
+    assert any("other questions of the same campaign" in sentence for sentence in alone.not_covered)
+    for one in (stated[0], whole):
+        with pytest.raises(SettingsError):
+            with_shuffling(one, reports=2, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "found"),
+    [
+        ("randomized-response; question 2 of 2; campaign {}", "certificate"),
+        ("randomized-response; question 3 of 3; campaign {}", "name the question"),
+        ("randomized-response; campaign {}", "name the question"),
+    ],
+    ids=["another question", "a question that does not exist", "no question"],
+)
+def test_reports_of_another_question_are_not_stated(tmp_path, mechanism, found):
+    """A collection that names another question than its own, or none, has no statement with the campaign."""
+    folder = write_questions(tmp_path, BUILT.campaign, REPORTS)[0].folder
+    crowd = json.loads((folder / "crowd.json").read_text("utf-8"))
+    crowd["mechanism"] = mechanism.format(BUILT.campaign.name)
+    (folder / "crowd.json").write_text(json.dumps(crowd), "utf-8")
+
+    with pytest.raises(ReportsError, match=found):
+        state_evidence(read_evidence(folder / "reports.csv"), BUILT.campaign)
+
+
+def test_nothing_of_any_question_is_released_below_the_least_number(tmp_path):
+    """A question with one worker keeps the others back, too: nothing is written."""
+    with pytest.raises(SettingsError, match="nothing is released below 2"):
+        write_questions(tmp_path / "out", BUILT.campaign, [REPORTS[0], REPORTS[3]])
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_audit_of_a_worker_adds_up_the_questions(tmp_path):
+    """The exact loss of a worker is the promised sum, and a smaller claim is refuted."""
+    path = BUILT.write(tmp_path) / "campaign.json"
+    found = audit_file(path, "worker")
+
+    assert (False, BUILT.campaign.worker_epsilon) == (found.refuted, found.exact)
+    assert audit_file(path, "worker", epsilon=BUILT.campaign.worker_epsilon - 0.01).refuted
+    assert not audit_file(path).refuted
+
+
+def test_the_statement_of_a_campaign_file_has_the_sum(tmp_path):
+    """`statement` on a campaign with its parts states the sum over the questions, and refuses parts that ask more."""
+    folder = BUILT.write(tmp_path)
+    stated, facts = state_source(folder / "campaign.json")
+    assert stated.per_worker is not None
+    assert (BUILT.campaign.worker_epsilon, 4) == (stated.per_worker.epsilon, stated.cells)
+    assert ("Campaign", BUILT.campaign.name) in facts
+    (folder / "parts" / "0000.json").write_bytes(b"{}")
+    with pytest.raises(CrowdveilError):
+        state_source(folder / "campaign.json")
