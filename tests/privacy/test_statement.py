@@ -70,10 +70,10 @@ def test_a_campaign_has_its_own_guarantee() -> None:
 
 
 def test_the_paragraph_is_one() -> None:
-    """The text has the sentences as one paragraph, then the digest, facts and exclusions."""
+    """The text has the sentences as one paragraph, then facts, the digest and exclusions."""
     statement = state_channel(channel(), sha256="ab" * 32)
     parts = statement_text(statement, (("Days (UTC)", "today"),)).split("\n\n")
 
     assert " ".join(sentences(statement)) == " ".join(parts[1].split())
-    assert f"Certificate, SHA-256: {'ab' * 32}\nDays (UTC): today" == parts[2]
+    assert f"Days (UTC): today\nCertificate, SHA-256: {'ab' * 32}" == parts[2]
     assert parts[3].startswith("Not covered:\n- ")

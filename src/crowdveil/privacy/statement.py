@@ -349,6 +349,6 @@ def statement_text(
     lines.append(fill(kept, 80, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " "))
     if statement.status == "protected":
         sealed = [("Certificate, SHA-256", statement.certificate_sha256)] if statement.certificate_sha256 else []
-        lines += ["", *(f"{name}: {text}" for name, text in (*sealed, *facts))] if (*sealed, *facts) else []
+        lines += ["", *(f"{name}: {text}" for name, text in (*facts, *sealed))] if (*facts, *sealed) else []
         lines += ["", "Not covered:", *(f"- {sentence}" for sentence in statement.not_covered)]
     return "\n".join(lines) + "\n"

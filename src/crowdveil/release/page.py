@@ -26,9 +26,9 @@ from crowdveil.folder.truths import PAGE
 from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
 from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
-from crowdveil.release.privacy_statement import campaign_facts
 from crowdveil.release.result_files import Results, counted, decided, doubtful, expected_error, truth_texts
 from crowdveil.release.review import review_sentences
 

@@ -54,6 +54,7 @@ from crowdveil.privacy.statement import (
     state_campaign,
     state_channel,
 )
+from crowdveil.release.campaign_facts import YARDSTICK, Facts, asked_facts
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
 from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, verify
@@ -64,7 +65,6 @@ SIMULATION = "The reports follow from a seed."
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."
-Facts = tuple[tuple[str, str], ...]
 CHANNEL_VISIBLE = "The channel of a worker, such as a level of privacy that the worker chose: it is visible."
 HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
 
@@ -99,14 +99,14 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     if source is not None:
         require_json_file(source, str(path))
     if source is not None and not is_campaign(source):
-        return _state_certificate(source, answers), ()
+        return _state_certificate(source, answers), YARDSTICK
     if answers is not None:
         raise SettingsError("the number of answers is given with a certificate only", value=answers)
     named = path if source is not None else find_campaign(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:
         _require_claims(named)
-    facts = () if campaign is None else campaign_facts(campaign)
+    facts = YARDSTICK if campaign is None or named is None else (*asked_facts(campaign, named), *YARDSTICK)
     reports = None if source is not None else find_reports(path)
     if named is not None and campaign is not None and reports is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
@@ -143,18 +143,6 @@ def _lists(file: Path, campaign: Campaign) -> list[tuple[int, ...]]:
 def is_campaign(source: bytes) -> bool:
     """Return whether a text has the format of a campaign; its content is not checked."""
     return has_format(source, CAMPAIGN_FORMAT)
-
-
-def campaign_facts(campaign: Campaign) -> Facts:
-    """Return further lines of the statement of a campaign, as pairs of name and text."""
-    operators = [] if campaign.relay is None else [campaign.relay.operator]
-    return (
-        *(("Relay, as the curator names it", repr(operator)) for operator in operators),
-        ("Campaign", campaign.name),
-        ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
-        ("Workers asked", f"{campaign.slots:,}"),
-        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
-    )
 
 
 def state_results(

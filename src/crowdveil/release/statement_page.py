@@ -11,21 +11,23 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>
-@page {{ size: A4; margin: 18mm }}
+@page {{ size: A4; margin: 15mm }}
 body {{ font: 11pt/1.4 system-ui, sans-serif; color: #1f2933; background: #fff; max-width: 45rem; margin: 1rem auto;
   padding: 0 1rem; overflow-wrap: anywhere }}
 h1 {{ font-size: 1.4rem }} h2 {{ font-size: 1.05rem; margin-bottom: .2rem }}
 dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 0 }} dd {{ margin: 0 }}
+dt {{ color: #52606d }}
 .first {{ border-left: 4px solid #0f766e; padding-left: .8rem; font-size: 1.1rem }}
 ul {{ margin-top: .2rem; padding-left: 1.2rem }}
-@media print {{ body {{ margin: 0; padding: 0; max-width: none }} }}
+@media print {{ body {{ margin: 0; padding: 0; max-width: none; font-size: 9pt; line-height: 1.3 }} }}
 </style></head><body>
 <h1>Statement of privacy</h1>
 <dl>{filed}</dl>
 {worst}
+{facts}
 <h2>Privacy</h2>
 <p>{text}</p>
-{facts}{uncovered}
+{uncovered}
 </body></html>
 """
 """Template; braces of the style are doubled."""
@@ -43,7 +45,7 @@ def statement_page(
     known = [*facts, *([] if digest is None else [("Certificate, SHA-256", digest)])]
     known = known if statement.status == "protected" else []
     uncovered = [filled("<li>{text}</li>", text=text) for text in statement.not_covered]
-    return filled(
+    page = filled(
         PAGE,
         filed=_pairs(filed),
         worst=filled('<p class="first">{text}</p>', text=" ".join(worst)) if worst else Html(""),
@@ -51,6 +53,7 @@ def statement_page(
         facts=filled("<h2>Facts</h2><dl>{pairs}</dl>", pairs=_pairs(known)) if known else Html(""),
         uncovered=filled("<h2>Not covered</h2><ul>{rows}</ul>", rows=joined(uncovered)) if uncovered else Html(""),
     )
+    return page.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _pairs(rows: Sequence[tuple[str, str]]) -> Html:

@@ -3,13 +3,15 @@
 import html
 import json
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
-from tests.campaign.builders import build_campaign
+from tests.campaign.builders import build_campaign, response
 from tests.cli.conftest import Refusal, Run
+from tests.service.browser import chromium, needs_chromium
 
 LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv", "--labels", "no,yes")
 
@@ -134,7 +136,7 @@ def test_the_page_of_a_statement_is_one_sheet(run: Run, folder: Path) -> None:
     """It has every sentence of the text, loads nothing, escapes the name, and is not written over another file."""
     send(run, "--epsilon", 1)
     said = json.loads(run("statement", "sent", "--responsible", "<b>A & B</b>", "--out", "filed.html", "--json").stdout)
-    page = Path("filed.html").read_text("utf-8")
+    page = Path("filed.html").read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
 
     assert [str(Path("filed.html"))] == said["files"]
     assert "&lt;b&gt;A &amp; B&lt;/b&gt;" in page
@@ -143,6 +145,45 @@ def test_the_page_of_a_statement_is_one_sheet(run: Run, folder: Path) -> None:
     assert all(html.escape(text) in page for text in (*said["statement"], *said["not_covered"]))
     Path("mine.html").write_text("mine")
     assert "not replaced" in run("statement", "sent", "--out", "mine.html", code=3).stderr
+
+
+def test_a_board_reads_what_a_campaign_states(run: Run, folder: Path) -> None:
+    """Title, question, consent, the day of deletion and the expected error of the plan are facts of the statement."""
+    built = build_campaign(content={"purge_after_days": 10}, closes=date(2099, 1, 1))
+    built.write(Path("asked"))
+    campaign = built.campaign
+    plan = {"epsilon_per_worker": campaign.worker_epsilon, "tasks_per_worker": campaign.cells}
+    expected = {"error_name": "share of wrong labels", "constant_error": 0.6, "protected": {"error": 0.2}}
+    for epsilon, planned in ((0.0, True), (1.0, False)):
+        plan["epsilon_per_worker"] += epsilon
+        Path("asked/plan.json").write_text(json.dumps(plan | {"expected": expected}))
+        facts = dict(document(run, "asked")["facts"])  # type: ignore[call-overload]
+
+        assert repr(campaign.title) == facts["Title"]
+        assert repr(campaign.question) == facts["Question"]
+        assert repr(campaign.consent) == facts["Consent, in the curator's words"]
+        assert "from 2099-01-11 on" == facts["Reports deleted (UTC)"]
+        assert planned == ("Expected usefulness" in facts), "only a plan of this campaign counts"
+        if planned:
+            assert facts["Expected usefulness"].startswith("share of wrong labels 0.2, of the best constant 0.6")
+        assert "73.2 % at 1" in facts["What an epsilon means"]
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_a_printed_statement_has_one_page(run: Run, folder: Path) -> None:
+    """A campaign with three levels and a consent of 600 characters fits on a sheet of A4."""
+    channels = [response(epsilon=one) for one in (0.25, 0.5, 1.0)]
+    build_campaign(channels=channels, content={"levels": 3, "consent": "Take part." + " Take part." * 53}).write(
+        Path("asked")
+    )
+    run("statement", "asked", "--responsible", "School of Lindenau", "--out", "filed.html")
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(Path("filed.html").resolve().as_uri())
+        printed = page.pdf(format="A4", prefer_css_page_size=True)
+
+    assert 1 == len(re.findall(rb"/Type\s*/Page[^s]", printed))
 
 
 @pytest.mark.parametrize("name", ["", "a\nResponsible: b", "\u202eyrarbil"])

@@ -1,0 +1,73 @@
+"""Facts on a campaign for its statement of privacy, as pairs of name and text."""
+
+from pathlib import Path
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import percent_rounded_up
+from crowdveil.planning.settings.creation import PLAN_FILE
+from crowdveil.standalone.checks import parse_json
+
+Facts = tuple[tuple[str, str], ...]
+MAX_CONSENT = 600
+"""Largest number of characters of a consent on the page of a statement."""
+YARDSTICK: Facts = (
+    (
+        "What an epsilon means",
+        "the most anyone can be sure, from 50 %: "
+        + ", ".join(
+            f"{percent_rounded_up(Guarantee(epsilon=epsilon).largest_guess_probability)} at {epsilon:g}"
+            for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)
+        ),
+    ),
+)
+
+
+def campaign_facts(campaign: Campaign) -> Facts:
+    """Return further lines of the statement of a campaign, as pairs of name and text."""
+    operators, deleted = [] if campaign.relay is None else [campaign.relay.operator], campaign.purge_day
+    return (
+        *(("Relay, as the curator names it", repr(operator)) for operator in operators),
+        ("Campaign", campaign.name),
+        ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
+        ("Workers asked", f"{campaign.slots:,}"),
+        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
+        ("Reports deleted (UTC)", "no day is promised" if deleted is None else f"from {deleted.isoformat()} on"),
+    )
+
+
+def asked_facts(campaign: Campaign, file: Path) -> Facts:
+    """Return what a board asks of a campaign first: texts, expected error beside the best constant, and its facts."""
+    questions = [one.text for one in campaign.questions] or [campaign.question]
+    long = len(campaign.consent) > MAX_CONSENT
+    return (
+        ("Title", _quoted(campaign.title)),
+        ("Question", "; ".join(map(_quoted, questions))),
+        (
+            "Consent, in the curator's words",
+            "too long for this page: see the file" if long else _quoted(campaign.consent),
+        ),
+        *_usefulness(campaign, file.parent / PLAN_FILE),
+        *campaign_facts(campaign),
+    )
+
+
+def _quoted(text: str) -> str:
+    """Return a text of the curator in one line, in quotes."""
+    return repr(" ".join(text.split()))
+
+
+def _usefulness(campaign: Campaign, plan: Path) -> Facts:
+    """Return the error that the plan of a campaign expects, and that of the best constant; nothing without a plan."""
+    try:
+        made = parse_json(plan.read_bytes())
+        expected, figures = made["expected"], (made["epsilon_per_worker"], made["tasks_per_worker"])
+        if figures != (campaign.worker_epsilon, campaign.cells):
+            return ()
+        error, constant = float(expected["protected"]["error"]), float(expected["constant_error"])
+        name = str(expected["error_name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+    level = " at the first level" if campaign.levels else ""
+    text = f"{name} {error:.2g}{level}, of the best constant {constant:.2g}; planned for an assumed crowd"
+    return (("Expected usefulness", text),)
