@@ -9,9 +9,20 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crowdveil import Categories, DawidSkene, HierarchicalDawidSkene, RandomizedResponse, Reports, aggregate
+from crowdveil import (
+    Categories,
+    DawidSkene,
+    HierarchicalDawidSkene,
+    RandomizedResponse,
+    Reports,
+    aggregate,
+    compare,
+    conclude,
+    draw_gold,
+)
 from crowdveil.data.report_tables import reports_table
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.evaluation.metrics import score
 from crowdveil.inference.methods import SLOW_WORK
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, perturb
@@ -94,6 +105,45 @@ def test_gold_has_the_types_of_the_frame() -> None:
     assert [False, False] == aggregate(frame, gold={1: False})["truth"].tolist()
 
 
+GOLD = {"task": [1, 2, 3], "truth": ["yes", "no", "yes"]}
+KINDS: dict[str, Any] = {
+    "pandas": pd.DataFrame(GOLD),
+    "categories": pd.DataFrame(GOLD).astype({"truth": "category"}),
+    "polars": pl.DataFrame(GOLD),
+    "lazy polars": pl.LazyFrame(GOLD),
+    "arrow": pa.table(GOLD),
+    "columns": GOLD,
+    "arrays": {name: np.array(column) for name, column in GOLD.items()},
+    "named label": pd.DataFrame(GOLD).rename(columns={"truth": "label"}),
+}
+
+
+@pytest.mark.parametrize("gold", KINDS.values(), ids=KINDS)
+def test_gold_is_a_frame_of_any_kind(gold: Any) -> None:
+    """Tasks and truths of a frame guide the fit, score it, and compare mechanisms as those of a mapping do."""
+    votes = {"task": [1, 1, 2, 2, 3, 3], "worker": [*"vwvwvw"], "label": ["no", "no", "yes", "no", "yes", "yes"]}
+    known = {1: "yes", 2: "no", 3: "yes"}
+
+    assert aggregate(votes, gold=gold) == aggregate(votes, gold=known)
+    estimate = DawidSkene().fit(votes)
+    assert score(estimate, gold) == score(estimate, known)
+    given: Any = {"epsilons": [1.0], "seed": 1}
+    found, expected = (compare(["randomized-response"], votes, gold=one, **given) for one in (gold, known))
+    assert found.rows == expected.rows
+
+
+def test_gold_that_was_drawn_is_concluded_from_with_its_seed() -> None:
+    """The frame of `draw_gold` with the truths that are known so far needs no seed beside it."""
+    answers = {"task": [*range(40)] * 3, "worker": [w for w in "uvw" for _ in range(40)], "label": [*"nnyn"] * 30}
+    drawn = pd.DataFrame(draw_gold(answers, 20, seed=1))
+    drawn.loc[:14, "truth"] = ["nnyn"[task % 4] for task in drawn["task"][:15]]
+    known = dict(zip(drawn["task"][:15], drawn["truth"][:15], strict=True))
+
+    assert conclude(answers, drawn) == conclude(answers, known, seed=1)
+    with pytest.raises(ReportsError, match="must be the first tasks"):
+        conclude(answers, drawn.drop(index=3))
+
+
 def test_reports_give_an_arrow_table(crowd: Crowd) -> None:
     """Reports that were read before are accepted."""
     assert isinstance(aggregate(crowd.answers), pa.Table)
@@ -112,7 +162,7 @@ def test_bad_input_is_refused(crowd: Crowd) -> None:
     with pytest.raises(SettingsError, match="the method must be one of"):
         aggregate(crowd.answers, "dawidskene")
     with pytest.raises(SettingsError, match="gold must be a mapping from task to truth, got 'Series'"):
-        aggregate(crowd.answers, gold=pd.Series({1: "no"}))  # type: ignore[arg-type]
+        aggregate(crowd.answers, gold=pd.Series({1: "no"}))
     with pytest.raises(ReportsError, match="a worker answers a task once"):
         aggregate(twice)
     with pytest.raises(ReportsError, match="a frame must have named columns"):

@@ -16,7 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.em.executor import Engine
-from crowdveil.em.gold import require_mapping
+from crowdveil.em.gold import as_gold
 from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
 from crowdveil.errors import SettingsError
@@ -61,7 +61,7 @@ class FitKeywords(ColumnKeywords, total=False):
 
     channel: Channel | ChannelTable | None
     assignment: Assignment | None
-    gold: Mapping[Any, Any] | None
+    gold: Any
     truths: Sequence[str] | None
     prior: Mapping[str, float] | None
     history: Any
@@ -104,7 +104,7 @@ def aggregate(
     *,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
-    gold: Mapping[Any, Any] | None = None,
+    gold: Any = None,
     truths: Sequence[str] | None = None,
     prior: Mapping[str, float] | None = None,
     history: Any = None,
@@ -140,7 +140,7 @@ def aggregate(
     >>> cv.aggregate(answers, "majority-vote")["truth"]
     ['yes', 'no']
     """
-    require_mapping(gold)
+    gold = as_gold(gold)
     require_truth_value("with_workers", with_workers)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     if truths is None:

@@ -21,7 +21,7 @@ from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.demo.page import sampling_error
 from crowdveil.demo.trials import MEAN, Row, Trial, compare_with_unprotected, run
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.gold import require_mapping
+from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import ErrorName
 from crowdveil.folder.evidence import Evidence
@@ -132,7 +132,7 @@ def compare(
     mechanisms: Sequence[MechanismChoice],
     crowd: CrowdWithGold | Any,
     *,
-    gold: Mapping[Any, Any] | None = None,
+    gold: Any = None,
     epsilons: Sequence[float] = EPSILONS,
     methods: Sequence[str | AnyEstimator] = (),
     participation: Participation = "protected",
@@ -148,7 +148,7 @@ def compare(
     Args:
         mechanisms: mechanisms as they are; or names or functions of epsilon, which are built at every epsilon.
         crowd: answers and gold, such as a simulated `Crowd` or a data set; or a frame of answers, as in `aggregate`.
-        gold: known truth by task, for a frame.
+        gold: known truth by task, or a frame of them, for a frame of answers.
         epsilons: in nats per cell.
         methods: names or estimators; by default that of `crowdveil infer` for such reports, and for a scale the
             weighted mean.
@@ -183,18 +183,18 @@ def compare(
     return Comparison(rows=tuple(row for result in compare_with_unprotected(results) for row in result.rows))
 
 
-def _answers_and_gold(
-    crowd: Any, gold: Mapping[Any, Any] | None, options: ColumnKeywords
-) -> tuple[Reports, Mapping[Any, Any]]:
+def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[Reports, Mapping[Any, Any]]:
     """Return the answers, on labels or a scale, and gold of a crowd, or of a frame with its gold."""
-    require_mapping(gold)
+    truths = as_gold(gold)
     if hasattr(crowd, "answers") and hasattr(crowd, "gold"):
-        answers, known = crowd.answers, crowd.gold if gold is None else gold
+        answers, known = crowd.answers, crowd.gold if gold is None else truths
     elif gold is not None:
         answers = crowd if isinstance(crowd, Reports) else read_answers(crowd, options)
-        known = {str(task): truth for task, truth in gold.items()}
-        if len(known) < len(gold):
-            raise SettingsError("gold names a task once", value=len(gold) - len(known), hint="1 and '1' are one task.")
+        known = {str(task): truth for task, truth in truths.items()}
+        if len(known) < len(truths):
+            raise SettingsError(
+                "gold names a task once", value=len(truths) - len(known), hint="1 and '1' are one task."
+            )
     else:
         hint = "Give gold= beside a frame; or a simulated Crowd, or a data set (crowdveil.data.datasets.load)."
         raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)

@@ -7,6 +7,7 @@ from crowdveil.arguments import require_instance, require_list, require_number, 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.data.reports import Reports
+from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
 from crowdveil.planning import Pilot
 from crowdveil.planning.expected_campaign import expected_campaign
@@ -31,7 +32,7 @@ def plan(
     assigned_per_task: int | None = None,
     method: str | None = None,
     pilot: Reports | None = None,
-    gold: Mapping[str, object] | None = None,
+    gold: Any = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Return the expected error of every mechanism at every epsilon, and the smallest epsilon that meets a target.
@@ -51,7 +52,7 @@ def plan(
         assigned_per_task: workers asked on each task; None for all.
         method: estimator; by default dawid-skene for labels, gaussian for numbers.
         pilot: unprotected answers to some random tasks, about 50, in place of `ability`: the crowd is then theirs.
-        gold: truths of tasks of the pilot, which show how often the crowd shares a mistake.
+        gold: truth by task of the pilot, or a frame of them, which show how often the crowd shares a mistake.
         progress: called after every simulation with the number done and expected.
 
     Raises:
@@ -64,13 +65,14 @@ def plan(
     """
     _require_types(alphabet, participation, epsilons, sigmas, prior, progress)
     _require_pilot(pilot, gold)
+    truths = None if gold is None else {str(task): truth for task, truth in as_gold(gold).items()}
     sizes: Any = {"tasks": tasks, "workers": workers, "assigned_per_task": assigned_per_task}
     shares = {"target": target, "ability": ability, "participation_rate": participation_rate}
     _require_numbers(sizes, {name: value for name, value in shares.items() if value is not None})
     expected = Expectation(
         prior=prior, participation_rate=participation_rate, ability=ability, sigmas=tuple(map(float, sigmas))
     )
-    estimates = None if pilot is None else Pilot.of(pilot, gold)
+    estimates = None if pilot is None else Pilot.of(pilot, truths)
     campaign = expected_campaign(alphabet, expected, participation, method=method, pilot=estimates, **sizes)
     wanted = WORTH_ASKING * campaign.crowd.constant_error if target is None else target
     return plan_campaign(campaign, target=wanted, epsilons=epsilons, progress=progress)
@@ -104,15 +106,13 @@ def _require_types(
 
 
 def _require_pilot(pilot: object, gold: object) -> None:
-    """Refuse a pilot that is no reports of the labels, and gold that is no mapping or has no pilot."""
+    """Refuse a pilot that is no reports of the labels, and gold that has no pilot."""
     if pilot is not None:
         hint = "Such as Reports.from_csv('pilot.csv', alphabet=...)."
         require_instance("pilot", pilot, Reports, what="Reports", hint=hint)
-    if gold is not None:
-        hint = "Such as {'task 1': 'yes'}, with the answers to these tasks as pilot."
-        require_instance("gold", gold, Mapping, what="a mapping from task to truth", hint=hint)
-        if pilot is None:
-            raise SettingsError("gold is that of a pilot", value=gold, hint=hint)
+    if gold is not None and pilot is None:
+        hint = "Give the answers to these tasks as pilot."
+        raise SettingsError("gold is that of a pilot", value=type(gold).__name__, hint=hint)
 
 
 def _require_numbers(sizes: Mapping[str, object], others: Mapping[str, object]) -> None:

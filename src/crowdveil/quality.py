@@ -20,7 +20,7 @@ from crowdveil.data.frames import in_kind
 from crowdveil.data.identifiers import Identifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.gold import require_mapping
+from crowdveil.em.gold import as_drawn_gold
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
@@ -210,7 +210,7 @@ def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: 
 
 def conclude(
     answers: Any,
-    gold: Mapping[Any, Any],
+    gold: Any,
     *,
     seed: int | None = None,
     random: bool = False,
@@ -229,8 +229,9 @@ def conclude(
     Args:
         answers, truths, channel, assignment: as in `aggregate`; with truths, and behind a channel, there are only
             prevalences.
-        gold: truth by task, of a simple random sample of the tasks with answers.
-        seed: of the draw of gold by `draw_gold`, which is checked.
+        gold: truth by task, of a simple random sample of the tasks with answers; or the frame of `draw_gold` with its
+            truths, those that are known.
+        seed: of the draw of gold by `draw_gold`, which is checked; by default that in the frame.
         random: whether you state that gold is such a sample, where there is no seed.
         compare: pairs of workers whose accuracies are compared on the tasks that both have answered.
         options: names of columns and options of reading, as in `aggregate`.
@@ -246,14 +247,15 @@ def conclude(
     >>> found["name"][:2], [round(share, 2) for share in found["estimate"][:2]]
     (['n', 'y'], [0.75, 0.25])
     """
-    require_mapping(gold, optional=False)
+    known, drawn = as_drawn_gold(gold)
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     require_list("compare", compare, example="[('ann', 'bob')]")
     pairs = [(str(first), str(second)) for first, second in compare]
     evidence = evidence_of(answers, None, channel, assignment, options, truths)
     estimate, _ = _fit(evidence, None, None)
-    found = conclude_from(evidence, estimate, gold, seed=seed, stated_random=random, compare=pairs)
+    seed = drawn if seed is None else seed
+    found = conclude_from(evidence, estimate, known, seed=seed, stated_random=random, compare=pairs)
     return _as_frame(answers, evidence.reports, found.columns())
 
 

@@ -4,8 +4,8 @@ Integers, truth values, categories and enumerations are text inside; `OriginalCo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_columns
+from crowdveil.data.ingest.gold_files import DrawnGold, drawn_gold, gold_roles
+from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
 from crowdveil.errors import ReportsError, SettingsError
 
 if TYPE_CHECKING:
@@ -124,13 +125,30 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
     Raises:
         ReportsError: not a frame, a missing column, or a column of mixed kinds.
     """
+    with _frame_errors(frame):
+        roles, table = _as_arrow(frame, lambda columns: names.roles(columns, SOURCE))
+        original = _original(table, roles)
+        return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
+
+
+def read_gold_frame(frame: Any) -> DrawnGold:
+    """Return known truths by task, and the seed of their draw, from a frame; errors as `read_frame` and `drawn_gold`.
+
+    The columns are those of a file of gold: task, truth (or label, value), and seed if it was drawn.
+    """
+    with _frame_errors(frame):
+        roles, table = _as_arrow(frame, lambda columns: gold_roles(columns, "gold"))
+        return drawn_gold({role: encode_arrow_column(table[name], "gold") for role, name in roles.items()}, "gold")
+
+
+@contextmanager
+def _frame_errors(frame: Any) -> Iterator[None]:
+    """Turn errors on what is no frame, or has columns of mixed kinds, into ReportsError."""
     import narwhals as nw
 
     _refuse_no_frame(frame)
     try:
-        roles, table = _as_arrow(frame, names)
-        original = _original(table, roles)
-        return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
+        yield
     except MemoryError:
         raise
     except (TypeError, ValueError, pa.ArrowException, UnicodeError, nw.exceptions.NarwhalsError) as error:
@@ -172,6 +190,15 @@ def _refuse_no_frame(frame: Any) -> None:
         raise ReportsError("a frame must have named columns", source=SOURCE, examples=type(frame).__name__, hint=hint)
 
 
+def is_frame(frame: Any) -> bool:
+    """Return whether a frame of some kind was given."""
+    import narwhals as nw
+
+    return isinstance(frame, Mapping) or isinstance(
+        nw.from_native(frame, pass_through=True), nw.DataFrame | nw.LazyFrame
+    )
+
+
 def as_table(frame: Any, *, source: str = SOURCE) -> pa.Table:
     """Return all columns of a pandas, Polars or Arrow table, or of a dict of columns, as an Arrow table.
 
@@ -210,40 +237,44 @@ def kind_of_frame(frame: Any) -> FrameKind:
     return "arrow"
 
 
-def _as_arrow(frame: Any, names: ColumnNames) -> tuple[dict[str, str], pa.Table]:
+Choose = Callable[[list[str]], dict[str, str]]
+"""Function from the names of all columns to that of each role."""
+
+
+def _as_arrow(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table]:
     """Return the column of each role, and an Arrow table of these columns."""
     import narwhals as nw
 
     kind = kind_of_frame(frame)
     if kind == "dict":
-        roles = names.roles(list(frame), SOURCE)
+        roles = choose(list(frame))
         return roles, pa.table({name: frame[name] for name in roles.values()})
     if kind == "duckdb":
-        roles = names.roles(frame.columns, SOURCE)
+        roles = choose(list(frame.columns))
         chosen = frame.project(", ".join(map(_quoted, roles.values())))
         return roles, chosen.to_arrow_table()
     if kind == "dask":
-        roles = names.roles(list(frame.columns), SOURCE)
+        roles = choose(list(frame.columns))
         frame = frame[list(roles.values())].compute()
     if nw.dependencies.is_polars_lazyframe(frame):
-        roles = names.roles(frame.collect_schema().names(), SOURCE)
+        roles = choose(frame.collect_schema().names())
         frame = frame.select(list(roles.values())).collect()
     table = nw.from_native(frame, eager_only=True)
-    roles = _roles(names, frame, table.columns)
+    roles = _roles(choose, frame, table.columns)
     return roles, table.select(list(roles.values())).to_arrow()
 
 
-def _roles(names: ColumnNames, frame: Any, columns: list[str]) -> dict[str, str]:
+def _roles(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
     """Return the column of each role; where one is missing that may be in the index, the hint says so."""
     try:
-        return names.roles(columns, SOURCE)
+        return choose(columns)
     except ReportsError as error:
         index = [str(name) for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
         if not index:
             raise
         found = f"the columns {', '.join(map(repr, columns))}, and the index {', '.join(map(repr, index))}"
         hint = "An index is not read: give frame.reset_index()."
-        raise ReportsError(error.rule, source=SOURCE, examples=found, hint=hint) from error
+        raise ReportsError(error.rule, source=error.source, examples=found, hint=hint) from error
 
 
 def _original(table: pa.Table, roles: Mapping[str, str]) -> OriginalColumns:

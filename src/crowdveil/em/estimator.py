@@ -154,7 +154,7 @@ class Estimator(Model[P, S], metaclass=EstimatorType):
         *,
         channel: Channel | ChannelTable | None = None,
         assignment: Assignment | None = None,
-        gold: Mapping[Any, Any] | None = None,
+        gold: Any = None,
         prior: Mapping[str, float] | None = None,
         history: Any = None,
         warm_start: FitState | None = None,
@@ -169,7 +169,7 @@ class Estimator(Model[P, S], metaclass=EstimatorType):
                 a frame as in `Reports.from_frame`, with the usual names of columns.
             channel: channel of the reports, or of each cell; None reads reports as answers.
             assignment: the cells that report; None if every worker reports on every task.
-            gold: known truths by task name (label, or number).
+            gold: known truths (label, or number) by task name, or a frame with the columns task and truth.
             prior: public prior probability of each label.
             history: earlier quality of workers, as prior: a `WorkerHistory`, an earlier estimate, or a frame as in
                 `WorkerHistory.from_frame`; other workers have the usual prior.
@@ -338,7 +338,7 @@ def validate(
     reports: Reports,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
-    gold: Mapping[Any, Any] | None = None,
+    gold: Any = None,
     prior: Mapping[str, float] | None = None,
     history: Any = None,
 ) -> FitInput:

@@ -1,7 +1,7 @@
 """Known truths (gold): validation, alignment with tasks, and certainty of their posteriors."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, has_valid_magnitude
+from crowdveil.data.frames import is_frame, read_gold_frame
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
@@ -101,15 +102,31 @@ class CrossValidation:
         return found
 
 
-def require_mapping(gold: object, *, optional: bool = True) -> None:
-    """Check that known truths are a mapping, or if they are optional None.
+def as_gold(gold: Any) -> Mapping[Any, Any]:
+    """Return known truths by task: of a mapping or a frame; empty for None; errors as `as_drawn_gold`."""
+    return {} if gold is None else as_drawn_gold(gold)[0]
+
+
+def as_drawn_gold(gold: Any) -> tuple[Mapping[Any, Any], int | None]:
+    """Return known truths by task, and the seed of their draw; None without one.
+
+    Args:
+        gold: mapping from task to truth; or a frame, as of answers, with the columns of a file of gold.
 
     Raises:
-        SettingsError: another type, such as a frame.
+        SettingsError: another type.
+        ReportsError: a frame without these columns, or with two truths of one task.
     """
-    if not isinstance(gold, Mapping) and not (optional and gold is None):
-        hint = 'From a frame: dict(zip(frame["task"], frame["truth"])).'
+    if isinstance(gold, Mapping) and not (gold and all(map(_is_column, gold.values()))):
+        return gold, None
+    if not is_frame(gold):
+        hint = "Such as {'task 1': 'yes'}, or a frame with the columns task and truth (a series: .reset_index())."
         raise SettingsError("gold must be a mapping from task to truth", value=type(gold).__name__, hint=hint)
+    return read_gold_frame(gold)
+
+
+def _is_column(value: object) -> bool:
+    return isinstance(value, Sized) and not isinstance(value, str | bytes)
 
 
 def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool) -> Gold:
@@ -121,9 +138,9 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     Raises:
         ReportsError: a gold truth is not in the alphabet, no number, too large or small to compute with or outside the
             scale, or no gold task is among the tasks.
-        SettingsError: gold is no mapping.
+        SettingsError: gold is no mapping and no frame.
     """
-    require_mapping(gold)
+    gold = as_gold(gold)
     read = _gold_reader(alphabet, numeric)
     requested = {str(task): (task, truth) for task, truth in (gold or {}).items()}
     found = sorted((code, name) for name, code in index_of(reports.tasks, requested).items())

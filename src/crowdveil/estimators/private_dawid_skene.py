@@ -227,7 +227,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         first_truths: Mapping[Any, Any],
         *,
         channel: Channel | None = None,
-        gold: Mapping[Any, Any] | None = None,
+        gold: Any = None,
         prior: Mapping[str, float] | None = None,
     ) -> Estimate:
         """Return the estimate of `fit` from given first truths y(0) instead of votes (input of Algorithm 1).

@@ -1,6 +1,5 @@
 """Known truths (gold) aligned with the tasks of an estimate, and the errors computed from them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.em.estimate import Estimate, winners
+from crowdveil.em.gold import as_gold
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
@@ -35,12 +35,13 @@ class AlignedGold:
     unknown: int
 
 
-def align_gold(estimate: Estimate, gold: Mapping[Any, Any]) -> AlignedGold:
-    """Return gold aligned with an estimate's tasks.
+def align_gold(estimate: Estimate, gold: Any) -> AlignedGold:
+    """Return gold, a mapping or a frame, aligned with an estimate's tasks.
 
     Raises:
         ReportsError: no gold task is among the tasks.
     """
+    gold = as_gold(gold)
     place = index_of(estimate.tasks, gold)
     known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
     if not known:

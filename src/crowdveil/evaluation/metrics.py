@@ -4,7 +4,7 @@ Gold maps task names to truths: label names, or numbers. If t labels share the h
 answer with weight 1 / t, so the order of labels has no effect.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -82,12 +82,12 @@ class BestConstant(NamedTuple):
     error: float
 
 
-def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | None = None) -> Score:
+def score(estimate: Estimate, gold: Any, *, error: ErrorName | None = None) -> Score:
     """Return the score of an estimate against gold.
 
     Args:
         estimate: labels or numbers.
-        gold: truth by task name.
+        gold: truth by task name, or a frame with the columns task and truth.
         error: by default the error rate for categories, the mean absolute error for numbers and scales.
 
     Raises:
@@ -114,12 +114,12 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
     )
 
 
-def accuracy(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+def accuracy(estimate: Estimate, gold: Any) -> float:
     """Return the mean over gold tasks of 1 / (number of tied labels) if gold is among them, else 0."""
     return 1 - error_rate(estimate, gold)
 
 
-def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+def error_rate(estimate: Estimate, gold: Any) -> float:
     """Return one minus `accuracy`; raises as `score` does."""
     return mean_error(align_gold(estimate, gold), "error_rate")
 

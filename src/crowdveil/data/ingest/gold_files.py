@@ -1,19 +1,27 @@
 """Files of known truths (gold), with the seed of their draw where they have one."""
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.csv_files import text_source
-from crowdveil.data.ingest.readers import GOLD, read_csv_roles
+from crowdveil.data.ingest.readers import GOLD, match_columns, read_csv_roles
 from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
 from crowdveil.errors import ReportsError
 
 SEED = "seed"
 """Column of gold that `crowdveil data draw-gold` drew."""
+
+
+class DrawnGold(NamedTuple):
+    """Known truths by task, and the seed of their draw; None without one."""
+
+    truths: dict[Any, Any]
+    seed: int | None
 
 
 def load_gold(
@@ -28,7 +36,7 @@ def load_gold(
         ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
             conflicts="first" the first is used).
     """
-    return load_drawn_gold(path, kind=kind, conflicts=conflicts)[0]
+    return load_drawn_gold(path, kind=kind, conflicts=conflicts).truths
 
 
 def load_drawn_gold(
@@ -36,21 +44,37 @@ def load_drawn_gold(
     *,
     kind: Literal["categorical", "numeric"] | None = None,
     conflicts: Literal["error", "first"] = "error",
-) -> tuple[dict[str, Any], int | None]:
-    """Return known truths as `load_gold`, and the seed of their draw; None without a column `seed`.
+) -> DrawnGold:
+    """Return known truths as `load_gold`, with the seed of their draw."""
+    roles, columns = read_csv_roles(Path(path), GOLD, optional=(SEED,))
+    numeric = kind == "numeric" or (kind is None and roles["truth"] == "value")
+    return drawn_gold(columns, text_source(Path(path)), numeric=numeric, conflicts=conflicts)
+
+
+def gold_roles(found: Sequence[str], source: str) -> dict[str, str]:
+    """Return the column of the tasks, of the truths, and of the seed if there is one; errors as `match_columns`."""
+    return match_columns(found, GOLD, source) | {name: name for name in (SEED,) if name in found}
+
+
+def drawn_gold(
+    columns: Mapping[str, CodedColumn],
+    source: str,
+    *,
+    numeric: bool = False,
+    conflicts: Literal["error", "first"] = "error",
+) -> DrawnGold:
+    """Return known truths from the columns of their roles; those of text are numbers if `numeric`; else as `load_gold`.
 
     With a seed, tasks whose truth is still empty are left out.
     """
-    source: str = text_source(Path(path))
-    roles, columns = read_csv_roles(Path(path), GOLD, optional=(SEED,))
     if SEED in columns:
         # The rows that are left are counted anew.
-        columns, source = _with_truths(columns, source), str(path)
+        columns, source = _with_truths(columns, source), str(source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
-    reject_rows(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
+    reject_rows(truth, _empty(truth), "every gold task needs a truth", source=source, hint="Leave the row out.")
     truths: NDArray[Any] = truth.names[truth.codes]
-    if kind == "numeric" or (kind is None and roles["truth"] == "value"):
+    if numeric:
         truths = parse_number_column(truth, source)
     first = np.unique(codes, return_index=True)[1]
     differs = truths != truths[first][codes]
@@ -63,13 +87,19 @@ def load_drawn_gold(
             examples=", ".join(repr(str(name)) for name in names[other.codes[:5]]),
             hint="Keep one row per task.",
         )
-    return dict(zip(names.tolist(), truths[first].tolist(), strict=True)), _seed_of(columns.get(SEED), source)
+    found = dict(zip(names.tolist(), truths[first].tolist(), strict=True))
+    return DrawnGold(found, _seed_of(columns.get(SEED), source))
 
 
-def _with_truths(columns: dict[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
+def _empty(truth: CodedColumn) -> NDArray[np.bool_]:
+    """Return whether each name of a column is no truth."""
+    return np.array([name == "" or name != name for name in truth.names.tolist()], dtype=bool)
+
+
+def _with_truths(columns: Mapping[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
     """Return the columns of gold without the rows whose truth is still empty."""
     truth = columns["truth"]
-    rows = np.delete(np.arange(len(truth)), truth.rows_with(truth.names == ""))
+    rows = np.delete(np.arange(len(truth)), truth.rows_with(_empty(truth)))
     if not len(rows):
         hint = "Write the truths into the column truth, from the top."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
@@ -80,7 +110,7 @@ def _seed_of(column: CodedColumn | None, source: str) -> int | None:
     """Return the one seed in a column of seeds; None without the column."""
     if column is None:
         return None
-    seeds = sorted(set(column.cells.tolist())) if (column.codes != MISSING).all() else [""]
+    seeds = sorted(set(map(str, column.cells.tolist()))) if (column.codes != MISSING).all() else [""]
     if len(seeds) != 1 or not seeds[0].isdecimal():
         raise ReportsError(
             "the column seed must hold the one seed of the draw",
