@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from crowdveil.cli import main
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files import atomic_write
-from crowdveil.files.atomic_write import Outputs, remove_outputs, write_atomically, write_files, write_outputs
+from crowdveil.files.atomic_write import Outputs, write_atomically, write_files, write_outputs
 from crowdveil.files.filesystem import PREFIX, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record, refuse_unfinished
 
@@ -157,24 +157,6 @@ def test_outputs_that_belong_together_leave_no_earlier_one(tmp_path: Path) -> No
     assert [tmp_path / "b", tmp_path / "a"] == outputs.check()
     write_outputs(outputs, {"b": "new", "d": "new"})
     assert {"b": "new", "c": "other", "d": "new"} == texts(tmp_path)
-
-
-def test_outputs_of_one_kind_can_be_removed(tmp_path: Path) -> None:
-    """Removing a kind takes its recorded files only, refuses changed ones, and takes a folder that is empty then."""
-    folder = tmp_path / "own"
-    assert [] == remove_outputs(folder, "demo")
-    write_files(folder, {"a": "1", "b": "2"}, kind="demo")
-    write_atomically(folder / "c", "3", kind="plan")
-
-    assert [] == remove_outputs(folder, "bench")
-    assert [folder / "a", folder / "b"] == remove_outputs(folder, "demo")
-    assert {"c": "3"} == texts(folder)
-    (folder / "c").write_text("changed")
-    with pytest.raises(SettingsError, match="changed after it was written"):
-        remove_outputs(folder, "plan")
-    (folder / "c").write_text("3")
-    assert [folder / "c"] == remove_outputs(folder, "plan")
-    assert [] == os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("last_fails", [False, True])

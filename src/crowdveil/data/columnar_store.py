@@ -22,7 +22,6 @@ from crowdveil.data.blocks import Block
 from crowdveil.data.identifiers import (
     Identifiers,
     LazyIdentifiers,
-    NumberedIdentifiers,
     read_identifiers,
     write_identifiers,
 )
@@ -101,9 +100,8 @@ def write_encoded(
         size = (folder / name).stat().st_size
         files[name] = FileEntry(size, _checksums(folder / name, size, PIECE_BYTES))
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
-    numbered = any(isinstance(names, NumberedIdentifiers) for names in (tasks, workers))
     rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": pairs.repeats}
-    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules, numbered=numbered)
+    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules)
 
 
 def save_encoded(

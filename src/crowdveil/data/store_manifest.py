@@ -60,8 +60,7 @@ class PairOrderCheck:
         self._last = int(task[-1]), int(worker[-1])
 
 
-FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
-"""The second format allows numbered identifiers, which older versions cannot read."""
+FORMAT = "crowdveil-blocks/1"
 MANIFEST_FILE = "blocks.json"
 INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
@@ -115,8 +114,6 @@ def write_manifest(
     alphabet: Alphabet | None,
     files: dict[str, FileEntry],
     rules: dict[str, object],
-    *,
-    numbered: bool,
 ) -> None:
     """Write `blocks.json`.
 
@@ -126,11 +123,10 @@ def write_manifest(
         alphabet: possible values; None for float64 numbers.
         files: entry of each of `DATA_FILES`.
         rules: `piece_bytes` and `repeats`, as in `Manifest`.
-        numbered: whether identifiers are numbered.
     """
     described = None if alphabet is None else alphabet_to_json(alphabet)
     entries = {name: {"bytes": entry.size, "crc32": entry.checksums} for name, entry in files.items()}
-    manifest: dict[str, object] = {"format": NUMBERED_FORMAT if numbered else FORMAT, **counts, "alphabet": described}
+    manifest: dict[str, object] = {"format": FORMAT, **counts, "alphabet": described}
     manifest |= {**rules, "files": entries}
     text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -144,9 +140,9 @@ def read_manifest(path: Path) -> Manifest:
             seal that does not match.
     """
     data = _parsed(path)
-    if not isinstance(data, dict) or data.get("format") not in (FORMAT, NUMBERED_FORMAT):
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ReportsError(
-            f"encoded blocks must have format {FORMAT!r} or {NUMBERED_FORMAT!r}",
+            f"encoded blocks must have format {FORMAT!r}",
             source=str(path),
             examples=repr(data.get("format") if isinstance(data, dict) else data)[:200],
             hint=f"{ENCODE_AGAIN[:-1]}, with this version.",

@@ -43,8 +43,6 @@ FORMAT_NAME = "crowdveil-fit/"
 FORMAT = FORMAT_NAME + "1"
 MANIFEST, NAMES = "fit.json", "names.json"
 FIELDS = {"format", "version", "identity", "members", "sha256"}
-EARLIER_FIELDS = {"fingerprints"}
-"""Fields of files by earlier versions, which also kept sums of blocks of tasks; they are not used any more."""
 STOPPING = {"max_steps", "tolerance", "error_correlation", "temperature", "vote_share"}
 """Settings of the stopping rule and of the confidence, which may differ from those of the saved fit."""
 IDENTITY = {
@@ -294,7 +292,7 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
         raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=HINT)
-    if set(manifest) - EARLIER_FIELDS != FIELDS or manifest["sha256"] != digest(manifest):
+    if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
         raise _damaged(source, f"the SHA-256 of {MANIFEST} does not match")
     if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
         raise _damaged(source, "a member is missing, or has another checksum")

@@ -76,7 +76,7 @@ class Outputs:
         self._refuse_names()
         with folder_errors(self.folder):
             refuse_unwritable(self.folder)
-            if self.private and self.names:
+            if self.private:
                 _refuse_shared(self.folder)
             record = read_record(self.folder)
             existing = [path for path in self._affected(record) if os.path.lexists(path)]
@@ -160,24 +160,6 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
         for name in outputs.names:
             with open(temporary / name, "wb") as stream:
                 _fill(stream, files[name])
-
-
-def remove_outputs(folder: Path, kind: str) -> list[Path]:
-    """Remove the recorded files of one kind, and the folder if then empty; return the removed paths.
-
-    Raises:
-        SettingsError: a file was changed after it was written, or the system refuses.
-    """
-    outputs = Outputs(folder=folder, names=(), kind=kind, remove_stale=True)
-    removed = outputs.check()
-    if removed:
-        with folder_errors(folder):
-            with temporary_folder(folder) as temporary, folder_lock(folder):
-                _commit(outputs, temporary, removed, [])
-            if os.listdir(folder) == [RECORD_FILE]:
-                (folder / RECORD_FILE).unlink()
-                folder.rmdir()
-    return removed
 
 
 @contextmanager
