@@ -15,7 +15,7 @@ LABELS = Path(__file__).parent.parent.parent / "docs" / "samples" / "labels.csv"
 def review_of(folder: Path, reports: Path | None, **text: object) -> list[str]:
     """Return the sentences of the section."""
     write_results(folder, reports, **text)
-    page = (folder / "report.html").read_text("utf-8")
+    page = (folder / "report.html").read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
     section = re.search(r'<section aria-labelledby="review">.*?</section>', page, re.DOTALL)
     return [] if section is None else re.findall(r"<li>(.*?)</li>", section[0])
 

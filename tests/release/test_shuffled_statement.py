@@ -12,6 +12,7 @@ from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.cli import main
 from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
 from crowdveil.folder.evidence import WITHOUT_NAMES
+from crowdveil.release.page import as_code
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 from tests.release.conftest import WORKERS, Folder, command
 
@@ -31,7 +32,7 @@ def test_statement_and_page_have_the_figures_of_the_certificate(collected: Folde
     assert figures["epsilon_per_worker"] < stated["epsilon_per_worker"]
     assert figures["sentences"] == stated["statement"][-3:]
     for sentence in figures["sentences"]:
-        assert sentence.replace("'", "&#39;") in page
+        assert as_code(sentence) in page
     assert "answer, shuffled" in page
     assert "person, shuffled" in page
     share = percent_rounded_up(1 / (1 + 2.718281828 ** -figures["epsilon_per_answer"]) + 1e-4 / 2)

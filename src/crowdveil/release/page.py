@@ -245,8 +245,9 @@ def percent(share: float | None) -> str:
 
 
 def as_code(sentence: str) -> Markup:
-    """Return a sentence as HTML in which what stands between backticks is code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
+    """Return a sentence as HTML in which what stands between backticks is code; no line ends before a percent sign."""
+    kept = str(escape(sentence)).replace(" %", "\N{NO-BREAK SPACE}%")
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", kept))
 
 
 def _summary(estimate: Estimate) -> str:
