@@ -38,6 +38,9 @@ class Cell(NamedTuple):
         default: of the default; `error` is its standard error over seeds.
         known: of the default with a public prior.
         constant, inferred: of the best constant, chosen with gold, and of the inferred one.
+        frequent: of the most frequent label of the answers before they were perturbed.
+        gated: of the better one of default and inferred constant, chosen with gold for every seed: more than any rule
+            can reach that falls back to the inferred constant.
         vote, unread: of the vote, and of the default without the channel.
         calibration: expected calibration error of the default.
     """
@@ -50,6 +53,8 @@ class Cell(NamedTuple):
     known: float
     constant: float
     inferred: float
+    frequent: float
+    gated: float
     vote: float
     unread: float
     calibration: float
@@ -118,7 +123,9 @@ def scores(answers: Reports, gold: dict[str, Any], mechanism: RandomizedResponse
     known = metrics.accuracy(HierarchicalDawidSkene().fit(reports, channel=mechanism.channel(), prior=prior), gold)
     naive = [metrics.accuracy(one.fit(reports), gold) for one in (MajorityVote(), HierarchicalDawidSkene())]
     inferred = share[names[int(estimate.posterior.mean(axis=0).argmax())]]
-    return 1 - own.error, known, 1 - own.baseline, inferred, *naive, own.calibration_error or 0.0
+    frequent = share[names[int(np.bincount(answers.value, minlength=len(names)).argmax())]]
+    constants = 1 - own.baseline, inferred, frequent, max(1 - own.error, inferred)
+    return 1 - own.error, known, *constants, *naive, own.calibration_error or 0.0
 
 
 def write(cells: list[Cell], path: Path) -> None:
@@ -136,11 +143,17 @@ def summary(cells: list[Cell]) -> str:
     inferred = sum(one.default < one.inferred - MARGIN for one in cells)
     known = sum(one.known < one.constant - MARGIN for one in cells)
     naive = sum(one.default < one.naive - MARGIN for one in cells)
+    gated = sum(one.gated < one.constant - MARGIN for one in cells)
+    guessed, frequent = (
+        sum(getattr(one, field) < one.constant - MARGIN for one in constant) for field in ("inferred", "frequent")
+    )
     means: NDArray[np.float64] = np.array([one[3:] for one in cells]).mean(axis=0)
     named = ", ".join(f"{field} {value:.4f}" for field, value in zip(Cell._fields[3:], means.tolist(), strict=True))
     return (
         f"{len(cells)} cells: {len(constant)} below the best constant ({known} with a public prior), {inferred} below "
-        f"the inferred one, {naive} below a naive reading; {named}\n"
+        f"the inferred one, {naive} below a naive reading, {gated} below the best constant if gold chose "
+        f"between default and inferred constant. Of the cells below the best constant the inferred one is below it in "
+        f"{guessed}, and the most frequent answer in {frequent}; {named}\n"
         + "\n".join(f"below the constant: {one.set} {one.participation} {one.epsilon:g}" for one in constant)
     )
 

@@ -67,6 +67,21 @@ def test_gold_makes_a_panel_better_than_its_best_judge_and_than_the_order_alone(
     assert (fit.estimate.posterior.argmax(axis=1) == truth[tasks])[np.isin(tasks, gold)].all()
 
 
+def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:
+    """The line names the weight of the tables, further tasks and the gain; 19 gold tasks have none."""
+    truth, scores = judged(200)
+
+    found = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, range(30)))
+    few = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, range(19)))
+
+    for words in ("30 tasks weigh truth-tables 0.", "more, drawn at random (`crowdveil next --gold`)", "log-loss"):
+        assert words in str(found.gold_line)
+    check = found.estimate.cross_validation
+    assert check is not None
+    assert check.right_without_gold is not None
+    assert few.gold_line is None
+
+
 def test_judges_that_copy_are_worth_their_groups() -> None:
     """Four groups of six judges are worth three to six independent ones, and pairs that answer alike share a group."""
     truth, scores = judged()

@@ -10,7 +10,6 @@ all gold. The other members are fitted without gold.
 """
 
 from dataclasses import replace
-from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +18,20 @@ from numpy.typing import NDArray
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.gold import CrossValidation, align_gold, one_hot_gold
+from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.gold_draw import unlike_random
-from crowdveil.evaluation.stacking import FLOOR, Regression, by_label, fit_regression, log_losses, worse_notes
+from crowdveil.evaluation.stacking import (
+    FLOOR,
+    Regression,
+    by_label,
+    cross_validated,
+    fit_regression,
+    further_gold,
+    worse_notes,
+)
 
 MIN_GOLD, FOLDS = 20, 5
 """Smallest number of gold tasks with reports that are stacked, and number of folds."""
@@ -33,8 +40,6 @@ STACKED_METHODS = ("hierarchical-dawid-skene", "ordinal-dawid-skene")
 """Methods that are combined with others."""
 EBCC, EBCC_NUMBERS, EBCC_CELLS = "ebcc", 1_000_000, 1_000_000
 """Slow member; reports times labels, and cells of all confusion matrices, up to which it is fitted."""
-ENOUGH = 0.01
-"""Expected loss of the weights, in nats of a task, that further gold tasks are counted for."""
 
 
 class Stacked(NamedTuple):
@@ -85,7 +90,7 @@ def stacked(
     posterior = _combined(fits, [guided.posterior, *members.others], np.asarray(estimate.reports_per_task))
     codes = gold.of(0, len(posterior))
     crossed = _crossed(rows, truths, fold)
-    check, gain = _gain(crossed, truths, plain.posterior[at])
+    check, gain = cross_validated(crossed, truths, plain.posterior[at])
     line = _line(members.names, fits, len(at)) + gain
     if EBCC not in members.names:
         line += f"; {EBCC} is left out of so many reports, workers or labels"
@@ -167,11 +172,9 @@ def _combined(
 
 def _line(names: tuple[str, ...], fits: tuple[Regression, Regression], known: int) -> str:
     """Return the weights of the members, and the number of further gold tasks that would determine them."""
-    more = max(0, ceil(fits[0].effective / (2 * ENOUGH)) - known)
     weights = np.mean([fit.weights[: len(names)] for fit in fits], axis=0)
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
-    further = f"about {more:,} more, drawn at random (`crowdveil next --gold`)," if more else "no more"
-    return f"{known:,} tasks weigh {shown}; {further} would bring the weights within {ENOUGH:g} nats of their best"
+    return f"{known:,} tasks weigh {shown}; {further_gold(fits[0].effective, known)}"
 
 
 def _crossed(rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -181,14 +184,3 @@ def _crossed(rows: NDArray[np.float64], truths: NDArray[np.int64], fold: NDArray
         held = fold == number
         crossed[held] = _mean(_regressions(rows[~held], truths[~held]), rows[held])
     return crossed
-
-
-def _gain(
-    crossed: NDArray[np.float64], truths: NDArray[np.int64], plain: NDArray[np.float64]
-) -> tuple[CrossValidation, str]:
-    """Return the cross-validation of gold tasks, and its error and log-loss in words (without gold in brackets)."""
-    right = [one.argmax(axis=1) == truths for one in (crossed, plain)]
-    loss = [float(log_losses(one, truths).mean()) for one in (crossed, plain)]
-    error = np.std(right[0] * 1.0 - right[1]) / len(truths) ** 0.5
-    check = CrossValidation(len(truths), int(right[0].sum()), int(right[1].sum()))
-    return check, f"; the gain in accuracy has a standard error of {error:.3f}; log-loss {loss[0]:.3f} ({loss[1]:.3f})"

@@ -6,14 +6,18 @@ Features with weights of their own for every label are `by_label`, class biases 
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import softmax
 
 FLOOR = 1e-3
 """Smallest probability whose logarithm counts."""
+ENOUGH = 0.01
+"""Expected loss of the weights, in nats of a task, that further gold tasks are counted for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,27 @@ def by_label(features: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
 def log_losses(posterior: NDArray[np.float64], truths: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the log-loss of each known truth, shape (tasks,); the posterior is indexed [task, label]."""
     return np.asarray(-np.log(np.maximum(posterior[np.arange(len(truths)), truths], FLOOR)))
+
+
+def further_gold(effective: float, known: int) -> str:
+    """Return how many gold tasks beyond `known` determine `effective` weights, and which, as a clause."""
+    more = max(0, ceil(effective / (2 * ENOUGH)) - known)
+    further = f"about {more:,} more, drawn at random (`crowdveil next --gold`)," if more else "no more"
+    return f"{further} would bring the weights within {ENOUGH:g} nats of their best"
+
+
+def cross_validated(
+    crossed: NDArray[np.float64], truths: NDArray[np.int64], plain: NDArray[np.float64]
+) -> tuple[CrossValidation, str]:
+    """Return the cross-validation of gold tasks, and its error and log-loss in words (without gold in brackets).
+
+    Arguments as in `worse_notes`.
+    """
+    right = [one.argmax(axis=1) == truths for one in (crossed, plain)]
+    loss = [float(log_losses(one, truths).mean()) for one in (crossed, plain)]
+    error = np.std(right[0] * 1.0 - right[1]) / len(truths) ** 0.5
+    check = CrossValidation(len(truths), int(right[0].sum()), int(right[1].sum()))
+    return check, f"; the gain in accuracy has a standard error of {error:.3f}; log-loss {loss[0]:.3f} ({loss[1]:.3f})"
 
 
 def worse_notes(crossed: NDArray[np.float64], plain: NDArray[np.float64], truths: NDArray[np.int64]) -> tuple[str, ...]:

@@ -199,6 +199,7 @@ def _infer_panel(evidence: Evidence, gold: str | None) -> Inference:
         notes=(*notes, *evidence.notes),
         confidence_note=fit.confidence,
         guided=frozenset(known or ()),
+        gold_line=fit.gold_line,
         reports_sha256=evidence.digest,
         panel=fit.panel,
     )

@@ -31,7 +31,7 @@ from crowdveil.evaluation.panel import (
     error_correlations,
     errors_by_truth,
 )
-from crowdveil.evaluation.stacking import worse_notes
+from crowdveil.evaluation.stacking import cross_validated, worse_notes
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.stacked_answers import fit_stacked, folds_of
 
@@ -59,6 +59,7 @@ class PanelFit:
         panel: dependence of the workers.
         known: truths that guided the fit, by task.
         confidence: assumption behind the probabilities.
+        gold_line: what gold did, and how much more would help; None if the answers are not stacked.
         alike: all pairs of workers whose errors are alike, the most correlated first.
         notes: warnings.
     """
@@ -67,6 +68,7 @@ class PanelFit:
     panel: Panel
     known: Mapping[Any, Any]
     confidence: str
+    gold_line: str | None
     alike: tuple[Alike, ...]
     notes: tuple[str, ...]
 
@@ -106,14 +108,14 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
     aligned = align_gold(reports, gold, labels, numeric=False)
     known = aligned.of(0, len(reports.tasks))
     _check_mapping(labels, answers, known, ordered)
-    fit, posterior, held = fit_stacked(answers, known, labels.size, ordered)
+    fit, posterior, held, line = fit_stacked(answers, known, labels.size, ordered)
     stacked = held is not None
     final = one_hot_gold(posterior, known)
     tables, prior = tables_of(answers, final)
     names = list(map(str, np.asarray(reports.workers).tolist()))
-    check = _cross_validation(answers, known, held)
+    check, gain, worse = _gain(answers, known, held, ordered)
     panel, alike = _panel(answers, known, final, stacked, names)
-    panel = _with_accuracy(panel, answers, known, held, names)
+    panel = _with_accuracy(panel, answers, known, check, labels.size, names)
     quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
     estimate = Estimate(
         method="stacked-truth-tables" if stacked else "truth-tables",
@@ -135,9 +137,9 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
         original=reports.original,
     )
     notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else MORE_GOLD)]
-    if held is not None and ordered and labels.size <= answers.shape[2]:
-        notes += _worse_notes(answers, known, held)
-    return PanelFit(estimate, panel, gold or {}, _confidence(labels, known, held), alike, tuple(notes))
+    gold_line = line + gain if stacked else None
+    confidence = _confidence(labels, known, held)
+    return PanelFit(estimate, panel, gold or {}, confidence, gold_line, alike, (*notes, *worse))
 
 
 def _confidence(labels: Categories, known: NDArray[np.int64], held: NDArray[np.float64] | None) -> str:
@@ -150,11 +152,28 @@ def _confidence(labels: Categories, known: NDArray[np.int64], held: NDArray[np.f
     return f"{start}; {confidence}"
 
 
-def _worse_notes(answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return a warning if gold makes the probabilities worse than the order of the answers alone does."""
+def _gain(
+    answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64] | None, ordered: bool
+) -> tuple[CrossValidation | None, str, tuple[str, ...]]:
+    """Return the check of gold tasks with answers, the gain by gold in words, and a warning if gold makes it worse.
+
+    Without gold, truths are known by the order of the answers only.
+
+    Args:
+        answers: of all workers.
+        known: truths of gold tasks.
+        held: posterior of gold tasks without their fold; None if the answers are not stacked.
+        ordered: whether the answers have an order.
+    """
+    if held is None:
+        return None, "", ()
     gold = np.flatnonzero((known != NO_GOLD) & (np.bincount(answers.task, minlength=len(known)) > 0))
+    truths = known[gold]
+    if not ordered or held.shape[1] > answers.shape[2]:
+        return CrossValidation(len(gold), int((held.argmax(axis=1) == truths).sum())), "", ()
     plain = fit_truth_tables(answers, start_from_order(answers, held.shape[1]), np.full_like(known, NO_GOLD))
-    return worse_notes(held, plain.posterior[gold], known[gold])
+    without = plain.posterior[gold]
+    return *cross_validated(held, truths, without), worse_notes(held, without, truths)
 
 
 def coded_answers(evidence: Evidence) -> tuple[Answers, bool]:
@@ -262,24 +281,17 @@ def _panel(
     return panel, tuple(alike)
 
 
-def _cross_validation(
-    answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64] | None
-) -> CrossValidation | None:
-    """Return the check of gold tasks with answers; `held` is their posterior without their fold, None if unknown."""
-    if held is None:
-        return None
-    answered = np.bincount(answers.task, minlength=len(known)) > 0
-    right = held.argmax(axis=1) == known[(known != NO_GOLD) & answered]
-    return CrossValidation(len(right), int(right.sum()))
-
-
 def _with_accuracy(
-    panel: Panel, answers: Answers, known: NDArray[np.int64], held: NDArray[np.float64] | None, names: list[str]
+    panel: Panel,
+    answers: Answers,
+    known: NDArray[np.int64],
+    check: CrossValidation | None,
+    truths: int,
+    names: list[str],
 ) -> Panel:
     """Return the panel with the cross-validated accuracies of its best worker and of the result, if they are known."""
-    check = _cross_validation(answers, known, held)
-    if held is None or check is None:
+    if check is None:
         return panel
-    best = best_worker(answers, known, folds_of(known), held.shape[1])
+    best = best_worker(answers, known, folds_of(known), truths)
     panel = replace(panel, stacked_accuracy=check.right / check.tasks)
     return panel if best is None else replace(panel, best_worker=names[best[0]], best_accuracy=best[1])

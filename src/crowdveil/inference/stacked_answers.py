@@ -6,7 +6,7 @@ of the workers' weights is averaged over `DEVIATIONS`, weighted by the likelihoo
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from crowdveil.estimators.confusion.truth_tables import (
     start_from_order,
 )
 from crowdveil.evaluation.panel import FOLDS, MAX_WORKERS
-from crowdveil.evaluation.stacking import by_label, fit_regression
+from crowdveil.evaluation.stacking import by_label, fit_regression, further_gold
 
 MIN_STACKED = 20
 """Smallest number of gold tasks with answers that the answers are stacked with."""
@@ -36,21 +36,35 @@ AT_ONCE = 4096
 """Tasks whose features are held together."""
 
 
-def fit_stacked(
-    answers: Answers, known: NDArray[np.int64], truths: int, ordered: bool
-) -> tuple[TruthTables, NDArray[np.float64], NDArray[np.float64] | None]:
-    """Return the fit of the tables, the posterior, and that of gold tasks by the other folds; None if not stacked."""
+class StackedAnswers(NamedTuple):
+    """Truths by the tables, or by their stack with the answers.
+
+    Attributes:
+        tables: fit of the tables.
+        posterior: of all tasks, [task, truth].
+        held: of gold tasks with answers, by the other folds; None if the answers are not stacked.
+        line: weight of the tables, and how many more gold tasks would help; empty if not stacked.
+    """
+
+    tables: TruthTables
+    posterior: NDArray[np.float64]
+    held: NDArray[np.float64] | None = None
+    line: str = ""
+
+
+def fit_stacked(answers: Answers, known: NDArray[np.int64], truths: int, ordered: bool) -> StackedAnswers:
+    """Return the fit of the tables, stacked with the answers if there are `MIN_STACKED` gold tasks with answers."""
     fit = _guided(answers, known, truths, ordered)
     answered = np.bincount(answers.task, minlength=answers.shape[0]) > 0
     gold = np.flatnonzero((known != NO_GOLD) & answered)
     if len(gold) < max(MIN_STACKED, FOLDS):
-        return fit, fit.posterior, None
+        return StackedAnswers(fit, fit.posterior)
     posterior, fold = fit.posterior.copy(), folds_of(known)
     for held in range(FOLDS):
         others = _guided(answers, np.where(fold == held, NO_GOLD, known), truths, ordered)
         posterior[fold == held] = others.posterior[fold == held]
     features = _features(answers, posterior, gold, ordered)
-    return fit, *_stack(features, known, gold, fold)
+    return StackedAnswers(fit, *_stack(features, known, gold, fold))
 
 
 def folds_of(known: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -129,8 +143,8 @@ def _standardized(answers: Answers) -> NDArray[np.float64]:
 
 def _stack(
     features: _Features, known: NDArray[np.int64], gold: NDArray[np.int64], fold: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the stacked posterior of all tasks, [task, truth], and that of gold tasks without their fold."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """Return the stacked posterior of all tasks, [task, truth], that of gold tasks without their fold, and the line."""
     on_gold, truths = features.of(gold), known[gold]
     held = np.zeros((len(DEVIATIONS), len(gold), features.logs.shape[1]))
     fits = []
@@ -149,4 +163,8 @@ def _stack(
         part = slice(first, first + AT_ONCE)
         columns = features.of(part)
         posterior[part] = sum(weight * fit.probabilities(columns) for weight, fit in zip(weights, fits, strict=True))
-    return posterior, np.einsum("d,dtk->tk", weights, held)
+    effective = float(weights @ [fit.effective for fit in fits])
+    of_tables = float(weights @ [fit.weights[0] for fit in fits])
+    own = f" and answers of {features.own.shape[1]:,} workers by regression" if features.own.shape[1] else ""
+    line = f"{len(gold):,} tasks weigh truth-tables {of_tables:.2f}{own}; {further_gold(effective, len(gold))}"
+    return posterior, np.einsum("d,dtk->tk", weights, held), line
