@@ -135,7 +135,6 @@ def release_of(method: Histogram | PooledShape) -> Callable[[Sequence[float]], N
 
 def row_of(name: str, result: Audit, draws: int, *, exact: float | None = None) -> Row:
     """Return the row of an audit by draws; `exact` is the proved epsilon where the audit does not know it."""
-    assert result.draws is not None
     found = result.draws.finding
     return Row(
         name=name,

@@ -32,7 +32,6 @@ def known_part(name: str) -> tuple[Evidence, dict[str, Any]]:
     """Return the reports on tasks whose truth is a label of the answers, and these truths."""
     data = datasets.load(name)
     answers = data.answers
-    assert answers.alphabet is not None
     names = set(answers.alphabet.names)
     gold = {str(task): truth for task, truth in data.gold.items() if truth in names}
     tasks = [str(task) for task in np.asarray(answers.tasks).tolist()]

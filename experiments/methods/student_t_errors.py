@@ -34,8 +34,6 @@ def absolute_errors(name: str) -> dict[str, float]:
     gold = {position[task]: float(truth) for task, truth in data.gold.items() if task in position}
     at, truth = np.array(list(gold)), np.array(list(gold.values()))
     estimate = StudentT().fit(data.answers)
-    assert estimate.low is not None
-    assert estimate.high is not None
     found = {"student-t": estimate.posterior}
     found |= {label: ESTIMATORS[method]().fit(data.answers).posterior for label, method in OTHERS.items()}
     found |= centres(data.answers)

@@ -39,7 +39,6 @@ def bought(answers: Reports, have: NDArray[np.bool_], fit: Estimate, size: int) 
     closed[cell[~have]] = False
     task, worker = np.divmod(np.flatnonzero(closed), workers)
     asked = Reports(task.astype(np.int32), worker.astype(np.int32), np.zeros(len(task)), answers.tasks, answers.workers)
-    assert fit.workers.confusion is not None
     state = CrowdState(
         posterior=fit.posterior,
         reports=np.asarray(fit.reports_per_task, dtype=float),

@@ -90,7 +90,6 @@ def measure(crowd: Crowd, method: Any, epsilon: float | None, participation: Any
     """Return the result of one seed."""
     channel, reports = None, crowd.answers
     alphabet = reports.alphabet
-    assert alphabet is not None
     if epsilon is not None:
         mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
         channel, reports = mechanism.channel(), perturb(reports, mechanism, seeded(1000 + seed))

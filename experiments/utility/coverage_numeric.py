@@ -50,10 +50,6 @@ def covered(size: tuple[int, int, float], name: str, prior: str, sigmas: str, se
     reports = crowd.answers if mechanism is None else perturb(crowd.answers, mechanism, seeded(1000 + seed))
     found = PRIORS[prior].fit(reports, channel=None if mechanism is None else mechanism.channel())
     table = found.workers
-    assert found.low is not None
-    assert found.high is not None
-    assert table.sigma_low is not None
-    assert table.sigma_high is not None
     truths = (found.low <= crowd.truth) & (crowd.truth <= found.high)
     qualities = (table.sigma_low <= crowd.quality) & (crowd.quality <= table.sigma_high)
     known = ~np.isnan(found.truth)

@@ -106,7 +106,6 @@ def replay(name: str) -> Iterable[Row]:
             pilot = Pilot.of(part, gold)
             for (participation, epsilon), line in zip(CONDITIONS, measured, strict=True):
                 campaign = with_pilot(campaign_of(answers, participation), pilot)
-                assert campaign.shared_mistakes is not None
                 found = replace(campaign, shared_mistakes=None)
                 error = predict(found, mechanism_of(found, epsilon), seeds=1).error
                 yield Row(

@@ -97,7 +97,6 @@ def answers_of(name: str, data: Dataset) -> Reports:
 def campaign_of(answers: Reports, participation: Participation) -> Campaign:
     """Return the campaign of a set with the defaults of `crowdveil plan`."""
     alphabet = answers.alphabet
-    assert alphabet is not None
     crowd: AssumedCrowd
     prior = np.full(alphabet.size, 1 / alphabet.size)
     if isinstance(alphabet, Scale):

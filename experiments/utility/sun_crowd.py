@@ -95,10 +95,6 @@ def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
     learned = unaided.fit(reports, channel=channel).truth
     oracle = public.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
     workers = fitted.workers
-    assert fitted.low is not None
-    assert fitted.high is not None
-    assert workers.sigma_low is not None
-    assert workers.sigma_high is not None
     unknown = np.where(np.isnan(learned), np.nanmedian(learned), learned)
     found = (np.zeros_like(truth), fitted.truth, oracle.truth, unknown)
     errors = [float(np.abs(one - truth).mean()) for one in found]
