@@ -1,12 +1,13 @@
 """Cases of the table of audits: every registered mechanism, rounds, synthesis and whole commands' outputs."""
 
-import csv
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from experiments.rows import read_rows, write_rows
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories, Scale
@@ -150,33 +151,15 @@ def row_of(name: str, result: Audit, draws: int, *, exact: float | None = None) 
     )
 
 
-def write(rows: Sequence[Row], name: str = BOUNDS) -> None:
-    """Write the rows as CSV."""
-    RESULTS.mkdir(exist_ok=True)
+def write(rows: Iterable[Any], name: str = BOUNDS, kind: type = Row) -> None:
+    """Write the rows of a kind as CSV."""
     with open(RESULTS / name, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, [field.name for field in fields(Row)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+        write_rows(stream, kind, rows)
 
 
-def read(name: str = BOUNDS) -> list[Row]:
+def read(name: str = BOUNDS, kind: type = Row) -> list[Any]:
     """Return the rows of a CSV file."""
-    with open(RESULTS / name, newline="", encoding="utf-8") as stream:
-        return [
-            Row(
-                name=row["name"],
-                neighbours=row["neighbours"],
-                claimed=float(row["claimed"]),
-                exact=float(row["exact"]),
-                bound=float(row["bound"]),
-                draws=int(row["draws"]),
-                refuted=row["refuted"] == "True",
-                event=row["event"],
-                claimed_delta=float(row["claimed_delta"]),
-                delta_bound=float(row["delta_bound"]),
-            )
-            for row in csv.DictReader(stream)
-        ]
+    return read_rows(RESULTS / name, kind)
 
 
 def table(rows: Sequence[Row]) -> str:

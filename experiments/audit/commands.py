@@ -47,8 +47,6 @@ FILES = {
     "no-value.csv": NUMBERS,
     "near.csv": CLAIMS + "t1,w9,40\n" + OTHERS,
     "far.csv": CLAIMS + "t1,w9,90\n" + OTHERS,
-    "near.json": '[{"task": "t1", "worker": "w1", "value": 40}]',
-    "far.json": '[{"task": "t1", "worker": "w1", "value": 90}]',
     "link.sh": 'ln -s "$(wc -c < "$1")" "$2"\n',
 } | readers.LISTS
 LISTS = "--tasks tasks.csv --workers workers.csv"
@@ -114,11 +112,6 @@ CASES = (
             ("histogram", ""),
             ("pooled-shape", ""),
         )
-    ),
-    Case(
-        "`data synthesize`, JSON",
-        (f"{RELEASE} --method histogram {readers.STATED_VALUES}",),
-        (("near.json", "far.json"),),
     ),
     Case(
         "`data synthesize`, participation protected",

@@ -5,21 +5,19 @@ which is split at random into two samples of equal inputs: their claim of epsilo
 byte to be misled by.
 """
 
-import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from experiments.audit.bounds import RESULTS, mechanisms
+from experiments.audit.bounds import mechanisms
 from experiments.audit.commands import CASES, Case, command_pairs
 
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
 from crowdveil.privacy.audit.claims import audit_mechanism
 from crowdveil.randomness import seeded
 
-FILE = "false_alarms.csv"
 ALPHA = 0.2
 MECHANISM_AUDITS, MECHANISM_DRAWS = 50, 200
 SPLITS, POOL = 20, 80
@@ -77,20 +75,6 @@ def split_alarms(pool: Sequence[object], splits: int) -> int:
 
 def _taken(outputs: Iterator[object]) -> Callable[[int], list[object]]:
     return lambda count: list(islice(outputs, count))
-
-
-def write(rows: Sequence[AlarmRate]) -> None:
-    """Write the rates as CSV."""
-    with open(RESULTS / FILE, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, [field.name for field in fields(AlarmRate)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-
-
-def read() -> list[AlarmRate]:
-    """Return the saved rates."""
-    with open(RESULTS / FILE, newline="", encoding="utf-8") as stream:
-        return [AlarmRate(row["name"], int(row["audits"]), int(row["alarms"])) for row in csv.DictReader(stream)]
 
 
 def table(rows: Sequence[AlarmRate]) -> str:

@@ -4,10 +4,9 @@ The first of repeated answers counts; tied labels share the point; gold tasks wi
 Nothing is fitted to gold. All methods run with their default settings.
 """
 
-import csv
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -96,36 +95,3 @@ def warm_up(methods: Iterable[str]) -> None:
     data = datasets.load("s_rel", duplicates="first")
     for method in methods:
         ESTIMATORS[method](max_steps=min(2, ESTIMATORS[method]().max_steps)).fit(data.answers)
-
-
-def write(rows: Iterable[Row], path: Path) -> None:
-    """Write rows as CSV; empty cells are None."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, [field.name for field in fields(Row)], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            cells = asdict(row).items()
-            writer.writerow({name: round(cell, 4) if isinstance(cell, float) else cell for name, cell in cells})
-
-
-def read(path: Path) -> list[Row]:
-    """Return the rows of a CSV file that `write` wrote."""
-    with path.open(newline="", encoding="utf-8") as stream:
-        return [_row(cells) for cells in csv.DictReader(stream)]
-
-
-def _row(cells: dict[str, str]) -> Row:
-    def number(name: str) -> float | None:
-        return float(cells[name]) if cells[name] else None
-
-    return Row(
-        data=cells["data"],
-        method=cells["method"],
-        scored=int(cells["scored"]),
-        accuracy=float(cells["accuracy"]),
-        calibration_error=number("calibration_error"),
-        log_loss=number("log_loss"),
-        seconds=number("seconds"),
-        steps=int(cells["steps"]) if cells["steps"] else None,
-        converged=cells["converged"] == "True" if cells["converged"] else None,
-    )

@@ -10,12 +10,12 @@ Losses are (epsilon, 1e-6), composed over all tasks, since participation is prot
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from experiments.rows import four_digits, write_rows
 from numpy.typing import NDArray
 
 from crowdveil import DawidSkene, Gaussian, QuantizedResponse, RandomizedResponse, Reports, Scale
@@ -178,6 +178,16 @@ def clean(case: Case) -> Channel:
     return Channel.identity(case.answers.alphabet, "protected")
 
 
+def rows_of_crowds(given: argparse.Namespace) -> Iterator[Row]:
+    """Yield the points of the crowds that are asked for."""
+    for name in given.crowds:
+        if name == "adult2":
+            cases, epsilons = [adult2()], (3.0, 4.0, 5.0, 7.0)
+        else:
+            cases, epsilons = [sun(float(name), seed) for seed in range(given.seeds)], (1.0, 2.0, 3.0)
+        yield from rows_of(cases, epsilons, linked=not given.without_local)
+
+
 def main() -> None:
     """Print one line per crowd, model and epsilon."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -187,16 +197,7 @@ def main() -> None:
         "--without-local", action="store_true", help="leave out the fits of linked reports, which are slow"
     )
     given = parser.parse_args()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([field.name for field in fields(Row)])
-    for name in given.crowds:
-        if name == "adult2":
-            cases, epsilons = [adult2()], (3.0, 4.0, 5.0, 7.0)
-        else:
-            cases, epsilons = [sun(float(name), seed) for seed in range(given.seeds)], (1.0, 2.0, 3.0)
-        for row in rows_of(cases, epsilons, linked=not given.without_local):
-            writer.writerow([f"{x:.4g}" if isinstance(x, float) else x for x in astuple(row)])
-            sys.stdout.flush()
+    write_rows(sys.stdout, Row, rows_of_crowds(given), shown=four_digits)
 
 
 if __name__ == "__main__":

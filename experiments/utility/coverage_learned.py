@@ -8,13 +8,13 @@ calls not identified. Run `python experiments/utility/coverage_learned.py`.
 """
 
 import argparse
-import csv
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from experiments.rows import write_rows
 
 from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
 from crowdveil.channel_design import design_channel
@@ -128,11 +128,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "coverage_learned.csv")
     given = parser.parse_args()
     with given.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Row._fields)
-        for row in rows(PLAN[given.part[0] :: given.part[1]]):
-            writer.writerow(row)
-            file.flush()
+        write_rows(file, Row, rows(PLAN[given.part[0] :: given.part[1]]))
 
 
 if __name__ == "__main__":

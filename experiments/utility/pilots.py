@@ -11,11 +11,11 @@ to its five conditions; each set is then predicted from the other sets.
 import csv
 import sys
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from experiments.rows import four_digits, read_rows, write_rows
 from experiments.utility.real_sets import CONDITIONS, LABELS, answers_of, campaign_of, mechanism_of
 from scipy.optimize import least_squares
 from scipy.special import expit, logit
@@ -74,9 +74,7 @@ class Row:
 
 def rows() -> list[Row]:
     """Return the rows of `results/pilots.csv`."""
-    with (RESULTS / "pilots.csv").open(encoding="utf-8") as stream:
-        kinds: dict[str, Any] = {field.name: field.type for field in fields(Row)}
-        return [Row(**{key: kinds[key](value) for key, value in line.items()}) for line in csv.DictReader(stream)]
+    return read_rows(RESULTS / "pilots.csv", Row)
 
 
 def of_tasks(answers: Reports, drawn: np.ndarray) -> Reports:
@@ -173,11 +171,7 @@ def coverage(found: Iterable[Row], sets: Iterable[ReplayedSet], gold: str, level
 def main() -> None:
     """Print the replays as CSV, or the population and its coverage."""
     if sys.argv[1:2] == ["replay"]:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(field.name for field in fields(Row))
-        for name in sys.argv[2:] or LABELS:
-            for row in replay(name):
-                writer.writerow(f"{one:.4g}" if isinstance(one, float) else one for one in astuple(row))
+        write_rows(sys.stdout, Row, (row for name in sys.argv[2:] or LABELS for row in replay(name)), shown=four_digits)
         return
     found = rows()
     sets = [fitted(name, found) for name in LABELS]

@@ -9,18 +9,17 @@ gold tasks, and populations of cities, which have no public scale, are left out.
 """
 
 import argparse
-import csv
 import math
 import sys
-from dataclasses import astuple, dataclass, fields, replace
-from time import process_time
+from dataclasses import dataclass, replace
 
 import numpy as np
+from experiments.rows import four_digits, write_rows
 
 from crowdveil import Categories, DawidSkene, Gaussian, RandomizedResponse, Reports, Scale
 from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.datasets import Dataset, available, load
+from crowdveil.data.datasets import Dataset, load
 from crowdveil.demo.crowds import every_nth_task
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import DesignObjective
@@ -169,17 +168,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", help="by name; all unless given")
     given = parser.parse_args()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Row))
-    for name in given.sets or (*LABELS, *SCALES):
-        if name not in available():
-            print(f"{name} is not in the data directory", file=sys.stderr)
-            continue
-        began = process_time()
-        for row in rows_of(name):
-            writer.writerow(f"{one:.4g}" if isinstance(one, float) else one for one in astuple(row))
-            sys.stdout.flush()
-        print(f"{name}: {process_time() - began:.1f} s of processor time", file=sys.stderr)
+    names = given.sets or (*LABELS, *SCALES)
+    write_rows(sys.stdout, Row, (row for name in names for row in rows_of(name)), shown=four_digits)
 
 
 if __name__ == "__main__":

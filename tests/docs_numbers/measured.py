@@ -89,20 +89,6 @@ def constant_error(data: str) -> float:
     return metrics.score(MajorityVote().fit(one.answers), one.gold).baseline
 
 
-def kurtosis(data: str) -> float:
-    """Return the kurtosis of the answers less the mean of their task."""
-    reports = load_or_skip(data).answers
-    means = np.bincount(reports.task, reports.value) / np.maximum(np.bincount(reports.task), 1)
-    residuals = reports.value - means[reports.task]
-    return float((residuals**4).mean() / (residuals**2).mean() ** 2)
-
-
-def kurtoses() -> Figures:
-    """Return the range of three sets, and the hundreds that the other three exceed."""
-    small, heavy = sorted(map(kurtosis, SMALL)), min(map(kurtosis, HEAVY))
-    return small[0], small[-1], math.floor(heavy / 100) * 100
-
-
 def peer_grading() -> Figures:
     """Return reports per worker, and the errors of the weighted and of the plain mean."""
     one = load_or_skip("peer_grading_mooc")
@@ -376,7 +362,6 @@ CLAIMS = (
         "accuracy on web search is {}, that of `dawid-skene` {}.",
         accuracies((OneCoin(), "web_zhou"), (DawidSkene(), "web_zhou")),
     ),
-    Claim(METHOD + "student-t.md", "(six real sets: {} to {}, or more than {})", kurtoses),
     Claim(
         METHOD + "weighted-mean.md",
         "on peer grading ({} reports per worker) the mean absolute error is {}, that of the plain mean {}.",

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from experiments.methods.__main__ import PAGE, TABLE
-from experiments.methods.comparison import CONSTANT, RESULTS, SETS, log_loss, read
+from experiments.methods.comparison import CONSTANT, RESULTS, SETS, Row, log_loss
 from experiments.methods.tables import by_set, summary
+from experiments.rows import read_rows
 
 from crowdveil import MajorityVote, Reports
 from crowdveil.evaluation.gold import align_gold
@@ -25,7 +26,7 @@ def test_log_loss_equals_that_by_hand() -> None:
 
 def test_every_method_has_a_row_for_every_set() -> None:
     """The results are complete: all sets for all methods, the best constant among them."""
-    rows = read(RESULTS)
+    rows = read_rows(RESULTS, Row)
 
     assert sorted((row.method, row.data) for row in rows) == sorted(
         (method, data) for method in {row.method for row in rows} for data in SETS
@@ -35,7 +36,7 @@ def test_every_method_has_a_row_for_every_set() -> None:
 
 def test_published_tables_are_those_of_the_results() -> None:
     """The page and results/methods.md hold the tables that `results/methods.csv` gives."""
-    rows, (page,) = read(RESULTS), TABLE.findall(PAGE.read_text("utf-8"))
+    rows, (page,) = read_rows(RESULTS, Row), TABLE.findall(PAGE.read_text("utf-8"))
     tables = re.findall(r"(?:^\|.*\n)+", Path(RESULTS.with_suffix(".md")).read_text("utf-8"), re.MULTILINE)
 
     assert summary(rows) == page.splitlines()
