@@ -109,21 +109,27 @@ class PrivacyStatement:
 
     @property
     def answer_epsilon(self) -> str:
-        """Epsilon per answer as text; with levels that of each that may be told, else the range."""
-        return self._by_level(1, self.per_answer)
+        """Epsilon per answer as text; with levels that of each and its workers, or the range."""
+        texts = [format_bound(one.epsilon, 4) for one in self.level_guarantees]
+        if not self.level_workers:
+            return self.answer_range
+        return ", ".join(f"{text} ({count:,} workers)" for text, count in zip(texts, self.level_workers, strict=True))
 
     @property
-    def worker_epsilon(self) -> str:
-        """Epsilon of all answers of one worker as text, as `answer_epsilon`."""
-        return self._by_level(self.cells, self.per_worker)
+    def answer_range(self) -> str:
+        """Epsilon per answer as text, from the first level to the last."""
+        return _range(self.level_guarantees, self.per_answer, 1)
 
-    def _by_level(self, cells: int, every: Guarantee | None) -> str:
-        texts = [format_bound(one.times(cells).epsilon, 4) for one in self.level_guarantees]
-        if not texts:
-            return "" if every is None else format_bound(every.epsilon, 4)
-        if not self.level_workers:
-            return f"{texts[0]} to {texts[-1]}"
-        return ", ".join(f"{text} ({count:,} workers)" for text, count in zip(texts, self.level_workers, strict=True))
+    @property
+    def worker_range(self) -> str:
+        """Epsilon of all answers of one worker as text, from the first level to the last."""
+        return _range(self.level_guarantees, self.per_worker, self.cells)
+
+
+def _range(levels: Sequence[Guarantee], every: Guarantee | None, answers: int) -> str:
+    if not levels:
+        return "" if every is None else format_bound(every.epsilon, 4)
+    return " to ".join(format_bound(one.times(answers).epsilon, 4) for one in (levels[0], levels[-1]))
 
 
 def state_channel(
