@@ -118,7 +118,7 @@ def settings(told: Told) -> CampaignSource:
 
 def errors(known: Graders, chosen: ChosenMechanism, method: Gaussian, seed: int) -> tuple[float, ...]:
     """Return the errors of one run: of the campaign, unprotected, of the best constant, and of the told one."""
-    _, parts, mechanism = build_campaign(chosen.source, seeded(seed + 1_000_000), build=chosen.build)
+    _, parts, (mechanism,) = build_campaign(chosen.source, seeded(seed + 1_000_000), build=chosen.build)
     lists = [np.array(tasks) for document in parts for tasks in document.lists]
     generator = np.random.default_rng(1_000 + seed)
     truth = np.clip(generator.choice(known.grades, STUDENTS), GRADES.low, GRADES.high)

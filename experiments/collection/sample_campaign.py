@@ -61,7 +61,7 @@ def simulated_errors(source: CampaignSource, runs: int = RUNS) -> np.ndarray:
     chosen = choose_mechanism(source)
     found = []
     for seed in range(FIRST_SEED, FIRST_SEED + runs):
-        _, parts, mechanism = build_campaign(chosen.source, seeded(seed + 1_000_000), build=chosen.build)
+        _, parts, (mechanism,) = build_campaign(chosen.source, seeded(seed + 1_000_000), build=chosen.build)
         lists = [part for document in parts for part in document.lists]
         found.append(_errors(chosen.source, lists, mechanism.channel(), seed))
     return np.array(found)
@@ -95,7 +95,7 @@ def _errors(source: CampaignSource, lists: list[tuple[int, ...]], channel: Chann
 def row(name: str, source: CampaignSource) -> str:
     """Return a row of the table: shares of the constant's error, by the plan and in simulated runs."""
     chosen = choose_mechanism(source)
-    _, _, mechanism = build_campaign(chosen.source, seeded(1), build=chosen.build)
+    _, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
     expected = predict_error(chosen.source, mechanism, method=chosen.method)
     errors = simulated_errors(source)
     shares = errors[:, 0] / errors[:, 1]

@@ -4,10 +4,10 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
 
 OTHERS = (
-    "Answers to the other questions of the same campaign: their epsilons add. Give its campaign.json for the sum over "
-    "all of them."
+    "These figures are of one question of a campaign that asked several: the epsilons of a worker's other answers add. "
+    "Its campaign.json gives the sum over all of them."
 )
-"""What the statement of one question leaves out without the campaign."""
+"""What the statement of one question says without the campaign."""
 
 
 def question_sentences(campaign: Campaign) -> tuple[str, ...]:

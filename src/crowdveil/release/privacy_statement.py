@@ -308,9 +308,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         per_worker=per_worker,
         cells=cells,
         not_covered=not_covered(
-            (HOLDER,)
-            if made_from_answers
-            else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen + (OTHERS,) * apart,
+            (HOLDER,) if made_from_answers else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen,
             protected=channel.protects_participation,
             assigned=evidence.assignment is not None,
         ),
@@ -319,7 +317,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         levels=() if campaign is None else level_sentences(campaign, workers),
         level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
         level_workers=() if campaign is None else stated_levels(campaign, workers),
-        questions=() if campaign is None else question_sentences(campaign),
+        questions=(OTHERS,) * apart if campaign is None else question_sentences(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
         batch=batch,

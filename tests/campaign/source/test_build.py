@@ -78,7 +78,7 @@ def test_levels_become_channels_within_their_budgets():
     levels = (1.0, 2.0, 4.0)
     request = PrivacyRequest(mechanism="randomized-response", budget_per_worker=1.0, levels=levels)
 
-    campaign, _, mechanism = build_campaign(replace(SOURCE, privacy=request), seeded(1))
+    campaign, _, (mechanism, *_) = build_campaign(replace(SOURCE, privacy=request), seeded(1))
 
     assert (3, None) == (campaign.levels, campaign.groups)
     assert mechanism.channel().rows == campaign.channels[0].rows

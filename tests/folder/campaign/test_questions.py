@@ -156,8 +156,8 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     assert whole.mechanism == before.mechanism == "randomized-response / laplace"
     assert alone.per_worker is not None
     assert losses[0] * 2 == pytest.approx(alone.per_worker.epsilon)
-    assert any("other questions of the same campaign" in sentence for sentence in alone.not_covered)
-    for one in (stated[0], whole):
+    assert any("a worker's other answers add" in sentence for sentence in sentences(alone))
+    for one in (stated[0], whole, alone):
         with pytest.raises(SettingsError):
             with_shuffling(one, reports=2, delta=1e-6)
 

@@ -95,7 +95,7 @@ def test_a_plan_chooses_what_a_campaign_can_ask(alphabet, privacy, participation
     source = replace(SOURCE, alphabet=alphabet, privacy=privacy, participation=participation)
 
     chosen = choose_mechanism(source)
-    campaign, _, mechanism = build_campaign(chosen.source, seeded(1), build=chosen.build)
+    campaign, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
 
     assert alphabet == mechanism.alphabet == campaign.alphabet
     assert participation == campaign.participation

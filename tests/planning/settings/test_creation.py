@@ -1,5 +1,6 @@
 """Creation of campaign folders: all files or none, closed to others, nothing replaced."""
 
+import json
 import re
 import stat
 from datetime import date
@@ -153,3 +154,28 @@ def test_an_impossible_crowd_has_no_alternative(tmp_path):
 
     with pytest.raises(SettingsError, match="Even 10 times as many workers"):
         create_campaign(settings, tmp_path / "new")
+
+
+def test_several_questions_have_an_error_each_and_one_promise(tmp_path):
+    """Each question is planned by itself with its part of the budget, which the promise over all of them keeps."""
+    created = create_campaign(SETTINGS.parent / "questions.toml", tmp_path / "both")
+    plan = json.loads((tmp_path / "both" / "plan.json").read_text("utf-8"))
+
+    assert ["mean absolute error", "share of wrong labels"] == [one.expected.error_name for one in created.questions]
+    assert created.campaign.worker_epsilon == plan["epsilon_per_worker"]
+    assert 7.99 < created.campaign.worker_epsilon <= 8
+    assert ["quantized-response", "randomized-response"] == [one["mechanism"] for one in plan["questions"]]
+    assert (4, 4) == created.loads
+
+
+def test_a_question_that_is_not_worth_asking_is_named(tmp_path):
+    """The refusal names the question whose error is hardly below the constant's, and nothing is written."""
+    text = (SETTINGS.parent / "questions.toml").read_text("utf-8")
+    text = re.sub(r'"(essays|students)\.csv"', rf'"{SETTINGS.parent}/\1.csv"', text).replace("8.0", "1.0")
+    settings = tmp_path / "campaign.toml"
+    settings.write_text(text, "utf-8")
+
+    with pytest.raises(SettingsError, match="question 'How good is this essay"):
+        create_campaign(settings, tmp_path / "new")
+
+    assert not (tmp_path / "new").exists()

@@ -29,41 +29,37 @@ def build_campaign(
     relay: Relay | None = None,
     build: Build | None = None,
     others: Sequence[Build] = (),
-) -> tuple[Campaign, tuple[AssignmentPart, ...], ChannelMechanism]:
-    """Return the campaign, its assignment parts and the mechanism of its first channel.
+) -> tuple[Campaign, tuple[AssignmentPart, ...], tuple[ChannelMechanism, ...]]:
+    """Return the campaign, its assignment parts and the mechanisms of its channels.
 
     Args:
         source: checked settings.
         randomness: of the assignment; `secure()` by default.
         relay: the requested relay, with the curator's public key.
         build: mechanism of an epsilon of a single answer; as `mechanism_within`.
-        others: the same for the other channels, of levels or of groups of cuts.
+        others: the same for the other channels, of questions, of levels or of groups of cuts.
 
     Raises:
-        SettingsError: the exclusions leave a worker too few tasks, some tasks would have no worker, or the mechanism
-            refuses epsilon or alphabet.
+        SettingsError: the exclusions leave a worker too few tasks, some tasks would have no worker, the mechanism
+            refuses epsilon or alphabet, or the questions together exceed the budget.
         CampaignError: the document is larger than a reader accepts.
         CertificateError: a label that no certificate can name.
     """
-    tasks, per_worker = source.tasks, source.per_worker
-    if per_worker is not None and per_worker * source.slots < len(tasks):
-        raise SettingsError(
-            f"every task needs a worker: {source.slots} workers with {per_worker} tasks each cannot answer "
-            f"{len(tasks)} tasks",
-            value=per_worker,
-            hint="Raise tasks.per_worker.",
-            value_in_rule=True,
-        )
-    assignment = draw_assignment(len(tasks), source.slots, per_worker, source.excluded, randomness or secure())
-    _require_workers(assignment, [task.id for task in tasks])
-    cells = max(map(len, assignment))
-    own, requests = source.privacy, source.privacy.requests
+    asked, own, requests = source.by_question, source.privacy, source.privacy.requests
+    drawn = _draw(asked, randomness or secure())
+    loads = [max(map(len, lists)) for lists in drawn]
+    wanted = [(one, load, request) for one, load in zip(asked, loads, strict=True) for request in one.privacy.requests]
     mechanisms = [
-        mechanism_within(request, source.alphabet, source.participation, cells=cells, build=one)
-        for request, one in zip_longest(requests, (build, *others))
+        mechanism_within(request, one.alphabet, one.participation, cells=load, build=built)
+        for (one, load, request), built in zip_longest(wanted, (build, *others))
     ]
     if own.levels:
         _require_ascending(mechanisms)
+    tasks = tuple(task for one in asked for task in one.tasks)
+    groups = _dealt(len(requests), len(tasks), source.slots) if own.dealt_cuts else None
+    if len(asked) > 1:
+        of_task = tuple(number for number, one in enumerate(asked) for _ in one.tasks)
+        groups = Groups((tuple(range(len(asked))),), of_task, (0,) * source.slots)
     content = Content(
         title=source.title,
         question=source.question,
@@ -77,11 +73,56 @@ def build_campaign(
         url=source.url,
         purge_after_days=source.purge_after_days,
         relay=relay,
-        groups=_dealt(len(requests), len(tasks), source.slots) if own.dealt_cuts else None,
+        groups=groups,
         levels=len(own.levels) or None,
         prior=None if own.prior is None else sha256(own.prior.read_bytes()).hexdigest(),
+        questions=tuple(one.question for one in asked) if len(asked) > 1 else (),
     )
-    return *assemble(content, assignment), mechanisms[0]
+    campaign, parts = assemble(content, _joined(asked, drawn))
+    if source.budget is not None and campaign.worker_epsilon > source.budget:
+        raise SettingsError(
+            f"all questions together must keep the budget of a worker, {source.budget:g}",
+            value=campaign.worker_epsilon,
+            hint="Lower the budgets or epsilons of the questions, or raise privacy.budget_per_worker.",
+        )
+    return campaign, parts, tuple(mechanisms)
+
+
+Lists = Sequence[Sequence[int]]
+"""Task indices of each slot."""
+
+
+def _draw(asked: Sequence[CampaignSource], randomness: Source) -> list[Lists]:
+    """Return the drawn tasks of each question; questions with equal tasks, and as many, ask a worker the same ones."""
+    drawn: list[Lists] = []
+    for place, one in enumerate(asked):
+        same = next((k for k in range(place) if _are_alike(asked[k], one)), None)
+        if same is not None:
+            drawn.append(drawn[same])
+            continue
+        if one.per_worker is not None and one.per_worker * one.slots < len(one.rows):
+            raise SettingsError(
+                f"every task needs a worker: {one.slots} workers with {one.per_worker} tasks each cannot answer "
+                f"{len(one.rows)} tasks",
+                value=one.per_worker,
+                hint="Raise tasks.per_worker.",
+                value_in_rule=True,
+            )
+        lists = draw_assignment(len(one.rows), one.slots, one.per_worker, one.excluded, randomness)
+        _require_workers(lists, [task.id for task in one.tasks])
+        drawn.append(lists)
+    return drawn
+
+
+def _are_alike(one: CampaignSource, other: CampaignSource) -> bool:
+    return (one.rows, one.per_worker) == (other.rows, other.per_worker)
+
+
+def _joined(asked: Sequence[CampaignSource], drawn: Sequence[Lists]) -> Lists:
+    """Return the tasks of each slot over all questions, numbered one question after the other."""
+    starts = [sum(len(one.rows) for one in asked[:place]) for place in range(len(asked))]
+    own = list(zip(starts, drawn, strict=True))
+    return [[start + task for start, lists in own for task in lists[slot]] for slot in range(asked[0].slots)]
 
 
 def _require_ascending(mechanisms: Sequence[ChannelMechanism]) -> None:

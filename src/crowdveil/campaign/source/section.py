@@ -27,6 +27,14 @@ class Section:
         self._known.append(key)
         return key in self._values
 
+    def all(self) -> dict[str, Any]:
+        """Return all values by name."""
+        return dict(self._values)
+
+    def fill(self, values: Mapping[str, Any]) -> None:
+        """Add values; one that the table has is kept, but for `privacy`, which is replaced."""
+        self._values = {**values, **self._values, **{key: values[key] for key in ("privacy",) if key in values}}
+
     def title(self, key: str) -> str:
         """Return the full name of a key: `tasks.file`."""
         return f"{self.name}.{key}" if self.name else key
@@ -59,6 +67,10 @@ class Section:
     def section(self, key: str, hint: str = "") -> "Section":
         """Return an inner table."""
         return Section(self.title(key), self.take(key, hint))
+
+    def values(self, key: str) -> Mapping[str, Any]:
+        """Return the values of an inner table."""
+        return self.section(key).all()
 
     def text(self, key: str, most: int, hint: str = "") -> str:
         """Return a text of 1 to `most` characters, as `readable_text`."""

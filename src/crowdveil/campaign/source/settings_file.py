@@ -1,14 +1,16 @@
 """Settings file of a campaign (TOML): reading, with a rule, the value found and a hint for everything refused."""
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from crowdveil.campaign.document import Task
 from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
 from crowdveil.campaign.source.privacy_request import PrivacyRequest, read_privacy
+from crowdveil.campaign.source.questions import question_sections, require_unlike
 from crowdveil.campaign.source.section import Section, readable_text
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
@@ -67,6 +69,8 @@ class CampaignSource:
         privacy: requested privacy.
         expected: expectation for planning.
         relay: requested relay, or None.
+        others: of several questions the others, with the same texts, dates and workers.
+        budget: largest privacy loss of all answers of one worker to all questions, or None.
     """
 
     title: str
@@ -88,10 +92,17 @@ class CampaignSource:
     privacy: PrivacyRequest
     expected: ExpectedCrowd
     relay: RelayRequest | None = None
+    others: "tuple[CampaignSource, ...]" = ()
+    budget: float | None = None
+
+    @property
+    def by_question(self) -> "tuple[CampaignSource, ...]":
+        """One source for each question."""
+        return (replace(self, others=()), *self.others)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """Tasks, in the order of the file."""
+        """Tasks, in the order of the file, of the first question."""
         return tuple(row.task for row in self.rows)
 
     @property
@@ -99,7 +110,8 @@ class CampaignSource:
         """Bytes of the pictures, by SHA-256 in hexadecimal."""
         return {
             row.task.picture.sha256: row.picture
-            for row in self.rows
+            for one in self.by_question
+            for row in one.rows
             if row.task.picture is not None and row.picture is not None
         }
 
@@ -114,40 +126,73 @@ def read_source(path: Path) -> CampaignSource:
     root = Section("", _parse(path))
     texts = {
         "title": root.text("title", MAX_TITLE, "One line that workers see first."),
-        "question": root.text("question", MAX_QUESTION, "The question of every task."),
         "consent": root.text("consent", MAX_CONSENT, "Say what happens to the answers, and whom to ask."),
         "language": _language(root),
     }
     if "\n" in texts["title"]:
         raise SettingsError("title must be one line", value=texts["title"])
     slots, names = _workers(root.section("workers", "Give workers = { count = 72 } or { names = 'staff.csv' }."), path)
-    rows, per_worker = _tasks(root.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
     opens, closes = _days(root.section("open", "Give open = { from = 2027-01-10, until = 2027-01-17 }."))
     url, purge_after_days = _service(root)
-    alphabet = _answers(root.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }."))
-    privacy = root.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")
-    source = CampaignSource(
+    shared = {
         **texts,
-        url=url,
-        purge_after_days=purge_after_days,
-        opens=opens,
-        closes=closes,
-        min_reports=root.integer("min_reports", 1, slots, "Below it nothing is released."),
-        participation=_participation(root),
-        alphabet=alphabet,
+        "url": url,
+        "purge_after_days": purge_after_days,
+        "opens": opens,
+        "closes": closes,
+        "min_reports": root.integer("min_reports", 1, slots, "Below it nothing is released."),
+        "participation": _participation(root),
+        "slots": slots,
+        "names": names,
+        "relay": _relay(root, slots),
+    }
+    sections = question_sections(root)
+    several = len(sections) > 1
+    first, *others = (_question(section, shared, path, several=several) for section in sections)
+    root.close()
+    _check_relay(first)
+    _check_channels(first)
+    if not several:
+        return first
+    _check_questions((first, *others))
+    return replace(first, others=tuple(others), budget=_budget(root))
+
+
+def _question(section: Section, shared: Mapping[str, Any], path: Path, *, several: bool) -> CampaignSource:
+    """Return the source of one question, of a file or of a table of its own; `shared` has the other fields."""
+    text = section.text("text" if several else "question", MAX_QUESTION, "The question of every task.")
+    rows, per_worker = _tasks(section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
+    alphabet = _answers(section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }."))
+    privacy = section.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")
+    source = CampaignSource(
+        question=text,
         rows=rows,
         per_worker=per_worker,
-        slots=slots,
-        names=names,
-        excluded=_excluded(rows, slots, names),
+        alphabet=alphabet,
+        excluded=_excluded(rows, shared["slots"], shared["names"]),
         privacy=read_privacy(privacy, alphabet, path.parent),
-        expected=_expected(root),
-        relay=_relay(root, slots),
+        expected=_expected(section),
+        **shared,
     )
-    root.close()
-    _check_relay(source)
-    _check_channels(source)
+    if several:
+        section.close()
     return source
+
+
+def _budget(root: Section) -> float | None:
+    """Return the budget of a worker over all questions; None without one."""
+    found: Any = root.values("privacy").get("budget_per_worker") if "privacy" in root else None
+    return float(found) if type(found) in (int, float) else None
+
+
+def _check_questions(sources: Sequence[CampaignSource]) -> None:
+    """Refuse several questions that look alike, with a relay, or with groups of cuts."""
+    require_unlike([source.question for source in sources])
+    if sources[0].relay is not None:
+        raise SettingsError("a relay goes with one question", value="relay", hint="Make a campaign of each question.")
+    for source in sources:
+        if source.privacy.dealt_cuts:
+            raise SettingsError("groups of cuts go with one question", value=source.privacy.dealt_cuts)
 
 
 def _parse(path: Path) -> Mapping[str, object]:

@@ -13,7 +13,8 @@ from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.planning.settings.creation import CreatedCampaign
+    from crowdveil.campaign.document import Campaign
+    from crowdveil.planning.settings.creation import CreatedCampaign, CreatedQuestion
 
 HELP = """Make a campaign: check the settings, draw the assignment, write the files.
 
@@ -53,15 +54,15 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
     from crowdveil.privacy.levels import level_guarantees
     from crowdveil.service.one_file_page import promise_sentences
 
-    campaign = created.campaign
+    campaign, first = created.campaign, created.questions[0]
     return {
         "campaign": campaign.name,
         "tasks": len(campaign.tasks),
         "workers": campaign.slots,
         "fewest": created.loads[0],
         "most": created.loads[1],
-        "mechanism": created.mechanism.name,
-        "planned": created.planned,
+        "mechanism": first.mechanism.name,
+        "planned": first.planned,
         "reports": list(campaign.channels[0].outputs),
         "participation": campaign.participation,
         "epsilon_per_answer": campaign.epsilon,
@@ -71,7 +72,8 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
         "closes": campaign.closes.isoformat(),
         "min_reports": campaign.min_reports,
         "odds": promise_sentences(campaign, created.loads[1]),
-        "expected": created.expected.to_json(),
+        "expected": first.expected.to_json(),
+        "questions": [_question_data(one) for one in created.questions] if campaign.questions else [],
         "warnings": list(created.warnings),
         "curator_key": None if created.key is None else str(created.key),
         "files": list(map(str, created.files)),
@@ -80,12 +82,12 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
 
 def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import compared
-    from crowdveil.planning.summary import error_with_interval
     from crowdveil.privacy.levels import level_sentences
+    from crowdveil.privacy.questions import question_sentences
     from crowdveil.privacy.relayed import relay_sentences
     from crowdveil.service.one_file_page import promise_sentences
 
-    campaign, error, (fewest, most) = created.campaign, created.expected, created.loads
+    campaign, (fewest, most) = created.campaign, created.loads
     each = f"{most} task{'s' * (most > 1)}" if fewest == most else f"{fewest} to {most} tasks"
     scope = f"participation {campaign.participation}"
     cells = f"all {most} answers of one worker" if most > 1 else "the one answer of a worker"
@@ -100,30 +102,57 @@ def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
         *((f"odds ({language})", text) for language, text in promise_sentences(campaign, most).items()),
         *(("relay", sentence) for sentence in relay_sentences(campaign)),
         *(("levels", sentence) for sentence in level_sentences(campaign)),
-        ("mechanism", f"{created.mechanism.name}{', recommended by the plan' if created.planned else ''}"),
-        *_blocks(created),
-        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
-        ("constant", f"{error.constant:.3g}, the best public one"),
-        ("unprotected", error_with_interval(error.unprotected)),
-        ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}{_crowd_of_channels(created)}"),
+        *(("questions", sentence) for sentence in question_sentences(campaign)),
+        *(row for one in created.questions for row in _question_rows(one, several=len(created.questions) > 1)),
         ("results", PURPOSES),
         ("written", f"{created.folder}"),
         *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
     ]
 
 
-def _crowd_of_channels(created: CreatedCampaign) -> str:
+def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
+    """Return one of several questions as JSON values."""
+    campaign = asked.campaign
+    return {
+        "question": campaign.question,
+        "tasks": len(campaign.tasks),
+        "most": campaign.cells,
+        "mechanism": asked.mechanism.name,
+        "planned": asked.planned,
+        "reports": list(campaign.channels[0].outputs),
+        "epsilon_per_answer": campaign.epsilon,
+        "epsilon_per_worker": campaign.worker_epsilon,
+        "expected": asked.expected.to_json(),
+    }
+
+
+def _question_rows(asked: CreatedQuestion, *, several: bool) -> list[tuple[str, str]]:
+    """Return the mechanism and the expected error of a question."""
+    from crowdveil.cli.display import printable
+    from crowdveil.planning.summary import error_with_interval
+
+    error, campaign = asked.expected, asked.campaign
+    return [
+        *([("question", printable(campaign.question))] if several else []),
+        ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
+        *_blocks(campaign),
+        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
+        ("constant", f"{error.constant:.3g}, the best public one"),
+        ("unprotected", error_with_interval(error.unprotected)),
+        ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}{_crowd_of_channels(campaign)}"),
+    ]
+
+
+def _crowd_of_channels(campaign: Campaign) -> str:
     """Return which of several channels the expected error counts for every worker; empty with one channel."""
-    campaign = created.campaign
     if campaign.levels:
         return "; every worker at level 1"
     return f"; the worst of {len(campaign.channels)} groups of cuts" if campaign.groups else ""
 
 
-def _blocks(created: CreatedCampaign) -> list[tuple[str, str]]:
+def _blocks(campaign: Campaign) -> list[tuple[str, str]]:
     """Return the report symbols, if they are not the answers."""
     from crowdveil.channels.alphabet import NULL
 
-    campaign = created.campaign
     symbols = dict.fromkeys(tuple(name for name in one.outputs if name != NULL) for one in campaign.channels)
     return [("reports", f"name one of: {', '.join(outputs)}") for outputs in symbols if outputs != campaign.labels]

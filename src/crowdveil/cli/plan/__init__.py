@@ -198,7 +198,10 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
 def _settings(path: Path) -> CampaignSource:
     from crowdveil.campaign.source.settings_file import read_source
 
-    return read_source(path)
+    source = read_source(path)
+    if source.others:
+        raise click.UsageError("A plan is of one question: give a settings file of each, with its part of the budget.")
+    return source
 
 
 def _check_usage(target: float | None, delta: float | None, given: Given, *, for_campaign: bool) -> None:

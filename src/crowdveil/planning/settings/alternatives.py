@@ -38,12 +38,13 @@ def is_worth_asking(expected: ExpectedError) -> bool:
     return expected.protected.error <= WORTH_ASKING * expected.constant
 
 
-def require_worth_asking(source: CampaignSource, expected: ExpectedError) -> None:
+def require_worth_asking(source: CampaignSource, expected: ExpectedError, *, question: str = "") -> None:
     """Refuse a campaign whose expected error is above `WORTH_ASKING` of that of the best public constant.
 
     Args:
         source: settings of the campaign.
         expected: its expected error.
+        question: text of the question, of several.
 
     Raises:
         SettingsError: the hint names the nearest campaigns that are worth asking.
@@ -52,8 +53,9 @@ def require_worth_asking(source: CampaignSource, expected: ExpectedError) -> Non
         return
     found = [f"{one.change} (expected {expected_error(one.prediction)})" for one in nearest_alternatives(source)]
     nearest = f"Any of these is enough: {'; '.join(found)}." if found else HOPELESS
+    about = f"question {question[:100]!r}: " if question else ""
     raise SettingsError(
-        f"the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
+        f"{about}the expected {expected.error_name} of a campaign must be at most {WORTH_ASKING:g} of that of the best "
         f"public constant, {expected.constant:.3g}",
         value=float(f"{expected.protected.error:.3g}"),
         hint=f"{nearest} --anyway asks all the same.",

@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
@@ -24,7 +25,7 @@ from crowdveil.folder.campaign.curator_key import curator_key, key_path
 from crowdveil.folder.tables import csv_text
 from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
-from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
 from crowdveil.planning.settings.expected_error import ExpectedError, OnSimulation, predict_error
 from crowdveil.privacy.levels import level_guarantees
 from crowdveil.privacy.posterior import posterior_sentences
@@ -38,21 +39,16 @@ TEMPLATE_DAYS = (7, 21)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreatedCampaign:
-    """Campaign that was written.
+class CreatedQuestion:
+    """One question of a campaign that was written.
 
     Attributes:
         source: settings it was made from; with "plan", with the planned number of tasks of each worker.
-        campaign: the campaign.
+        campaign: the campaign as this question.
         mechanism: mechanism of its channel.
         planned: whether a plan chose it.
         expected: expected error; with levels if every worker keeps the first, which is the most private, and with
             groups of cuts that of the group with the largest, if all workers were in it.
-        folder: folder of the files.
-        files: paths of the files.
-        loads: numbers of tasks of the workers with fewest and with most.
-        warnings: sentences on what a person may have overlooked.
-        key: file of the curator's private key; None without a relay.
     """
 
     source: CampaignSource
@@ -60,6 +56,24 @@ class CreatedCampaign:
     mechanism: ChannelMechanism
     planned: bool
     expected: ExpectedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedCampaign:
+    """Campaign that was written.
+
+    Attributes:
+        campaign: the campaign.
+        questions: its questions; one, or several.
+        folder: folder of the files.
+        files: paths of the files.
+        loads: numbers of tasks of the workers with fewest and with most.
+        warnings: sentences on what a person may have overlooked.
+        key: file of the curator's private key; None without a relay.
+    """
+
+    campaign: Campaign
+    questions: tuple[CreatedQuestion, ...]
     folder: Path
     files: tuple[Path, ...]
     loads: tuple[int, int]
@@ -87,16 +101,18 @@ def create_campaign(
     require_new(folder)
     source = read_source(settings)
     prior = _prior_bytes(source)
-    chosen = choose_mechanism(source)
-    source = chosen.source
+    chosen = [choose_mechanism(one) for one in source.by_question]
+    first, *others = chosen
+    source = replace(first.source, others=tuple(one.source for one in others), budget=source.budget)
     with curator_key(source, folder) as relay:
-        campaign, parts, mechanism = build_campaign(source, relay=relay, build=chosen.build, others=chosen.others)
-        sent = [mechanism] if campaign.groups is None else list(map(Designed.from_channel, campaign.channels))
-        predicted = (predict_error(source, one, method=chosen.method, on_simulation=on_simulation) for one in sent)
-        expected = max(predicted, key=lambda found: found.protected.error)
+        builds = (*first.others, *(one.build for one in others))
+        campaign, parts, mechanisms = build_campaign(source, relay=relay, build=first.build, others=builds)
+        asked = _questions(chosen, campaign, mechanisms, on_simulation)
         if not anyway:
-            require_worth_asking(source, expected)
-        records = {PLAN_FILE: _plan_bytes(campaign, expected)} if chosen.planned else {}
+            for one in asked:
+                require_worth_asking(one.source, one.expected, question=one.source.question if others else "")
+        planned = any(one.planned for one in asked)
+        records = {PLAN_FILE: _plan_bytes(campaign, asked)} if planned else {}
         if campaign.prior is not None:
             if sha256(prior).hexdigest() != campaign.prior:
                 raise SettingsError("the prior must not change while the campaign is made", value=source.privacy.prior)
@@ -104,17 +120,35 @@ def create_campaign(
         files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names, records=records)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
-        source=source,
         campaign=campaign,
-        mechanism=mechanism,
-        planned=chosen.planned,
-        expected=expected,
+        questions=asked,
         folder=folder,
         files=files,
         loads=(min(loads), max(loads)),
-        warnings=_warnings(campaign, expected, datetime.now(UTC).date()),
+        warnings=_warnings(campaign, asked, datetime.now(UTC).date()),
         key=None if relay is None else key_path(folder),
     )
+
+
+def _questions(
+    chosen: Sequence[ChosenMechanism],
+    campaign: Campaign,
+    mechanisms: Sequence[ChannelMechanism],
+    on_simulation: OnSimulation | None,
+) -> tuple[CreatedQuestion, ...]:
+    """Return the questions of a campaign with their expected errors."""
+    found = []
+    for number, (one, part) in enumerate(zip(chosen, campaign.by_question, strict=True)):
+        mechanism = mechanisms[number]
+        sent = [mechanism] if part.groups is None else list(map(Designed.from_channel, part.channels))
+        predicted = (predict_error(one.source, each, method=one.method, on_simulation=on_simulation) for each in sent)
+        expected = max(predicted, key=lambda error: error.protected.error)
+        found.append(
+            CreatedQuestion(
+                source=one.source, campaign=part, mechanism=mechanism, planned=one.planned, expected=expected
+            )
+        )
+    return tuple(found)
 
 
 def write_campaign(
@@ -200,10 +234,17 @@ def _prior_bytes(source: CampaignSource) -> bytes:
         return b""
 
 
-def _plan_bytes(campaign: Campaign, expected: ExpectedError) -> bytes:
+def _plan_bytes(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> bytes:
     """Return the content of `plan.json`, which depends on the settings alone: the choice, and its expected error."""
+    chosen = [_chosen(one.campaign, one.expected) for one in asked]
+    several = {"epsilon_per_worker": campaign.worker_epsilon, "questions": chosen}
+    return (json.dumps(several if len(chosen) > 1 else chosen[0], indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def _chosen(campaign: Campaign, expected: ExpectedError) -> dict[str, Any]:
+    """Return what a plan chose for a question, and its expected error."""
     channel = campaign.channels[0]
-    chosen = {
+    return {
         "mechanism": channel.mechanism,
         "reports": list(channel.outputs),
         "tasks_per_worker": campaign.cells,
@@ -213,24 +254,18 @@ def _plan_bytes(campaign: Campaign, expected: ExpectedError) -> bytes:
         "participation": campaign.participation,
         "expected": expected.to_json(),
     }
-    return (json.dumps(chosen, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple[str, ...]:
+def _warnings(campaign: Campaign, asked: Sequence[CreatedQuestion], today: date) -> tuple[str, ...]:
     """Return what a person may have overlooked: too much noise, a closing in the past, a language, few reports."""
     found = []
     answer, worker = Guarantee(epsilon=campaign.epsilon), Guarantee(epsilon=campaign.worker_epsilon)
     if percent_rounded_up(worker.largest_guess_probability) == CERTAIN:
         hint = "Lower the budget or epsilon, or give each worker fewer tasks."
         found.append(f"{posterior_sentences(answer, worker)[0]} {hint}")
-    error, constant, high = expected.protected.error, expected.constant, expected.protected.real_high
-    if error >= WORTH_ASKING * constant or high >= constant:
-        worst = "above" if high > constant else "no better"
-        real = f"; in a real crowd like the worst of the public sets it is {high:.2g}, {worst}"
-        found.append(
-            f"The expected error is {error:.2g}, that of the best public constant {constant:.2g}"
-            f"{real if high >= constant else ''}. Raise epsilon, ask more workers, or ask about fewer tasks."
-        )
+    for number, one in enumerate(asked, start=1):
+        error = _error_warning(one.expected)
+        found += [f"Question {number}: {error}" if len(asked) > 1 else error] * bool(error)
     if campaign.state_on(today) == "closed":
         found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
@@ -240,3 +275,16 @@ def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple
     if campaign.participation == "public":
         found.append("Participation is public: who skips which task is visible to the curator.")
     return tuple(found)
+
+
+def _error_warning(expected: ExpectedError) -> str:
+    """Return a warning of an error near that of the best public constant; empty without one."""
+    error, constant, high = expected.protected.error, expected.constant, expected.protected.real_high
+    if error < WORTH_ASKING * constant and high < constant:
+        return ""
+    worst = "above" if high > constant else "no better"
+    real = f"; in a real crowd like the worst of the public sets it is {high:.2g}, {worst}"
+    return (
+        f"The expected error is {error:.2g}, that of the best public constant {constant:.2g}"
+        f"{real if high >= constant else ''}. Raise epsilon, ask more workers, or ask about fewer tasks."
+    )
