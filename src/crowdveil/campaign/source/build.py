@@ -45,7 +45,7 @@ def build_campaign(
         CampaignError: the document is larger than a reader accepts.
         CertificateError: a label that no certificate can name.
     """
-    asked, own, requests = source.by_question, source.privacy, source.privacy.requests
+    asked, own = source.by_question, source.privacy
     drawn = _draw(asked, randomness or secure())
     loads = [max(map(len, lists)) for lists in drawn]
     wanted = [(one, load, request) for one, load in zip(asked, loads, strict=True) for request in one.privacy.requests]
@@ -55,11 +55,6 @@ def build_campaign(
     ]
     if own.levels:
         _require_ascending(mechanisms)
-    tasks = tuple(task for one in asked for task in one.tasks)
-    groups = _dealt(len(requests), len(tasks), source.slots) if own.dealt_cuts else None
-    if len(asked) > 1:
-        of_task = tuple(number for number, one in enumerate(asked) for _ in one.tasks)
-        groups = Groups((tuple(range(len(asked))),), of_task, (0,) * source.slots)
     content = Content(
         title=source.title,
         question=source.question,
@@ -69,23 +64,28 @@ def build_campaign(
         closes=source.closes,
         min_reports=source.min_reports,
         channels=tuple(mechanism.channel() for mechanism in mechanisms),
-        tasks=tasks,
+        tasks=tuple(task for one in asked for task in one.tasks),
         url=source.url,
         purge_after_days=source.purge_after_days,
         relay=relay,
-        groups=groups,
+        groups=_groups(asked),
         levels=len(own.levels) or None,
         prior=None if own.prior is None else sha256(own.prior.read_bytes()).hexdigest(),
         questions=tuple(one.question for one in asked) if len(asked) > 1 else (),
     )
     campaign, parts = assemble(content, _joined(asked, drawn))
-    if source.budget is not None and campaign.worker_epsilon > source.budget:
+    _require_within(source.budget, campaign)
+    return campaign, parts, tuple(mechanisms)
+
+
+def _require_within(budget: float | None, campaign: Campaign) -> None:
+    """Refuse questions that promise more together than the budget of a worker."""
+    if budget is not None and campaign.worker_epsilon > budget:
         raise SettingsError(
-            f"all questions together must keep the budget of a worker, {source.budget:g}",
+            f"all questions together must keep the budget of a worker, {budget:g}",
             value=campaign.worker_epsilon,
             hint="Lower the budgets or epsilons of the questions, or raise privacy.budget_per_worker.",
         )
-    return campaign, parts, tuple(mechanisms)
 
 
 Lists = Sequence[Sequence[int]]
@@ -136,10 +136,17 @@ def _require_ascending(mechanisms: Sequence[ChannelMechanism]) -> None:
         )
 
 
-def _dealt(channels: int, tasks: int, slots: int) -> Groups:
-    """Return the groups of channels that are dealt to the slots in turn, the same for all tasks."""
+def _groups(asked: Sequence[CampaignSource]) -> Groups | None:
+    """Return the channel of each cell: by question, or by slots, to which groups of cuts are dealt in turn."""
+    first, slots = asked[0], asked[0].slots
+    if len(asked) > 1:
+        of_task = tuple(number for number, one in enumerate(asked) for _ in one.tasks)
+        return Groups((tuple(range(len(asked))),), of_task, (0,) * slots)
+    channels = len(first.privacy.dealt_cuts)
+    if not channels:
+        return None
     choice = tuple((index,) for index in range(channels))
-    return Groups(choice, (0,) * tasks, tuple(slot % channels for slot in range(slots)))
+    return Groups(choice, (0,) * len(first.rows), tuple(slot % channels for slot in range(slots)))
 
 
 def _require_workers(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) -> None:
