@@ -1,6 +1,8 @@
 """Facts on a campaign for its statement of privacy, as pairs of name and text."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
@@ -58,16 +60,22 @@ def _quoted(text: str) -> str:
 
 
 def _usefulness(campaign: Campaign, plan: Path) -> Facts:
-    """Return the error that the plan of a campaign expects, and that of the best constant; nothing without a plan."""
+    """Return the error that the plan expects for each question, and that of the best constant; nothing without it."""
     try:
         made = parse_json(plan.read_bytes())
-        expected, figures = made["expected"], (made["epsilon_per_worker"], made["tasks_per_worker"])
-        if figures != (campaign.worker_epsilon, campaign.cells):
-            return ()
-        error, constant = float(expected["protected"]["error"]), float(expected["constant_error"])
-        name = str(expected["error_name"])
+        plans = made["questions"] if campaign.questions else [made]
+        texts = [_expected(one, each) for one, each in zip(campaign.by_question, plans, strict=True)]
     except (OSError, ValueError, KeyError, TypeError):
         return ()
-    level = " at the first level" if campaign.levels else ""
-    text = f"{name} {error:.2g}{level}, of the best constant {constant:.2g}; planned for an assumed crowd"
-    return (("Expected usefulness", text),)
+    names = [f" of question {number}" for number in range(1, len(texts) + 1)] if len(texts) > 1 else [""]
+    return tuple((f"Expected usefulness{name}", text) for name, text in zip(names, texts, strict=True))
+
+
+def _expected(asked: Campaign, plan: Mapping[str, Any]) -> str:
+    """Return the expected error in the plan of a question; ValueError if the plan is of another campaign."""
+    if (plan["epsilon_per_worker"], plan["tasks_per_worker"]) != (asked.worker_epsilon, asked.cells):
+        raise ValueError("the plan has other figures than the campaign")
+    expected, level = plan["expected"], " at the first level" if asked.levels else ""
+    error, constant = float(expected["protected"]["error"]), float(expected["constant_error"])
+    name = str(expected["error_name"])
+    return f"{name} {error:.2g}{level}, of the best constant {constant:.2g}; planned for an assumed crowd"

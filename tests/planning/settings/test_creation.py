@@ -14,6 +14,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.planning.settings.alternatives import nearest_alternatives
 from crowdveil.planning.settings.creation import create_campaign, write_campaign
 from crowdveil.planning.settings.expected_error import planned_campaign
+from crowdveil.release.privacy_statement import state_source
 from tests.campaign.builders import build_campaign
 
 pytestmark = pytest.mark.slow
@@ -166,6 +167,11 @@ def test_several_questions_have_an_error_each_and_one_promise(tmp_path):
     assert 7.99 < created.campaign.worker_epsilon <= 8
     assert ["quantized-response", "randomized-response"] == [one["mechanism"] for one in plan["questions"]]
     assert (4, 4) == created.loads
+    facts = dict(state_source(tmp_path / "both" / "campaign.json")[1])
+    assert "'How good is this essay?'; 'Does it name its sources?'" == facts["Question"]
+    for number, one in enumerate(created.questions, start=1):
+        text = f"{one.expected.error_name} {one.expected.protected.error:.2g}"
+        assert facts[f"Expected usefulness of question {number}"].startswith(text)
 
 
 def test_a_question_that_is_not_worth_asking_is_named(tmp_path):
