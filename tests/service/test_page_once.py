@@ -146,7 +146,7 @@ def test_words_of_the_curator_stand_in_elements_of_their_own(browser: Any, tmp_p
         page = browser.new_context(locale="en-US").new_page()
         page.goto(service.link(0))
         await_screen(page, "intro")
-        found = {name: page.inner_text(f"#{name}.foreign[dir=auto]") for name in texts}
+        found = {name: page.inner_text(f":is(#{name}, #{name} *).foreign[dir=auto]") for name in texts}
         quotes = page.evaluate(
             "() => Array.from(document.querySelectorAll('.foreign'), (node) => "
             "getComputedStyle(node, '::before').content + getComputedStyle(node, '::after').content)"
