@@ -40,7 +40,8 @@ SLOW_WORK = {
 """By method, reports times this power of the labels from which a fit takes more than about ten seconds on two cores.
 
 Measured at 100,000 reports (ten a task, a hundred a worker), processor seconds for 50 and 200 labels: dawid-skene 8.2
-and 43, lfc 22 for 50, hierarchical-dawid-skene 1.5 and 15, mace 1.2 and 6.5, one-coin 0.4 and 6.1, others less.
+and 43, lfc 22 for 50, hierarchical-dawid-skene 1.5 and 15, mace 1.2 and 6.5, one-coin 0.4 and 6.1, others less; glad 28
+for 2 labels, ebcc more than 100 for 50 (1.9 GB).
 """
 
 

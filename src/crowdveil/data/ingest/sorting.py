@@ -55,7 +55,8 @@ def sort_packed(
     if sum(widths) > KEY_BITS:
         return None
     keys = _packed(task, worker, None if carried else value, widths)
-    keys.sort()
+    # Merges of rows that are grouped by task take a fifth of the time of an unstable sort; of others they take more.
+    keys.sort(kind="stable" if (task[1:] >= task[:-1]).all() else None)
     repeats = _any_repeat(keys, tail)
     if repeats and carried:
         return None
