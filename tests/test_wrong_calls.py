@@ -1,5 +1,7 @@
 """Wrong calls of the library: each is refused where the wrong value is given, with the rule, the value and a hint."""
 
+import inspect
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +21,7 @@ VOTES: Any = {"task": [1, 1, 2, 2], "worker": [*"vwvw"], "label": ["no", "no", "
 NUMBERS: Any = {"task": [1, 1, 2, 2], "worker": [*"vwvw"], "value": [1.0, 2.0, 3.0, 3.5]}
 SIZE: Any = {"workers": 3, "tasks": 3, "participation_rate": 1.0}
 DATES = pd.DataFrame({**VOTES, "label": pd.to_datetime(["2020-01-01"] * 4)})
+WIDE = pd.DataFrame({"task": [1, 2], "ann": ["no", "yes"], "bob": ["no", "no"]})
 MECHANISM: Any = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
 
 
@@ -94,7 +97,31 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "steps as a fraction": (lambda: DawidSkene(max_steps=2.5), "max_steps must be a whole number, got 2.5"),  # type: ignore[arg-type]
     "no steps": (lambda: DawidSkene(max_steps=0), "max_steps must be at least 1, got 0"),
     "smoothing as text": (lambda: DawidSkene(smoothing="a"), "smoothing must be a number, got 'a'"),  # type: ignore[arg-type]
-    "a setting that is none": (lambda: DawidSkene().set_params(alpha=1), "dawid-skene has no setting 'alpha'"),
+    "a setting that is none": (lambda: DawidSkene().set_params(alpha=1), "DawidSkene has no argument 'alpha'"),
+    "the name of scikit-learn": (lambda: DawidSkene(max_iter=9), "no argument 'max_iter'. Did you mean 'max_steps'?"),  # type: ignore[call-arg]
+    "the tolerance of scikit-learn": (lambda: DawidSkene().set_params(tol=1), "Did you mean 'tolerance'?"),
+    "a setting of the method": (lambda: cv.aggregate(VOTES, max_iter=9), "Settings are those of an estimator"),  # type: ignore[call-overload]
+    "epsilon in short": (lambda: RandomizedResponse(alphabet=LABELS, eps=1), "Did you mean 'epsilon'?"),  # type: ignore[call-arg]
+    "a mechanism's wrong setting": (
+        lambda: response(ridge_weight=1),
+        "Its arguments are alphabet, epsilon",
+    ),
+    "a target of the command line": (
+        lambda: cv.plan(LABELS, target_error=0.1),  # type: ignore[call-arg]
+        "plan has no argument 'target_error'. Did you mean 'target'?",
+    ),
+    "nothing to plan": (
+        lambda: cv.plan(LABELS),
+        "plan needs its arguments, got \"missing a required argument: 'workers'",
+    ),  # type: ignore[call-arg]
+    "truth values as gold of texts": (lambda: cv.aggregate(VOTES, gold={1: True}), "as in the answers, such as 'no'"),
+    "gold without truths": (lambda: cv.aggregate(VOTES, gold={"task": [1], "x": [2]}), "one column for the truth"),
+    "a column for each worker": (lambda: cv.aggregate(WIDE), "by frame.melt('task', var_name='worker'"),
+    "a channel of other labels": (
+        lambda: cv.aggregate(votes(label=[*"abab"]), channel=MECHANISM.channel()),
+        "These are the labels of the channel of randomized-response",
+    ),
+    "an unknown worker": (lambda: fit().plot_confusion("nobody"), "got 'nobody'. There are v, w."),
     "one epsilon to compare": (
         lambda: cv.compare(["randomized-response"], VOTES, gold={1: "no"}, epsilons=1),  # type: ignore[arg-type]
         "epsilons must be a list, got 1. Such as epsilons=[1.0, 2.0].",
@@ -251,3 +278,12 @@ def test_numpy_numbers_are_numbers() -> None:
     assert 7 == DawidSkene(max_steps=np.int64(7)).max_steps
     with pytest.raises(SettingsError, match="must be a number"):
         response(epsilon=np.array([1.0]))
+
+
+def test_an_estimator_says_that_results_are_those_of_a_fit() -> None:
+    """The truth is asked of the estimate, and `hasattr` and copies are not disturbed."""
+    with pytest.raises(AttributeError, match=r"estimate = DawidSkene\(\).fit\(answers\), then estimate.truth"):
+        DawidSkene().truth  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(DawidSkene(), "nothing")
+    assert DawidSkene(max_steps=3) == pickle.loads(pickle.dumps(DawidSkene(max_steps=3)))
+    assert "max_steps" in inspect.signature(DawidSkene).parameters

@@ -19,7 +19,7 @@ from crowdveil.em.executor import Engine
 from crowdveil.em.gold import as_gold
 from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import absent_notes, spelling_notes
 from crowdveil.folder.evidence import Evidence, refuse_outside
 from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
@@ -35,6 +35,7 @@ MethodChoice = str | Estimator[Any, Any] | None
 
 PERTURBED = "crowdveil.mechanism"
 """Key of `DataFrame.attrs` under which `perturb` keeps the name of the mechanism."""
+OF_ESTIMATOR = "Settings are those of an estimator, such as DawidSkene(max_steps=50): give it as method."
 OTHER_NAMES = {
     "labels": "Give alphabet=Categories(('no', 'yes')).",
     "ordered": "Give alphabet=Categories(('low', 'high'), ordered=True).",
@@ -43,6 +44,9 @@ OTHER_NAMES = {
     "worker_column": "Give worker=.",
     "label_column": "Give label=.",
     "value_column": "Give value=.",
+    "max_iter": OF_ESTIMATOR,
+    "max_steps": OF_ESTIMATOR,
+    "tolerance": OF_ESTIMATOR,
 }
 """Arguments of Python for options of the command line that have another name."""
 
@@ -189,7 +193,7 @@ def evidence_of(
     reports = answers
     if not isinstance(answers, Reports):
         _warn_of_reports(answers, channel)
-        reports = read_answers(answers, _options(options, method, channel))
+        reports = _read_for(channel, answers, _options(options, method, channel))
         if "kind" not in options and _kind(method) == "categorical":
             _refuse_decimals(reports, method)
     if isinstance(scale, Scale):
@@ -211,6 +215,19 @@ def _warn_of_reports(answers: Any, channel: Channel | ChannelTable | None) -> No
     if mechanism is not None:
         note = f"These are reports of {mechanism}, read as if they were answers: give channel=mechanism.channel()."
         warnings.warn(note, UserWarning, stacklevel=4)
+
+
+def _read_for(channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords) -> Reports:
+    """Return the answers of a frame; where they do not have the labels of the channel, the hint says so."""
+    try:
+        return read_answers(answers, options)
+    except ReportsError as error:
+        if channel is None or not error.rule.startswith("every label must be one of"):
+            raise
+        hint = f"These are the labels of the channel of {channel.mechanism}: give that of these reports."
+        raise ReportsError(
+            error.rule, source=error.source, rows=error.rows, examples=str(error.value or ""), hint=hint
+        ) from error
 
 
 def read_answers(answers: Any, options: ColumnKeywords) -> Reports:

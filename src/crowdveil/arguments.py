@@ -1,11 +1,73 @@
 """Types of arguments, checked where they are given; a device loads this file, so it imports errors only."""
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from difflib import get_close_matches
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, Self, TypeVar
 
 from crowdveil.errors import SettingsError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SAME = {
+    "max_iter": "max_steps",
+    "n_iter": "max_steps",
+    "tol": "tolerance",
+    "eps": "epsilon",
+    "random_state": "seed",
+    "target_error": "target",
+    "n_workers": "workers",
+    "n_tasks": "tasks",
+}
+"""Names of arguments by those that other libraries and the command line have for them."""
+
+
+class KnownArguments:
+    """Base of frozen dataclasses that refuse an unknown setting with the name that is meant."""
+
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        """Return the value, before its settings are read.
+
+        Raises:
+            SettingsError: an unknown setting.
+        """
+        own: Any = cls
+        require_known(cls.__name__, settings, [field.name for field in fields(own)])
+        return super().__new__(cls)
+
+
+def require_known(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse arguments whose name is not known, with the name that is meant, or all names."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            hint = nearest(name, names) or f"Its arguments are {', '.join(names)}."
+            raise SettingsError(f"{owner} has no argument {name!r}", value=name, hint=hint, value_in_rule=True)
+
+
+def with_known_arguments(example: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator of a function that refuses unknown and missing arguments; `example` is a call."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*arguments: P.args, **given: P.kwargs) -> T:
+            require_known(function.__name__, given, signature.parameters)
+            try:
+                signature.bind(*arguments, **given)
+            except TypeError as error:
+                rule = f"{function.__name__} needs its arguments"
+                raise SettingsError(rule, value=str(error), hint=f"Such as {example}.") from None
+            return function(*arguments, **given)
+
+        return call
+
+    return decorate
 
 
 def require_number(name: str, value: Any) -> None:
@@ -50,6 +112,8 @@ def require_list(name: str, value: Any, *, example: str) -> None:
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return the question whether a known name was meant, also by its initials, or an empty text if none is near."""
     by_key = {_key(one): one for one in known}
+    if SAME.get(str(name)) in by_key.values():
+        return f"Did you mean {SAME[str(name)]!r}?"
     initials = {"".join(part[:1] for part in one.lower().split("-")): one for one in by_key.values()}
     near = get_close_matches(_key(str(name)), by_key, n=1)
     meant = by_key[near[0]] if near else initials.get(_key(str(name)))

@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crowdveil.arguments import require_instance, require_list, require_number, require_whole_number
+from crowdveil.arguments import (
+    require_instance,
+    require_list,
+    require_number,
+    require_whole_number,
+    with_known_arguments,
+)
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation, require_participation
 from crowdveil.data.reports import Reports
@@ -17,6 +23,7 @@ from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.privacy.mechanism_settings import Expectation
 
 
+@with_known_arguments("plan(Categories(('no', 'yes')), workers=100, tasks=50, participation_rate=0.5, target=0.1)")
 def plan(
     alphabet: Alphabet,
     *,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdveil.data.ingest.gold_files import DrawnGold, drawn_gold, gold_roles
-from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
+from crowdveil.data.ingest.readers import WIDE, ColumnNames, ReportColumns, encode_arrow_column, encode_columns
 from crowdveil.errors import ReportsError, SettingsError
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _roles(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
         if not index:
             raise
         found = f"the columns {', '.join(map(repr, columns))}, and the index {', '.join(map(repr, index))}"
-        hint = "An index is not read: give frame.reset_index()."
+        hint = f"An index is not read: give frame.reset_index().{WIDE if WIDE in error.hint else ''}"
         raise ReportsError(error.rule, source=error.source, examples=found, hint=hint) from error
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.arguments import nearest
-from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.alphabet import Alphabet, short_list
 from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
 from crowdveil.data.reports import Reports
@@ -476,7 +476,7 @@ class Estimate:
         if confusion is None or self.alphabet is None or confusion.shape[2] != self.alphabet.size:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
-            hint = nearest(worker, names) or f"There are {', '.join(map(repr, names[:SHOWN_TASKS]))} and others."
+            hint = nearest(worker, names) or f"There are {short_list(names)}."
             raise SettingsError("there must be such a worker", value=worker, hint=hint)
         return confusion_plot(ax, self.alphabet.names, confusion[names.index(str(worker))].tolist())
 

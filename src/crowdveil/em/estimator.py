@@ -4,12 +4,12 @@ from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from inspect import isabstract
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.arguments import require_instance, require_number, require_whole_number
+from crowdveil.arguments import KnownArguments, require_instance, require_known, require_number, require_whole_number
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -122,7 +122,7 @@ class EstimatorType(ABCMeta):
         return {"name", "capabilities", *own, *(one.name for one in fields(cls))}  # type: ignore[arg-type]
 
 
-class Estimator(Model[P, S], metaclass=EstimatorType):
+class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
     """Model with `fit`: infers truths and worker qualities from reports.
 
     An estimator is a frozen value of settings: `fit` returns what it learned and stores nothing.
@@ -133,6 +133,16 @@ class Estimator(Model[P, S], metaclass=EstimatorType):
 
     def __dir__(self) -> Iterable[str]:
         return dir(type(self))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a result of a fit, which an estimator does not hold."""
+            owner = type(self).__name__
+            rule = f"{owner!r} object has no attribute {name!r}"
+            if not name.startswith("_") and (hasattr(Estimate, name) or name in Estimate.__dataclass_fields__):
+                rule += f": results are those of a fit, estimate = {owner}().fit(answers), then estimate.{name}"
+            raise AttributeError(rule, name=name, obj=self)
 
     def _require_setting_types(self) -> None:
         """Refuse settings of another type than their defaults, and steps or a tolerance out of range."""
@@ -243,10 +253,7 @@ class Estimator(Model[P, S], metaclass=EstimatorType):
         Raises:
             SettingsError: no such setting, or a value that it refuses.
         """
-        unknown = sorted(settings.keys() - self.get_params())
-        if unknown:
-            hint = f"Its settings: {', '.join(self.get_params())}."
-            raise SettingsError(f"{self.name} has no setting {unknown[0]!r}", value=settings[unknown[0]], hint=hint)
+        require_known(type(self).__name__, settings, self.get_params())
         own: Any = self
         return replace(own, **settings)
 

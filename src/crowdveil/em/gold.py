@@ -152,12 +152,13 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
         try:
             truths[place] = read(truth)
         except (KeyError, TypeError, ValueError) as error:
+            as_written = 2.5 if alphabet is None else alphabet.names[0]
             known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(
                 f"gold of task {to_builtin(task)!r} must be {known}",
                 source="gold",
                 examples=repr(to_builtin(truth)),
-                hint="Correct it, or leave the task out.",
+                hint=f"Write it as in the answers, such as {as_written!r}, or leave the task out.",
             ) from error
     if numeric:
         _check_numbers(truths, [name for _, name in found], alphabet)

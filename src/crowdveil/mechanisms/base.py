@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.arguments import require_instance
+from crowdveil.arguments import KnownArguments, require_instance
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon, require_participation
@@ -24,7 +24,7 @@ MAX_ANSWERS = 1_000_000
 """Largest number of cells of one worker for which the loss under a shared secret is computed."""
 
 
-class Mechanism(ABC):
+class Mechanism(KnownArguments, ABC):
     """Randomizer of one worker's answers; subclasses are frozen dataclasses.
 
     Answers are codes, one per task of the campaign and in its order; `alphabet.size` is NULL. Protected participation
