@@ -7,7 +7,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
 from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
 from crowdveil.privacy.statement import sentences, state_campaign, statement_text, with_shuffling
-from crowdveil.release.privacy_statement import campaign_facts
+from crowdveil.release.campaign_facts import campaign_facts
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 
 pytestmark = pytest.mark.slow
