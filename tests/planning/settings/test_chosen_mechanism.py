@@ -49,7 +49,7 @@ def test_the_same_settings_have_the_same_plan(tmp_path):
 
     assert texts[0] == texts[1]
     assert made[0].campaign.name != made[1].campaign.name
-    assert f'"error": {made[0].expected.protected.error!r}' in texts[0]
+    assert f'"error": {made[0].questions[0].expected.protected.error!r}' in texts[0]
     assert made[0].folder / "plan.json" in made[0].files
 
 
