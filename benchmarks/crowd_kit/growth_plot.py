@@ -6,7 +6,7 @@ from benchmarks.crowd_kit.results import OURS, PEER, PLAIN, Comparison, Result, 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
-from crowdveil.plotting import INK, ON_ANY_PAGE, file_bytes, styled_figure
+from crowdveil.figures import INK, ON_ANY_PAGE, file_bytes, styled_figure
 
 LINE_STYLES = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
 """Colour and name of each program, from above."""

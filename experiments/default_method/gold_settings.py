@@ -1,4 +1,4 @@
-"""Settings of the stack of methods by gold (`evaluation/gold_stack.py`), chosen with each public set left out.
+"""Settings of the stack of methods by gold (`inference/gold_stack.py`), chosen with each public set left out.
 
 The members are fitted once for each of 8 draws of gold tasks. Every setting of the grid is then scored on the other
 tasks, and for each set the setting that is best on the other nine. The last number of a row is the calibration error
@@ -17,8 +17,8 @@ from crowdveil import HierarchicalDawidSkene, MajorityVote, OneCoin, Reports
 from crowdveil.data import datasets
 from crowdveil.estimators.ebcc import Ebcc
 from crowdveil.evaluation.gold import gold_codes
-from crowdveil.evaluation.gold_stack import FOLDS
 from crowdveil.evaluation.stacking import by_label, fit_regression
+from crowdveil.inference.gold_stack import FOLDS
 
 GRID = list(product(("all members", "default alone", "mean of both"), (1e-4, 1e-3, 1e-2), (0.3, 0.6), (0.5, 1.0)))
 """Members, smallest probability, deviation of weights and deviation of biases."""

@@ -18,8 +18,8 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data import datasets
 from crowdveil.data.published_sets import where_to_get
 from crowdveil.errors import SettingsError
+from crowdveil.figures import NO_PICTURES, STYLE, file_bytes, has_matplotlib
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.plotting import NO_PICTURES, STYLE, file_bytes, has_matplotlib
 
 DIGITS = 6
 """Significant digits of the numbers in a table."""

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from real_report import Point, read, series
 
-from crowdveil.plotting import INK, ON_ANY_PAGE
+from crowdveil.figures import INK, ON_ANY_PAGE
 
 ROOT = Path(__file__).parents[2]
 DOCS_PICTURES = ROOT / "docs" / "pictures"

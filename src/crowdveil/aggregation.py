@@ -25,7 +25,7 @@ from crowdveil.folder.evidence import Evidence, refuse_outside
 from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
 from crowdveil.inference.inference import skipped_warning
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator, default_method, slow_fit
-from crowdveil.inference.panel import check_truths, fit_panel
+from crowdveil.inference.truths_on_another_scale import check_truths, fit_panel
 from crowdveil.registry import ESTIMATOR_ENTRIES
 
 Frame = TypeVar("Frame")
@@ -126,9 +126,9 @@ def aggregate(
         answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns.
         method: name of an estimator, or an estimator; by default that of `crowdveil infer`.
         channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 20 gold tasks
-            or more, they combine the default method with others (`crowdveil.evaluation.gold_stack`).
+            or more, they combine the default method with others (`crowdveil.inference.gold_stack`).
         truths: labels of the truths where the answers have others, such as scores; low answers mean the first. They
-            are inferred as by `inference.panel.fit_panel`, without method, prior, history, engine and memory.
+            are inferred as by `fit_panel`, without method, prior, history, engine and memory.
         with_workers: return two frames, tasks and workers.
         options: task, worker, label, value (names of columns), alphabet and the others of `Reports.from_frame`.
 

@@ -24,10 +24,10 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.metrics import ErrorName
+from crowdveil.figures import line_plot
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
 from crowdveil.mechanisms import Mechanism
-from crowdveil.plotting import line_plot
 from crowdveil.presentation.html import card, table
 from crowdveil.presentation.pictures import lines
 from crowdveil.presentation.progress import ProgressDisplay

@@ -24,7 +24,7 @@ from crowdveil.em.gold import as_drawn_gold
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
-from crowdveil.inference.panel import fit_panel
+from crowdveil.inference.truths_on_another_scale import fit_panel
 from crowdveil.planning.next_answers import Objective
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from crowdveil import Categories, RandomizedResponse, aggregate
 from crowdveil.data.report_tables import reports_table
-from crowdveil.evaluation import gold_stack
 from crowdveil.folder.evidence import Evidence, read_evidence
+from crowdveil.inference import gold_stack
 from crowdveil.inference.confidence import fit_evidence
 from crowdveil.inference.inference import Inference, infer
 from crowdveil.inference.methods import Method, build_estimator

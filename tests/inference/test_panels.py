@@ -12,7 +12,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.panel import effective_number
 from crowdveil.folder.evidence import Evidence
-from crowdveil.inference.panel import fit_panel
+from crowdveil.inference.truths_on_another_scale import fit_panel
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
 

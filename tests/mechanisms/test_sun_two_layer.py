@@ -15,7 +15,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, SunTwoLayer, sun_two_layer
-from crowdveil.mechanisms.base import replace_symbols
+from crowdveil.mechanisms.base import flip_symbols
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
 
@@ -155,7 +155,7 @@ def sampled(mechanism: SunTwoLayer, codes: np.ndarray, workers: int, seed: int) 
     """Reports of many workers with the same answers, each with its own secrets; indexed [worker, cell]."""
     source = seeded(seed)
     secrets = mechanism.draw_flip_weights(workers, source)[:, (codes == mechanism.alphabet.size).astype(int)]
-    reports = replace_symbols(np.tile(codes, workers), secrets.ravel(), mechanism.symbols, source)
+    reports = flip_symbols(np.tile(codes, workers), secrets.ravel(), mechanism.symbols, source)
     return reports.reshape(workers, len(codes))
 
 

@@ -16,7 +16,7 @@ from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
-from crowdveil.mechanisms.base import replace_symbols
+from crowdveil.mechanisms.base import flip_symbols
 from crowdveil.mechanisms.two_layer import SharedFlipDistribution
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
@@ -317,7 +317,7 @@ def sampled_vectors(mechanism, codes, workers, seed):
     """Reports of many workers with the same answers, each with its own secret; indexed [worker, cell]."""
     source = seeded(seed)
     flips = np.repeat(mechanism.draw_flip_weights(workers, source), len(codes))
-    return replace_symbols(np.tile(codes, workers), flips, mechanism.symbols, source).reshape(workers, len(codes))
+    return flip_symbols(np.tile(codes, workers), flips, mechanism.symbols, source).reshape(workers, len(codes))
 
 
 @pytest.mark.parametrize(("low", "high", "labels"), [(0.0, 0.8, 2), (0.1, 0.7, 3)])
@@ -361,8 +361,8 @@ def test_sampling_alone_refutes_the_published_claim():
 def test_a_certain_secret_never_or_always_flips():
     """flips = 0 keeps every answer; the largest value replaces every answer by each other symbol alike."""
     codes = np.full(30_000, 1)
-    kept = replace_symbols(codes, np.zeros(1, dtype=np.uint64), 3, seeded(0))
-    flipped = replace_symbols(codes, np.array([DENOMINATOR // 2], dtype=np.uint64), 3, seeded(0))
+    kept = flip_symbols(codes, np.zeros(1, dtype=np.uint64), 3, seeded(0))
+    flipped = flip_symbols(codes, np.array([DENOMINATOR // 2], dtype=np.uint64), 3, seeded(0))
 
     assert (codes == kept).all()
     counts = np.bincount(flipped, minlength=3)
@@ -375,7 +375,7 @@ def test_a_fixed_secret_is_randomized_response():
     response = RandomizedResponse(alphabet=Scale(1, 4), epsilon=1.0, participation="public").channel()
     flips = np.array([response.rows[0][1]], dtype=np.uint64)
 
-    reports = replace_symbols(np.full(100_000, 2), flips, 4, seeded(0))
+    reports = flip_symbols(np.full(100_000, 2), flips, 4, seeded(0))
 
     assert chi_square_p_value(np.bincount(reports, minlength=4), response.probabilities[2]) > 1e-5
 

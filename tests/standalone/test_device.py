@@ -31,7 +31,7 @@ from crowdveil.standalone.checks import (
     shown,
 )
 from crowdveil.standalone.device import Device
-from crowdveil.standalone.program import program_bytes
+from crowdveil.standalone.program import joined_program
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.campaign.stub_service import StubService, running_stub
 from tests.chi_square import chi_square_p_value
@@ -515,7 +515,7 @@ def test_the_program_runs_without_anything_installed(tmp_path):
     built = build_campaign(url=None)
     files = built.write(tmp_path / "files")
     program = tmp_path / "device.py"
-    program.write_bytes(program_bytes())
+    program.write_bytes(joined_program())
     (tmp_path / "my.csv").write_text("task,label\nt0,quokka\n")
     command = [sys.executable, "-I", "-S", program, built.link(2).text, "--answers", "my.csv", "--files", files]
     home = ["--home", tmp_path / "home"]
@@ -551,7 +551,7 @@ def test_the_program_ends_in_a_sentence(tmp_path, words, message):
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "ledger.json").write_text('{"lines":[1]}')
     program = tmp_path / "device.py"
-    program.write_bytes(program_bytes())
+    program.write_bytes(joined_program())
     command = [sys.executable, "-I", "-S", program, "--home", tmp_path / "home", *filled]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 

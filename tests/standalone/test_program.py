@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.standalone import device
-from crowdveil.standalone.program import is_program, program_bytes, program_digest
+from crowdveil.standalone.program import is_program, joined_program, program_digest
 
 
 def test_the_program_is_written(tmp_path):
@@ -23,7 +23,7 @@ def test_the_program_is_written(tmp_path):
     words = ["campaign", "page", "--python", str(path), "--json"]
     printed = [json.loads(CliRunner().invoke(main, words).stdout) for _ in range(2)]
 
-    assert path.read_bytes() == program_bytes()
+    assert path.read_bytes() == joined_program()
     assert hashlib.sha256(path.read_bytes()).hexdigest() == printed[0]["sha256"] == program_digest()
     assert [[], [str(path)]] == [run["replaced"] for run in printed]
 
@@ -42,7 +42,7 @@ def test_another_file_is_not_replaced(tmp_path):
 def test_a_program_of_one_file_needs_python_alone(name, tmp_path):
     """A joined program is the same each time, runs without the package, and defines no name twice."""
     path = tmp_path / "program.py"
-    path.write_bytes(program_bytes(name))
+    path.write_bytes(joined_program(name))
     tree = ast.parse(path.read_text("utf-8"))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -56,7 +56,7 @@ def test_a_program_of_one_file_needs_python_alone(name, tmp_path):
     ]
     done = subprocess.run([sys.executable, "-I", path, "--help"], capture_output=True, text=True, check=False)
 
-    assert path.read_bytes() == program_bytes(name)
+    assert path.read_bytes() == joined_program(name)
     assert set() == {module.split(".")[0] for module in imported} - sys.stdlib_module_names
     assert [] == [one for one, count in Counter(defined).items() if count > 1]
     assert "Traceback" not in done.stderr

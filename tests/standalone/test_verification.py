@@ -19,7 +19,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.standalone.checks import CERTIFIED, Claim, digest, epsilon_of, four_digits
-from crowdveil.standalone.program import program_bytes
+from crowdveil.standalone.program import joined_program
 from crowdveil.standalone.verification import verify
 from tests.device_vectors import VECTORS, read_vectors
 
@@ -206,7 +206,7 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_file_runs_alone(tmp_path: Path) -> None:
     """The checker is a program without the package: exit code 0 for a sound certificate, 1 for an altered one."""
     program = tmp_path / "check.py"
-    program.write_bytes(program_bytes("verification.py"))
+    program.write_bytes(joined_program("verification.py"))
     data = response().certificate()
     for name, change, code in (("good.json", {}, 0), ("bad.json", {"ratio": [1, 1]}, 1)):
         (tmp_path / name).write_bytes(sealed(data | change))

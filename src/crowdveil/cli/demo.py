@@ -73,7 +73,7 @@ def _print_table(done: Demo) -> None:
         table.add_column("inference", overflow="fold")
         for name in ("error", "constant", "unprotected", "correlation"):
             table.add_column(name if console.width >= WIDE else name[:6], justify="right", no_wrap=True)
-        for group, lines in groupby(rows, key=_protection):
+        for group, lines in groupby(rows, key=_mechanism_and_epsilon):
             table.add_row(f"[bold]{group}[/bold]")
             for row in lines:
                 figures = (row.error, row.constant_error, row.unprotected, row.correlation)
@@ -81,7 +81,7 @@ def _print_table(done: Demo) -> None:
         console.print(table)
 
 
-def _protection(row: Row) -> str:
+def _mechanism_and_epsilon(row: Row) -> str:
     """Return mechanism, participation and epsilon per cell."""
     from crowdveil.demo.page import participation_text
 

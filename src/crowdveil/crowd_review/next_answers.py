@@ -21,7 +21,7 @@ from crowdveil.folder.answers import read_names
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
-from crowdveil.inference.panel import require_order
+from crowdveil.inference.truths_on_another_scale import require_order
 from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, Objective, next_answers
 
 EVEN_SHARES = 3

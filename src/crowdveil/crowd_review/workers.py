@@ -29,7 +29,7 @@ from crowdveil.evaluation.copies import find_copies
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
-from crowdveil.inference.panel import fit_panel
+from crowdveil.inference.truths_on_another_scale import fit_panel
 
 RARE = 1e-3
 """Probability of equal answers below which they count as constant."""
@@ -119,7 +119,7 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
 
 
 def review_of_panel(evidence: Evidence) -> Review:
-    """Return the workers to review where truths have labels of their own; errors as `inference.panel.fit_panel`."""
+    """Return the workers to review where truths have labels of their own; errors as `fit_panel`."""
     fit = fit_panel(evidence, evidence.truths)
     place = {str(name): code for code, name in enumerate(fit.estimate.worker_names.tolist())}
     reasons: list[list[str]] = [[] for _ in place]

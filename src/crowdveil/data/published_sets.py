@@ -154,10 +154,10 @@ def converted(name: str, folder: Path) -> dict[str, str]:
     truths = published.truths.read(paths[-1])
     if published.renamed:
         answers = [(task.lower(), worker, answer) for task, worker, answer in answers]
-        numbers = _numbered("t", [task for task, *_ in answers])
+        numbers = _codes_by_name("t", [task for task, *_ in answers])
         answers = [(numbers[task], worker, answer) for task, worker, answer in answers]
         truths = [(numbers[task.lower()], truth) for task, truth in truths if task.lower() in numbers]
-    workers = _numbered("w", [worker for _, worker, _ in answers])
+    workers = _codes_by_name("w", [worker for _, worker, _ in answers])
     meta = {
         "name": name,
         "title": published.title,
@@ -181,7 +181,7 @@ def _contents(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
-def _numbered(letter: str, names: list[str]) -> dict[str, str]:
+def _codes_by_name(letter: str, names: list[str]) -> dict[str, str]:
     """Return a new name of equal length for every name, such as w01, in the order of first occurrence."""
     different = list(dict.fromkeys(names))
     width = len(str(len(different)))

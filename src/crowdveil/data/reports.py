@@ -25,9 +25,9 @@ from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded, save_encoded
 from crowdveil.data.frames import OriginalColumns, read_frame
 from crowdveil.data.identifiers import Identifiers, as_identifiers
+from crowdveil.data.ingest.canonical_order import sort_columns, sort_packed
 from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, ReportColumns, read_columns, read_parquet_columns
-from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 from crowdveil.data.ingest.validation import (
     CodedColumn,
     Duplicates,

@@ -19,7 +19,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import SettingsError
-from crowdveil.plotting import bar_plot, confusion_plot, interval_plot, share_plot
+from crowdveil.figures import bar_plot, confusion_plot, interval_plot, share_plot
 from crowdveil.presentation.html import Html, card, table
 from crowdveil.presentation.pictures import count_bars, intervals, share_histogram
 

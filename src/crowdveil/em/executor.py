@@ -187,7 +187,7 @@ class BlockWorker(Generic[P, S]):
         if self._free == np.inf:
             self._cache[index] = (block, 0)
             return
-        size = _bytes_held(block)
+        size = _bytes_besides_columns(block)
         with self._lock:
             before = self._cache.pop(index, (block, 0))[1]
             self._free += before
@@ -196,7 +196,7 @@ class BlockWorker(Generic[P, S]):
                 self._cache[index] = (block, size)
 
 
-def _bytes_held(block: GoldBlock) -> int:
+def _bytes_besides_columns(block: GoldBlock) -> int:
     """Return the bytes of a block without its columns, which are in a file or belong to the reports."""
     return block.block.pointers.nbytes + block.gold.nbytes + _own_bytes(block.coded)
 

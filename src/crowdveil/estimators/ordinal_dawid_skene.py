@@ -218,7 +218,7 @@ class OrdinalDawidSkene(CrowdEstimator):
         mixture = replace(parameters.mixture, responsibility=own, shares=learned / learned.sum())
         participation = parameters.participation
         if parameters.pool.protected:
-            answered = expected_answers(reports, parameters, mixture)
+            answered = expected_answer_counts(reports, parameters, mixture)
             participation = estimate_participation(answered, reports.sum(axis=(1, 2)), parameters)
         prior = parameters.class_prior
         if parameters.summary.prior is None and not parameters.prior_hold_steps:
@@ -283,7 +283,7 @@ def history_scores(parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.
     return np.asarray(earlier.right[:, None] * logs[0] + earlier.wrong[:, None] * logs[1])
 
 
-def expected_answers(
+def expected_answer_counts(
     reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture
 ) -> NDArray[np.float64]:
     """Return the expected number of each worker's reports that are answers, not NULL; shape (workers,)."""

@@ -50,7 +50,7 @@ class Copies(NamedTuple):
     pairs: Alike
 
     @property
-    def workers(self) -> int:
+    def copied_workers(self) -> int:
         """Number of workers who are copies of an earlier one."""
         return int((self.group != np.arange(len(self.group))).sum())
 

@@ -123,7 +123,7 @@ def read_answers(
         if merge_labels:
             raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
         return _from_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
-    if opened.is_blocks:
+    if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
     numeric = isinstance(alphabet, Scale)
     if public_participation or (tasks is not None and workers is not None):

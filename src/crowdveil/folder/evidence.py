@@ -168,7 +168,7 @@ def read_evidence(
         _refuse_repeats(opened, reading.duplicates)
     notes: tuple[str, ...] = ()
     skipped = None
-    if opened.is_blocks:
+    if opened.is_block_folder:
         reports = _open_blocks(opened.path, known or reading.alphabet, verify, reading)
     else:
         protected = crowd is not None or channel is not None
@@ -227,7 +227,7 @@ def _found_crowd(path: Path, *, accept_edited: bool) -> Crowd | None:
 
 def _refuse_repeats(source: AnswerSource, duplicates: Duplicates | None) -> None:
     """Refuse repeated (task, worker) pairs in reports of a channel."""
-    if has_repeated_pairs(source.path) if source.is_blocks else duplicates == "all":
+    if has_repeated_pairs(source.path) if source.is_block_folder else duplicates == "all":
         raise ReportsError(
             "a channel needs one report of a worker on a task, but repeated (task, worker) pairs were kept",
             source=source.name,
@@ -243,7 +243,7 @@ def evidence_files(source: Path | AnswerSource) -> list[Path]:
     path = opened.collection_path
     if path is None:
         return opened.inputs
-    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if opened.is_blocks else ()))
+    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if opened.is_block_folder else ()))
     return [path, *(report_directory(path) / name for name in names)]
 
 

@@ -102,7 +102,7 @@ def _read_numbers(
             raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
         left_out = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
         return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
-    if opened.is_blocks:
+    if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
     columns, notes = opened.read()
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.

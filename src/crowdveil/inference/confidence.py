@@ -11,8 +11,8 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.copies import Copies, find_copies, once, with_copies
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
-from crowdveil.evaluation.gold_stack import MIN_GOLD, stacked
 from crowdveil.folder.evidence import Evidence
+from crowdveil.inference.gold_stack import MIN_GOLD, stacked
 
 COMPARED_TASKS = 100_000
 """Largest number of tasks, the first ones, whose truths are compared with the votes."""
@@ -71,7 +71,7 @@ def fit_evidence(estimator: Estimator[Any, Any], evidence: Evidence, inputs: dic
         fit = replace(fit, estimate=found.estimate, gold_line=found.line, notes=found.notes, steps_before=before)
     if copies is None:
         return fit
-    note = COPIES.format(copies.workers, len(every.workers))
+    note = COPIES.format(copies.copied_workers, len(every.workers))
     return replace(fit, estimate=with_copies(fit.estimate, every, copies.group), notes=(*fit.notes, note))
 
 

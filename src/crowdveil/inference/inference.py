@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.identifiers import index_of, no_gold_task_found
-from crowdveil.data.importers.personal_data import NUMBERED_NAME
+from crowdveil.data.importers.personal_columns import NUMBERED_NAME
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.data.sources.answer_source import NUMBERED
@@ -29,7 +29,7 @@ from crowdveil.folder.crowd import CROWD_FILE, Crowd, caveats, find_crowd, liste
 from crowdveil.folder.evidence import Evidence, checked_crowd
 from crowdveil.inference.confidence import confidence_note, fit_evidence, vote_note
 from crowdveil.inference.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
-from crowdveil.inference.panel import fit_panel
+from crowdveil.inference.truths_on_another_scale import fit_panel
 from crowdveil.registry import ENGINE_ENTRIES
 
 NOT_IDENTIFIED = (

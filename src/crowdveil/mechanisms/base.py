@@ -235,7 +235,7 @@ class SharedSecretMechanism(Mechanism):
             )
 
 
-def replace_symbols(
+def flip_symbols(
     codes: NDArray[np.integer], weights: NDArray[np.uint64], symbols: int, source: Source
 ) -> NDArray[np.int64]:
     """Return the symbols after independent replacement, shape (cells,).

@@ -19,7 +19,7 @@ from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
+from crowdveil.mechanisms.base import SharedSecretMechanism, flip_symbols
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
 from crowdveil.standalone.checks import epsilon_of
@@ -184,7 +184,7 @@ class SunTwoLayer(SharedSecretMechanism):
         codes = self._validated(answers)
         self._require_sendable(codes.size)
         secrets = self.draw_flip_weights(1, source)[0]
-        return replace_symbols(codes, secrets[(codes == self.alphabet.size).astype(np.int64)], self.symbols, source)
+        return flip_symbols(codes, secrets[(codes == self.alphabet.size).astype(np.int64)], self.symbols, source)
 
 
 @lru_cache(maxsize=16)

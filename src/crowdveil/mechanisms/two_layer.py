@@ -18,7 +18,7 @@ from crowdveil.channels.alphabet import NULL, Alphabet, Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
+from crowdveil.mechanisms.base import SharedSecretMechanism, flip_symbols
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
@@ -297,5 +297,5 @@ class TwoLayer(SharedSecretMechanism):
         sent = codes < self.symbols
         self._require_sendable(int(sent.sum()))
         reports = codes.copy()
-        reports[sent] = replace_symbols(codes[sent], self.draw_flip_weights(1, source), self.symbols, source)
+        reports[sent] = flip_symbols(codes[sent], self.draw_flip_weights(1, source), self.symbols, source)
         return reports

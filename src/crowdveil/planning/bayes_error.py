@@ -62,7 +62,7 @@ def log_report_tables(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return log P(report | truth) for each class, and averaged over classes; indexed [class, truth, symbol]."""
     table = report_given_truth(crowd.answer_probabilities(), rate, channel)
-    average = np.tensordot(crowd.shares, table, axes=1)[None]
+    average = np.tensordot(crowd.worker_shares, table, axes=1)[None]
     return np.log(np.maximum(table, TINY)), np.log(np.maximum(average, TINY))
 
 

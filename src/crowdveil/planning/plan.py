@@ -501,5 +501,5 @@ def _is_affordable(campaign: Campaign, channel: Channel | None) -> bool:
     """Return whether a simulation of `MIN_TASKS` tasks has few enough reports."""
     most = MAX_CHECK_REPORTS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_CHECK_REPORTS_LABELS
     table = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answer_rate, channel)
-    report_rate = 1 - float(np.tensordot(campaign.crowd.shares, table[:, :, -1], axes=1).mean())
+    report_rate = 1 - float(np.tensordot(campaign.crowd.worker_shares, table[:, :, -1], axes=1).mean())
     return MIN_TASKS * campaign.reporters_per_task * report_rate <= most

@@ -23,7 +23,7 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
         "workers": campaign.workers,
         "participation_rate": campaign.objective.participation_rate,
         "worker_qualities": crowd.qualities.tolist(),
-        "worker_shares": crowd.shares.tolist(),
+        "worker_shares": crowd.worker_shares.tolist(),
         "prior_known_to_inference": campaign.prior_public,
         "target_error": plan.target,
         "participation": campaign.participation,
@@ -48,7 +48,7 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
     }
 
 
-def prior_table(crowd: LabelCrowd | NumberCrowd) -> str:
+def prior_csv(crowd: LabelCrowd | NumberCrowd) -> str:
     """Return the prior of a crowd as a CSV table."""
     rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
     return "\n".join(["label,probability", *rows]) + "\n"
@@ -60,7 +60,7 @@ def _assumptions(
     """Return the assumptions, each with its value and its source: "given" or "default"."""
     crowd, piloted = campaign.crowd, campaign.shared_mistakes is not None
     if isinstance(crowd, LabelCrowd):
-        ability = float(crowd.qualities @ crowd.shares)
+        ability = float(crowd.qualities @ crowd.worker_shares)
         workers = _assumption("ability", ability, expected.ability is not None, piloted=piloted)
     else:
         workers = _assumption("sigmas", list(crowd.sigmas), bool(expected.sigmas))

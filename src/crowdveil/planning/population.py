@@ -131,7 +131,7 @@ class LabelCrowd:
         return np.unique(self.abilities)
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def worker_shares(self) -> NDArray[np.float64]:
         """Return the share of workers in each class, shape (classes,)."""
         return _class_shares(self.abilities)
 
@@ -167,7 +167,7 @@ class LabelCrowd:
     def _simulate_ordinal(self, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         generator, labels = source.generator, self.alphabet
         truth = self.draw_truths(generator, tasks)
-        worker_class = generator.choice(len(self.qualities), workers, p=self.shares)
+        worker_class = generator.choice(len(self.qualities), workers, p=self.worker_shares)
         task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, rate), workers)
         cumulative = np.cumsum(self.answer_probabilities(), axis=2)[worker_class[worker], truth[task], :-1]
         value = (generator.random(len(task))[:, None] > cumulative).sum(axis=1)
@@ -177,7 +177,7 @@ class LabelCrowd:
 
     def draw_class_sizes(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
         """Return a random number of workers in each class, shape (classes,)."""
-        return generator.multinomial(workers, self.shares)
+        return generator.multinomial(workers, self.worker_shares)
 
     def draw_truths(self, generator: np.random.Generator, count: int) -> NDArray[np.int64]:
         """Return random truths as label codes, shape (count,)."""
@@ -240,7 +240,7 @@ class NumberCrowd:
         return np.unique(self.sigmas)
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def worker_shares(self) -> NDArray[np.float64]:
         """Return the share of workers in each class, shape (classes,)."""
         return _class_shares(self.sigmas)
 

@@ -6,11 +6,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import TYPE_CHECKING, Literal
 
 from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.figures import INK, file_bytes, styled_figure
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
-from crowdveil.plotting import INK, file_bytes, styled_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -182,13 +182,13 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         questions=question_sentences(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
-        batch=_sure_reports(campaign, lists) if protected else 0,
+        batch=_guaranteed_reports_per_task(campaign, lists) if protected else 0,
         alike=bool(lists) and all(len(tasks) == len(campaign.tasks) for tasks in lists),
         people=campaign.slots,
     )
 
 
-def _sure_reports(campaign: Campaign, lists: Sequence[Sequence[int]]) -> int:
+def _guaranteed_reports_per_task(campaign: Campaign, lists: Sequence[Sequence[int]]) -> int:
     """Return how many reports every task has if `min_reports` workers report, whichever of those asked do not."""
     asked = Counter(task for tasks in lists for task in tasks)
     least = min(asked[task] for task in range(len(campaign.tasks)))

@@ -16,7 +16,7 @@ from crowdveil.folder.evidence import Evidence
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import counted, decided, expected_error
-from crowdveil.release.sufficiency import what_is_enough
+from crowdveil.release.what_is_enough import what_is_enough
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING

@@ -165,7 +165,7 @@ def _render(
         statement=statement,
         sentences=sentences(statement),
         privacy_class=_privacy_class(statement),
-        whole_person=_whole_person(statement),
+        whole_person=_certainty_about_a_person(statement),
         posterior_picture=_posterior_picture(statement),
         shown=SHOWN,
         several=several,
@@ -220,7 +220,7 @@ def _privacy_class(statement: PrivacyStatement) -> str:
     return "" if person is not None and person.largest_guess_probability <= MEANINGFUL else "neutral"
 
 
-def _whole_person(statement: PrivacyStatement) -> str:
+def _certainty_about_a_person(statement: PrivacyStatement) -> str:
     """Return how sure anyone can be of all answers of a person; empty without a guarantee."""
     if statement.per_answer is None or statement.per_worker is None:
         return ""

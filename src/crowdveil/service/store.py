@@ -206,7 +206,7 @@ class Store:
         Raises:
             Problem: `unknown` or `purged`.
         """
-        valid = valid_reports(digest).subquery()
+        valid = valid_link_reports(digest).subquery()
         with self.engine.connect() as connection:
             number = connection.execute(select(func.count()).select_from(valid)).scalar_one()
         return int(number) if number >= self.campaign(digest).min_reports else None
@@ -226,7 +226,7 @@ class Store:
                     value="open",
                     hint="Run crowdveil campaign close first.",
                 )
-            rows = connection.execute(valid_reports(digest).order_by(tokens.c.slot)).all()
+            rows = connection.execute(valid_link_reports(digest).order_by(tokens.c.slot)).all()
         if len(rows) < least:
             raise SettingsError(
                 f"nothing is released below min_reports, which is {least}", value=f"fewer than {least} reports"
@@ -419,12 +419,14 @@ def _undelivered(connection: Connection, digest: bytes) -> tuple[int, int]:
     head = func.substr(batches.c.document, 1, MAX_HEADER_BYTES)
     rows = connection.execute(select(batches.c.delivered, head).where(batches.c.campaign == digest)).all()
     if not rows:
-        return 0, connection.execute(select(func.count()).select_from(valid_reports(digest).subquery())).scalar_one()
+        return 0, connection.execute(
+            select(func.count()).select_from(valid_link_reports(digest).subquery())
+        ).scalar_one()
     left = [reports_in_batch(bytes(start)) for sent, start in rows if not sent]
     return len(left), sum(left)
 
 
-def valid_reports(digest: bytes) -> Select[tuple[int, bytes]]:
+def valid_link_reports(digest: bytes) -> Select[tuple[int, bytes]]:
     """Return the query of slot and body of the reports under valid links."""
     joined = reports.join(
         tokens, (reports.c.campaign == tokens.c.campaign) & (reports.c.token_hash == tokens.c.token_hash)

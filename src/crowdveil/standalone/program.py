@@ -12,7 +12,7 @@ CHECKS = "crowdveil.standalone.checks"
 PROGRAM = "device.py"
 
 
-def program_bytes(name: str = PROGRAM) -> bytes:
+def joined_program(name: str = PROGRAM) -> bytes:
     """Return a program that needs the standard library only: its file, with that of the checks for their import."""
     folder = files("crowdveil.standalone")
     text = folder.joinpath(name).read_text("utf-8")
@@ -24,13 +24,13 @@ def program_bytes(name: str = PROGRAM) -> bytes:
 
 def program_digest() -> str:
     """Return the SHA-256 of the device, in hexadecimal; print it with the invitations."""
-    return sha256(program_bytes()).hexdigest()
+    return sha256(joined_program()).hexdigest()
 
 
 def is_program(data: bytes) -> bool:
     """Return whether a file is the device of this or of another version: it has the same first two lines."""
-    return data.splitlines()[:2] == program_bytes().splitlines()[:2]
+    return data.splitlines()[:2] == joined_program().splitlines()[:2]
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(program_bytes(*sys.argv[1:]))
+    sys.stdout.buffer.write(joined_program(*sys.argv[1:]))

@@ -78,7 +78,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
             raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
         text = data.decode("utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig").splitlines(keepends=True)
         first = next((line for line in text if line.strip(f"{DELIMITERS} \r\n")), "")
-        lines = [*_numbered(csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
+        lines = [*_numbered_rows(csv.reader(text, strict=True, delimiter=max(DELIMITERS, key=first.count)))]
     except OSError as error:
         raise ReportsError("the file must be readable", source=source, hint=f"{error.strerror or error}.") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -107,7 +107,7 @@ def _source(path: Path) -> TextSource:
     return TextSource(str(path), tuple)
 
 
-def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+def _numbered_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line, counted from 1, and the cells of each row of a CSV reader that is not blank."""
     line = 1
     for row in reader:

@@ -77,8 +77,8 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
 
 def _collect_batches(folder: Path, campaign: Campaign, key: Path, out: Path, as_json: bool) -> None:
     """Open the batches of a relay and write the folder that infer reads."""
-    from crowdveil.folder.campaign.batches import OPENED_FILES, read_batches, write_opened
     from crowdveil.folder.campaign.curator_key import require_sealing
+    from crowdveil.folder.campaign.relay_batches import OPENED_FILES, read_batches, write_opened
     from crowdveil.folder.campaign.report_files import LIST_FILE
 
     opened = read_batches(folder, campaign, require_sealing().read_key(key.read_bytes()))

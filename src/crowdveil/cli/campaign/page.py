@@ -74,10 +74,10 @@ def _write_page(folder: Path, out: Path, as_json: bool) -> None:
 
 def _write_program(program: Path, as_json: bool) -> None:
     from crowdveil.files.atomic_write import write_atomically
-    from crowdveil.standalone.program import is_program, program_bytes, program_digest
+    from crowdveil.standalone.program import is_program, joined_program, program_digest
 
     replaced = [str(program)] if program.exists() else []
-    written, digest = program_bytes(), program_digest()
+    written, digest = joined_program(), program_digest()
     write_atomically(program, written, kind="device program", recognize=lambda path: is_program(path.read_bytes()))
     data = {"campaign": None, "sha256": digest, "bytes": len(written), "files": [str(program)], "replaced": replaced}
     rows = [("sha256", digest), *replaced_rows(replaced), ("written", str(program))]

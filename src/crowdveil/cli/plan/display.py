@@ -49,7 +49,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @printing()
-def print_choices(made: Plan) -> None:
+def print_candidates(made: Plan) -> None:
     """Print a table of the choices, equivalent ones once, and name these and the hidden columns below it."""
     from rich.console import Console
     from rich.table import Table

@@ -68,12 +68,12 @@ class PlanRequest:
 
 def carry_out(request: PlanRequest, *, as_json: bool) -> None:
     """Plan, write the files, and print the result."""
-    from crowdveil.cli.plan.display import plan_lines, print_choices
+    from crowdveil.cli.plan.display import plan_lines, print_candidates
+    from crowdveil.figures import NO_PICTURES, has_matplotlib
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.planning.next_commands import next_commands
-    from crowdveil.planning.plan_document import plan_data, prior_table
+    from crowdveil.planning.plan_document import plan_data, prior_csv
     from crowdveil.planning.summary import draw
-    from crowdveil.plotting import NO_PICTURES, has_matplotlib
 
     drawn = PICTURES if has_matplotlib() else ()
     names = (FILE, *drawn, *((PRIOR,) if request.writes_prior else ()))
@@ -93,13 +93,13 @@ def carry_out(request: PlanRequest, *, as_json: bool) -> None:
     data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
     if outputs is not None:
         pictures = {name: draw(made, "png" if name.endswith("png") else "svg") for name in drawn}
-        prior = prior_table(request.campaign.crowd)
+        prior = prior_csv(request.campaign.crowd)
         write_outputs(outputs, {FILE: as_text(json_document(data)) + "\n", PRIOR: prior, **pictures})
     written = [("written", path) for path in data["files"]]
     rows = [*warning_rows(data), *stated, *plan_lines(made, data), *written, *replaced_rows(data["replaced"])]
     print_result(data, rows, as_json=as_json)
     if not as_json:
-        print_choices(made)
+        print_candidates(made)
 
 
 def _planned(request: PlanRequest, bar: Bar | None) -> Plan:

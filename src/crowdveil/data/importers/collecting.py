@@ -11,7 +11,7 @@ from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_data import WorkerNames, personal_names
+from crowdveil.data.importers.personal_columns import WorkerNames, personal_names
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 

@@ -11,7 +11,7 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.collecting import is_free_text
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_data import is_personal
+from crowdveil.data.importers.personal_columns import is_personal
 from crowdveil.data.ingest.readers import ANSWERS, OTHER_NAMES, ColumnNames, normal_name
 from crowdveil.errors import ReportsError
 

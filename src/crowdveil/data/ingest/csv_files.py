@@ -193,12 +193,12 @@ def _lines_of(path: Path, delimiter: str | None, encoding: str | None, rows: tup
 
 @contextmanager
 def _numbered_rows(path: Path, delimiter: str, encoding: str | None) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
-    """Open a file as `_numbered` rows."""
+    """Open a file as `_rows_of_text`."""
     with open_text(path, encoding) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
-        yield _numbered(text, delimiter)
+        yield _rows_of_text(text, delimiter)
 
 
-def _numbered(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+def _rows_of_text(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield number, first line and cells of every row that is not blank; the header has the number 0.
 
     A row that cannot be read has no cells; csv.Error or `_TooLongError` follows.

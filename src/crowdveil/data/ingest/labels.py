@@ -60,21 +60,21 @@ def _as_known(texts: list[str], known: Sequence[str]) -> list[str]:
 
 
 def _as_most_rows(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
-    chosen = [_tidy(text) for text in texts]
+    chosen = [_stripped_nfc(text) for text in texts]
     for positions in group_spellings(texts):
         most = min(positions, key=lambda position: (-counts[position], texts[position]))
         for position in positions:
-            chosen[position] = _tidy(texts[most])
+            chosen[position] = _stripped_nfc(texts[most])
     return chosen
 
 
-def _tidy(text: str) -> str:
+def _stripped_nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip())
 
 
 def _key(text: str) -> str | Decimal:
     """Return the common key of all spellings of a label: its number, or the case-folded text."""
-    plain = _tidy("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
+    plain = _stripped_nfc("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
     # Python parses 1_000 as 1000; in a data file it is a text.
     if "_" not in plain and len(plain) <= MAX_NUMBER_LENGTH:
         try:

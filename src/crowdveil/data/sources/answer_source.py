@@ -46,7 +46,7 @@ from crowdveil.data.sources.location import (
     COMPANIONS,
     DATASET,
     STDIN,
-    is_blocks,
+    is_block_folder,
     local_files,
     refuse_collections,
     scheme_of,
@@ -97,14 +97,14 @@ class AnswerSource:
         return len(self.files) == 1
 
     @property
-    def is_blocks(self) -> bool:
+    def is_block_folder(self) -> bool:
         """Whether it is a folder of encoded blocks."""
         return not self.files and self.path.is_dir()
 
     @property
     def collection_path(self) -> Path | None:
         """Path of the reports beside which files of a collection are looked for; None for several files."""
-        return self.path if self.is_single_file or self.is_blocks else None
+        return self.path if self.is_single_file or self.is_block_folder else None
 
     @property
     def inputs(self) -> list[Path]:
@@ -448,7 +448,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     layout = layout or Layout()
     if str(path).startswith(DATASET):
         return AnswerSource(path, layout=layout)
-    if path.is_dir() and is_blocks(path):
+    if path.is_dir() and is_block_folder(path):
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _copied_name(file, path, copied) for file in found]

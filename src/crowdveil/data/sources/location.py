@@ -43,7 +43,7 @@ def table_parts(source: str) -> tuple[str, str] | None:
     return found["database"], found["table"]
 
 
-def is_blocks(path: Path) -> bool:
+def is_block_folder(path: Path) -> bool:
     """Return whether a folder has a file of encoded blocks."""
     return any((path / name).exists() for name in STORE_FILES)
 

@@ -60,7 +60,7 @@ class NumbaMessages:
         self.components = _padded(workers.components, loops.UNROLLED_COMPONENTS)
         self.weights = np.zeros((len(part.worker), self.components.shape[1]))
 
-    def restrict(self, kept: NDArray[np.int64]) -> None:
+    def restrict_grid(self, kept: NDArray[np.int64]) -> None:
         """Restrict the grid to the truths with indices `kept`."""
         self.truths = len(kept)
         self.components = _padded(self.components[:, :, kept], loops.UNROLLED_COMPONENTS)

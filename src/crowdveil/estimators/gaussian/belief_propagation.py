@@ -200,7 +200,7 @@ def _sigma_posterior(q: NDArray[np.float64], classes: ErrorClasses) -> _SigmaPos
 class _Messages(Protocol):
     """Messages of a chunk of tasks."""
 
-    def restrict(self, kept: NDArray[np.int64]) -> None:
+    def restrict_grid(self, kept: NDArray[np.int64]) -> None:
         """Restrict the grid to the truths with indices `kept`."""
 
     def first(self) -> NDArray[np.float64]:
@@ -255,7 +255,7 @@ class _NumpyMessages:
         nothing = np.ones((len(self.reports.task), self.components.shape[1]))
         self.messages = self.reports.of_truth(self.sigma.cavity_weights(nothing), self.components)
 
-    def restrict(self, kept: NDArray[np.int64]) -> None:
+    def restrict_grid(self, kept: NDArray[np.int64]) -> None:
         self.components, self.messages = np.ascontiguousarray(self.components[:, :, kept]), self.messages[:, kept]
 
     def first(self) -> NDArray[np.float64]:
@@ -305,7 +305,7 @@ def _propagate_chunk(
     posterior = priors.beliefs(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE_PROBABILITY)
-    messages.restrict(kept)
+    messages.restrict_grid(kept)
     restricted = Priors(priors.family[:, kept], priors.weights)
     belief, scores, null_scores = posterior[:, kept], scores[:, kept], null_scores[:, kept]
     for _ in range(passes):

@@ -454,7 +454,7 @@ def _infer_tasks(
     """Return statistics and quantiles of some tasks of a block."""
     part, gold = block.block.slice_tasks(tasks), block.gold[tasks]
     if parameters.average is not None:
-        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), average_quantiles(part, gold, parameters)
+        return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), averaged_quantiles(part, gold, parameters)
     if parameters.anonymous:
         statistics, posterior = _anonymous_step(part, gold, parameters)
     else:
@@ -496,7 +496,7 @@ def evidence_of(
     return np.stack([one.evidence(counts[~fixed]) + known for one in models])
 
 
-def average_quantiles(part: Block, gold: NDArray[np.float64], parameters: GaussianParameters) -> NDArray[np.float64]:
+def averaged_quantiles(part: Block, gold: NDArray[np.float64], parameters: GaussianParameters) -> NDArray[np.float64]:
     """Return quantiles of some tasks, [task, level], averaged over the candidates; the whole scale for a constant."""
     assert parameters.average is not None
     if parameters.constant is not None:

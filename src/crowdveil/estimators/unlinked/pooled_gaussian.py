@@ -27,7 +27,7 @@ from crowdveil.estimators.gaussian.estimator import (
     LEVELS,
     Gaussian,
     GaussianParameters,
-    average_quantiles,
+    averaged_quantiles,
     evidence_of,
     report_counts,
     reweighted,
@@ -209,7 +209,7 @@ def _infer(
     """Return statistics and quantiles of some tasks of a block."""
     anonymous, fixed = parameters.anonymous, ~np.isnan(gold)
     if anonymous.average is not None:
-        return PooledStatistics(np.zeros(1), np.zeros(1)), average_quantiles(part, gold, anonymous)
+        return PooledStatistics(np.zeros(1), np.zeros(1)), averaged_quantiles(part, gold, anonymous)
     counts = report_counts(part, anonymous.summary)
     posterior, _ = softmax(counts @ np.log(np.maximum(parameters.reports, TINY)) + parameters.log_prior)
     posterior[fixed] = grid.point_masses(anonymous.points, gold[fixed])

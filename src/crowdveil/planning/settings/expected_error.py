@@ -49,7 +49,7 @@ class ExpectedError:
         if isinstance(crowd, NumberCrowd):
             sigmas = ", ".join(f"{sigma:.3g}" for sigma in crowd.sigmas)
             return f"{answered}; standard deviations of the workers {sigmas}, in equal shares"
-        return f"{answered}; {float(crowd.qualities @ crowd.shares):.0%} of the answers are right"
+        return f"{answered}; {float(crowd.qualities @ crowd.worker_shares):.0%} of the answers are right"
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as JSON values."""

@@ -23,7 +23,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem
 from crowdveil.service.release import try_purge
 from crowdveil.service.schema import WRITES, batches, campaigns
-from crowdveil.service.store import Store, valid_reports
+from crowdveil.service.store import Store, valid_link_reports
 
 Send = Callable[[str, bytes], None]
 """Function that delivers a batch by name and content; raises OSError if it was not stored."""
@@ -46,7 +46,7 @@ def form_batches(store: Store, digest: bytes) -> int:
         formed = _count(connection, digest)
         if formed:
             return formed
-        sealed = [bytes(row.body) for row in connection.execute(valid_reports(digest))]
+        sealed = [bytes(row.body) for row in connection.execute(valid_link_reports(digest))]
         documents = make_batches(campaign, sealed)
         rows = [
             {"campaign": digest, "sha256": sha256(document).digest(), "document": document, "delivered": False}

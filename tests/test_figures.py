@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
-from crowdveil.plotting import NO_PICTURES, file_bytes, has_matplotlib, styled_figure
+from crowdveil.figures import NO_PICTURES, file_bytes, has_matplotlib, styled_figure
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.campaign.batches import OPENED_FILES, read_batches, write_opened
+from crowdveil.folder.campaign.relay_batches import OPENED_FILES, read_batches, write_opened
 from crowdveil.sealing import new_key, seal_body
 from tests.campaign.builders import build_campaign, relay_of_key
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.data.ingest import sorting
-from crowdveil.data.ingest.sorting import sort_columns, sort_packed
+from crowdveil.data.ingest import canonical_order
+from crowdveil.data.ingest.canonical_order import sort_columns, sort_packed
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=40)
 
@@ -39,7 +39,7 @@ def test_packed_rows_are_sorted_like_others(dtype, rows) -> None:
 
 def test_rows_in_many_parts_are_sorted_as_in_one(monkeypatch) -> None:
     """Packing and unpacking part by part changes nothing, and a repeat across the border of two parts is seen."""
-    monkeypatch.setattr(sorting, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(canonical_order, "ROWS_AT_ONCE", 2)
     task, worker, value = columns([(0, 0, 0), (2, 1, 1), (1, 0, 2), (1, 0, 1), (3, 3, 0)])
 
     packed = sort_packed(task, worker, value, (4, 4, 3))

@@ -11,7 +11,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.folder.evidence import Evidence
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.release.sufficiency import AS_ASSUMED, what_is_enough
+from crowdveil.release.what_is_enough import AS_ASSUMED, what_is_enough
 from crowdveil.simulate.perturbation import perturb
 
 LABELS, POINTS = Categories(("no", "yes")), Scale(0, 10)

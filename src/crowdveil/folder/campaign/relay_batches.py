@@ -84,7 +84,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> OpenedB
                     columns[task].append(codes)
     digests = sorted(sha256(str(name).encode()).hexdigest() for name in batches)
     return OpenedBatches(
-        accepted=_numbered([sorted(column) for column in columns]),
+        accepted=_anonymous_reports([sorted(column) for column in columns]),
         states=states,
         refused=refused,
         digest=sha256("".join(digests).encode()).hexdigest(),
@@ -127,7 +127,7 @@ def _opened(campaign: Campaign, key: "PrivateKey", info: bytes, shape: bytes, se
         return None
 
 
-def _numbered(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedReport, ...]:
+def _anonymous_reports(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedReport, ...]:
     """Return reports with anonymous numbers: whole ones, or for the k-th number the k-th cell of every task."""
     if len(columns) == 1 and columns[0] and len(columns[0][0]) > 1:
         tasks = range(len(columns[0][0]))
