@@ -5,12 +5,14 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import TYPE_CHECKING, Literal
 
-from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import CERTAIN, format_bound, format_delta, percent_rounded_up
 from crowdveil.figures import INK, file_bytes, styled_figure
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
+from crowdveil.privacy.posterior import posterior_sentences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,13 +108,29 @@ def verdict(plan: Plan) -> list[str]:
             f"no more than the target {plan.wanted:g}."
         ]
     if plan.by_budget:
-        return [*_budget(plan), *_more_workers(plan)]
+        return [*_budget(plan), *_weak_guarantee(plan), *_more_workers(plan)]
     return [
         *_recommendation(plan),
+        *_weak_guarantee(plan),
         *_conservative_choice(plan),
         *_pilot(plan),
         *_more_workers(plan),
         *map(_alternative, plan.alternatives),
+    ]
+
+
+def _weak_guarantee(plan: Plan) -> list[str]:
+    """Return what the recommended epsilon of a worker means where it promises nothing, and what lowers it."""
+    if plan.recommended is None:
+        return []
+    cost = plan.recommended.cost
+    worker = Guarantee(epsilon=cost.worker_epsilon, delta=cost.delta or 0.0, unit="worker")
+    if percent_rounded_up(worker.largest_guess_probability) != CERTAIN:
+        return []
+    meaning = posterior_sentences(Guarantee(epsilon=cost.cell_epsilon), worker)[0]
+    return [
+        f"Warning: {meaning} Fewer tasks for each of more workers (--assigned-per-task), a smaller epsilon, or a "
+        "larger target error lower it."
     ]
 
 
