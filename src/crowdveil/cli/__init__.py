@@ -22,7 +22,6 @@ from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, error_line, failure, json_wanted, printable
 from crowdveil.cli.infer import infer
-from crowdveil.cli.man_page import man_page
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
@@ -133,14 +132,6 @@ class Verbs(VerbGroup):
 
 
 @click.group(name="crowdveil", cls=Verbs, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--man",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=lambda context, _, wanted: _show_manual(context) if wanted else None,
-    help="Print the manual page (roff) and exit.",
-)
 @click.version_option(package_name="crowdveil", message="%(prog)s %(version)s")
 def main() -> None:
     """Truth inference from crowds under local differential privacy.
@@ -159,13 +150,6 @@ def main() -> None:
     Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong usage; 3 a check (verify, audit,
     statement) could not run. With --json every command prints one JSON object, errors too.
     """
-
-
-def _show_manual(context: click.Context) -> None:
-    """Print the manual page."""
-    assert isinstance(context.command, click.Group)
-    click.echo(man_page(context.command), nl=False)
-    context.exit()
 
 
 def start() -> None:

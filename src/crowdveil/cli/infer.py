@@ -269,7 +269,8 @@ def infer(reports: tuple[str, ...], as_json: bool, **given: Any) -> None:
         _infer_from_sums(Path(reports[0]), asked, as_json)
         return
     with open_given(reports, given) as source:
-        questions = source.by_question()
+        with progress_bar("reading", unit="bytes") as bar:
+            questions = source.by_question(progress=bar)
         if questions:
             _infer_questions(questions, asked, as_json)
             return

@@ -22,6 +22,8 @@ from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError, SettingsError
 from tests.data.test_reports import cells
 
+SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
+
 ROWS = [("a", "v", "x"), ("b", "w", "y"), ("c", "v", "y"), ("c", "w", "x")]
 TABLE = pa.table(dict(zip(("task", "worker", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
 HALVES = TABLE.slice(0, 2), TABLE.slice(2)
@@ -280,3 +282,19 @@ def test_empty_standard_input_is_named_as_such(monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(ReportsError, match="standard input: the input must not be empty"), open_source(["-"]) as source:
         source.read()
+
+
+@pytest.mark.parametrize("name", ["label-studio.json", "labels.csv"])
+@pytest.mark.parametrize("way", ["read", "import_answers", "by_question"])
+def test_progress_is_in_bytes_of_all_files_from_the_first_call(name: str, way: str) -> None:
+    """A bar has its total before a file is parsed, JSON too, and is full at the end."""
+    path, calls = SAMPLES / name, list[tuple[int, int]]()
+    if way == "import_answers" and path.suffix == ".csv":
+        pytest.skip("plain columns are not imported")
+    question = None if way == "by_question" or path.suffix == ".csv" else "sentiment"
+    with open_source([str(path)], Layout(question=question)) as source:
+        getattr(source, way)(progress=lambda done, of: calls.append((done, of)))
+
+    size = path.stat().st_size
+    assert ((0, size), (size, size)) == (calls[0], calls[-1])
+    assert {size} == {of for _, of in calls}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_written
+from crowdveil.cli.display import print_written, progress_bar
 from crowdveil.cli.options import FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
@@ -36,7 +36,7 @@ def export_results(
     Reports: `crowdveil campaign export`.
     """
     from crowdveil.data.importers.collecting import CHOICE_MARK
-    from crowdveil.data.importers.export_file import ExportFile
+    from crowdveil.data.importers.export_file import ExportFile, whole_files
     from crowdveil.folder.label_studio_predictions import (
         prediction_outputs,
         predictions,
@@ -46,8 +46,11 @@ def export_results(
 
     replaced = list(map(str, prediction_outputs(out).check(inputs=[tasks])))
     estimate = read_results(folder).estimate
-    records = predictions(estimate, ExportFile(tasks, str(tasks)), question=question, version=version)
-    write_predictions(out, records)
+    exported = ExportFile(tasks, str(tasks))
+    with progress_bar("reading", unit="bytes") as bar, whole_files([exported], bar):
+        records = predictions(estimate, exported, question=question, version=version)
+    with progress_bar("writing"):
+        write_predictions(out, records)
     written = {str(record["id"]) for record in records}
     missing = sum(not written & {task, task.partition(CHOICE_MARK)[0]} for task in map(str, estimate.tasks))
     data = {"tool": tool, "predictions": len(records), "missing": missing, "files": [str(out)], "replaced": replaced}

@@ -56,7 +56,8 @@ def import_answers(
     written_form = form_of_output(out, form)
     with open_given(files, given, tool) as source:
         replaced = list(map(str, answers_outputs(out).check(inputs=source.inputs)))
-        imported = source.import_answers()
+        with progress_bar("reading", unit="bytes") as bar:
+            imported = source.import_answers(bar)
         with progress_bar("writing"):
             write_answers(out, imported, written_form)
     warnings = (*imported.columns, *(_formulas(imported) if written_form == "csv" else ()))

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from crowdveil.data.ingest.csv_files import (
     COMMA,
     UTF8_MARK,
+    Progress,
     open_text,
     read_csv_batches,
     read_header,
@@ -166,6 +167,17 @@ class ExportFile:
                 hint="Export the list of tasks or annotations, not a single object.",
             )
         return found
+
+
+@contextmanager
+def whole_files(files: Sequence[ExportFile], progress: Progress | None) -> Iterator[None]:
+    """Report the size of files before they are read, and that all was read at the end; JSON is parsed at once."""
+    size = sum(file.path.stat().st_size for file in files if file.path.is_file())
+    if progress is not None and size:
+        progress(0, size)
+    yield
+    if progress is not None and size:
+        progress(size, size)
 
 
 def _lines(text: str) -> list[Any]:

@@ -16,7 +16,7 @@ from crowdveil.data.importers.collecting import (
     collect_all_questions,
     collect_answers,
 )
-from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
+from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile, whole_files
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
 from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
@@ -184,8 +184,12 @@ class AnswerSource:
         names = self.layout.names
         return None not in (names.task, names.worker) and (names.label or names.value) is not None
 
-    def import_answers(self) -> ImportedAnswers:
+    def import_answers(self, progress: Progress | None = None) -> ImportedAnswers:
         """Return the answers of an export; errors as `collect_answers`."""
+        with whole_files(self.files, progress):
+            return self._import_answers()
+
+    def _import_answers(self) -> ImportedAnswers:
         importer = self.importer
         if importer is None:
             raise ReportsError(
@@ -204,7 +208,8 @@ class AnswerSource:
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
-        columns, notes = self._as_written(progress)
+        with whole_files(self.files, progress):
+            columns, notes = self._as_written(progress)
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
@@ -221,7 +226,7 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.importer is not None:
-            return self._imported(self.import_answers(), self.importer, self.name)
+            return self._imported(self._import_answers(), self.importer, self.name)
         columns = self._skipping(self._plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
@@ -251,7 +256,7 @@ class AnswerSource:
             return f"its answers are {error.value}"
         return ""
 
-    def by_question(self, *, every: bool = False) -> dict[str, AnswerSource]:
+    def by_question(self, *, every: bool = False, progress: Progress | None = None) -> dict[str, AnswerSource]:
         """Return a source for each question of an export, or of a table if a task has answers to several.
 
         Empty if there is one question or one is chosen; sources without questions are not read. Errors as `read`. With
@@ -259,6 +264,10 @@ class AnswerSource:
         """
         if self.layout.question is not None or not self.files:
             return {}
+        with whole_files(self.files, progress):
+            return self._by_question(every, progress)
+
+    def _by_question(self, every: bool, progress: Progress | None) -> dict[str, AnswerSource]:
         importer = self.importer
         if importer is not None:
             found = collect_all_questions(importer, self._exports(importer), self.layout.names)
@@ -269,7 +278,7 @@ class AnswerSource:
             return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
         if not self._has_questions:
             return {}
-        tables = answers_by_question(self._plain_columns(None), every=every)
+        tables = answers_by_question(self._plain_columns(progress), every=every)
         return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     @property
@@ -290,7 +299,7 @@ class AnswerSource:
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names, blank_rows = [], set(), 0
         for file, part in zip(self.files, _parts(self.files, progress), strict=True):
-            with _whole_file(file, part):
+            with whole_files([file], part):
                 roles, table, blank = file_table(file, self.layout, part)
             value_names.add(roles["value"])
             tables.append(table)
@@ -308,17 +317,6 @@ class AnswerSource:
             value_name=names.answer_name(value_names),
         )
         return replace(columns, blank_rows=blank_rows)
-
-
-@contextmanager
-def _whole_file(file: ExportFile, progress: Progress | None) -> Iterator[None]:
-    """Report the size of a file before it is read, and that all of it was read at the end."""
-    size = file.path.stat().st_size
-    if progress is not None:
-        progress(0, size)
-    yield
-    if progress is not None:
-        progress(size, size)
 
 
 def _parts(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
