@@ -20,6 +20,8 @@ from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.errors import CrowdveilError, SettingsError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from crowdveil.privacy.accounting import Account
     from crowdveil.privacy.shuffled_figures import ShuffledFigures
 
@@ -241,6 +243,13 @@ def as_text(document: Mapping[str, Any]) -> str:
 def truncated_list(items: Sequence[Any], of: int) -> dict[str, Any]:
     """Return the first items of a longer list, with their number and the full length."""
     return {"shown": len(items), "of": of, "items": list(items)}
+
+
+def first_rows(columns: Mapping[str, NDArray[Any]], most: int) -> dict[str, Any]:
+    """Return the first rows of columns as a truncated list of objects."""
+    cells = [column[:most].tolist() for column in columns.values()]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
+    return truncated_list(rows, len(next(iter(columns.values()))))
 
 
 def _command(context: click.Context) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_given, sources_argument
+from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import (
     Bar,
     format_number,
@@ -268,7 +268,7 @@ def infer(reports: tuple[str, ...], as_json: bool, **given: Any) -> None:
     if len(reports) == 1 and is_sums(Path(reports[0])):
         _infer_from_sums(Path(reports[0]), asked, as_json)
         return
-    with open_given(reports, given) as source:
+    with open_sources(reports, asked.layout) as source:
         with progress_bar("reading", unit="bytes") as bar:
             questions = source.by_question(progress=bar)
         if questions:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_given, sources_argument
+from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import (
     account_data,
     account_rows,
@@ -148,7 +148,7 @@ def perturb(
     from crowdveil.simulate.channel_assignment import set_up
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
-    with open_given(answers, given) as source, progress_bar("reading", unit="bytes") as reading:
+    with open_sources(answers, layout_of(given)) as source, progress_bar("reading", unit="bytes") as reading:
         read = read_answers(
             source,
             alphabet=alphabet,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_written
-from crowdveil.cli.options import COUNT, PATH, json_option
+from crowdveil.cli.options import COUNT, PATH, json_option, stated_options
 from crowdveil.cli.verb import Verb
 
 EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
@@ -51,7 +51,7 @@ def assign(
     With --budget and --epsilon each worker has as many tasks as the budget pays for, at --delta more than by the sum.
     With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
-    _check_usage(per_task, budget, epsilon, delta, gold, gold_per_worker)
+    _check_usage(stated_options())
     from crowdveil.data.assignment import Assignment, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.folder.answers import read_names
@@ -89,18 +89,11 @@ def assign(
     print_written(data, rows, as_json=as_json)
 
 
-def _check_usage(
-    per_task: int | None,
-    budget: float | None,
-    epsilon: float | None,
-    delta: float | None,
-    gold: Path | None,
-    gold_per_worker: int | None,
-) -> None:
+def _check_usage(stated: set[str]) -> None:
     """Refuse no or two numbers of workers per task, and options without the one that they go with."""
-    if (per_task is None) == (budget is None) or (budget is None) != (epsilon is None):
+    if {"per_task", "budget", "epsilon"} & stated not in ({"per_task"}, {"budget", "epsilon"}):
         raise click.UsageError("Give --per-task, or --budget and --epsilon.")
-    if delta is not None and budget is None:
+    if "delta" in stated and "budget" not in stated:
         raise click.UsageError("--delta goes with --budget.")
-    if (gold is None) != (gold_per_worker is None):
+    if len({"gold", "gold_per_worker"} & stated) == 1:
         raise click.UsageError("--gold and --gold-per-worker go together.")

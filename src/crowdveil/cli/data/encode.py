@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
@@ -59,7 +59,7 @@ def encode(
     from crowdveil.folder.encoding import encoded_outputs
     from crowdveil.folder.evidence import evidence_files, read_crowd_for
 
-    with open_given(reports, given) as source, progress_bar("reading", unit="bytes") as bar:
+    with open_sources(reports, layout_of(given)) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
         replaced = list(map(str, outputs.check(inputs=evidence_files(source))))
         encoded, notes = encode_reports(source, out, reading, replace=replace, progress=bar)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import PATH, NameChoice, json_option
 from crowdveil.cli.verb import Verb
@@ -54,7 +54,7 @@ def import_answers(
     from crowdveil.folder.imported_answers import answers_outputs, form_of_output, write_answers
 
     written_form = form_of_output(out, form)
-    with open_given(files, given, tool) as source:
+    with open_sources(files, layout_of(given, tool)) as source:
         replaced = list(map(str, answers_outputs(out).check(inputs=source.inputs)))
         with progress_bar("reading", unit="bytes") as bar:
             imported = source.import_answers(bar)

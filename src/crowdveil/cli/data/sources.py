@@ -70,11 +70,10 @@ OF_SOURCES = (
 
 
 @contextmanager
-def open_given(sources: Sequence[str], given: Given, tool: str | None = None) -> Iterator[AnswerSource]:
-    """Yield the source that argument and options name; remote files are copied under a progress bar."""
+def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSource]:
+    """Yield the source that the argument names; remote files are copied under a progress bar."""
     from crowdveil.data.sources.answer_source import open_source
 
-    layout = layout_of(given, tool)
     with ExitStack() as stack:
         with progress_bar("copying", unit="bytes") as bar:
             source = stack.enter_context(open_source(sources, layout, bar))

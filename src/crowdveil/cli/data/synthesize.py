@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.cli.data.sources import OF_SOURCES, SOURCE_TEXT, column_options, open_given, sources_argument
+from crowdveil.cli.data.sources import (
+    OF_SOURCES,
+    SOURCE_TEXT,
+    column_options,
+    layout_of,
+    open_sources,
+    sources_argument,
+)
 from crowdveil.cli.display import format_number, print_written, progress_bar, warning_rows
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
 from crowdveil.cli.verb import Verb
@@ -232,7 +239,7 @@ def synthesize(
         )
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE), kind="synthesis")
-    with open_given(claims, given) as source:
+    with open_sources(claims, layout_of(given)) as source:
         inputs = [*source.inputs, tasks]
         replaced = outputs.check(inputs=inputs)
         read = publication.read_claims(

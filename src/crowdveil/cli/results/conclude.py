@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.display import truncated_list
+from crowdveil.cli.display import first_rows
 from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.results.reading import read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -60,14 +60,12 @@ def conclude(
     pairs = [_pair(text) for text in compare]
     with read_given(reports, out, "conclusions", given, [Path(gold)]) as read:
         found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
-    columns = {name: column[:SHOWN_ROWS].tolist() for name, column in found.columns().items()}
-    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     data = {
         "gold": found.gold,
         "tasks": found.tasks,
         "drawn": found.drawn,
         "workers_left_out": found.left_out,
-        "conclusions": truncated_list(items, len(found.rows)),
+        "conclusions": first_rows(found.columns(), SHOWN_ROWS),
         "warnings": list(found.notes),
     }
     read.show(data, _rows, found.columns, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.draw_gold import more_gold
-from crowdveil.cli.display import format_number, truncated_list
+from crowdveil.cli.display import first_rows, format_number
 from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
 from crowdveil.cli.results.reading import history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
@@ -100,8 +100,6 @@ def _refuse_beside_gold(**given: object) -> None:
 
 
 def _data(purchase: Purchase) -> dict[str, Any]:
-    columns = {name: column[:SHOWN_ANSWERS].tolist() for name, column in purchase.columns().items()}
-    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     chosen = purchase.chosen
     return {
         "method": purchase.estimate.method,
@@ -111,7 +109,7 @@ def _data(purchase: Purchase) -> dict[str, Any]:
         "expected_error": chosen.expected_cost,
         "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.tasks),
         "epsilon_per_answer": purchase.epsilon_per_answer,
-        "answers": truncated_list(items, len(chosen.task)),
+        "answers": first_rows(purchase.columns(), SHOWN_ANSWERS),
     }
 
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import OF_SOURCES, column_options, name_options, open_given, sources_argument
+from crowdveil.cli.data.sources import (
+    OF_SOURCES,
+    column_options,
+    layout_of,
+    name_options,
+    open_sources,
+    sources_argument,
+)
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import (
     PATH,
@@ -26,7 +33,6 @@ from crowdveil.cli.options import (
 
 if TYPE_CHECKING:
     from crowdveil.data.identifiers import Identifiers
-    from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import Evidence, Reading
     from crowdveil.folder.recorded_reading import RecordedReading
@@ -146,7 +152,12 @@ def read_given(
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import evidence_files, read_evidence
 
-    with _opened(reports, given) as (source, reading, recorded):
+    recorded = folder_reading(reports)
+    if recorded is None:
+        layout, reading = layout_of(given), reading_of(given)
+    else:
+        reports, layout, reading = recorded.sources, recorded.layout, recorded.options
+    with open_sources(reports, layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
         used = [*evidence_files(source), reading.certificate, *inputs]
         replaced = [] if outputs is None else list(map(str, outputs.check(inputs=used)))
@@ -155,18 +166,6 @@ def read_given(
         if recorded is not None:
             recorded.require_same(evidence, source)
         yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced)
-
-
-@contextmanager
-def _opened(reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource, Reading, RecordedReading | None]]:
-    """Yield the source, the options with which it is read, and the record of a folder of results that says so."""
-    recorded = folder_reading(reports)
-    if recorded is None:
-        with open_given(reports, given) as source:
-            yield source, reading_of(given), None
-        return
-    with open_recorded(recorded) as source:
-        yield source, recorded.options, recorded
 
 
 def folder_reading(reports: Sequence[str]) -> RecordedReading | None:
@@ -184,12 +183,3 @@ def folder_reading(reports: Sequence[str]) -> RecordedReading | None:
             "--labels) out, or name the reports."
         )
     return recorded
-
-
-@contextmanager
-def open_recorded(recorded: RecordedReading) -> Iterator[AnswerSource]:
-    """Yield the reports of a folder of results, opened as `infer` did."""
-    from crowdveil.data.sources.answer_source import open_source
-
-    with progress_bar("copying", unit="bytes") as bar, open_source(recorded.sources, recorded.layout, bar) as source:
-        yield source

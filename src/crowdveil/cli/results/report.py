@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import SourceName, open_given
+from crowdveil.cli.data.sources import SourceName, layout_of, open_sources
 from crowdveil.cli.display import print_written, shuffled_data
 from crowdveil.cli.options import (
     CAMPAIGN_FILE,
@@ -22,7 +22,7 @@ from crowdveil.cli.options import (
     shuffling_options,
     stated_options,
 )
-from crowdveil.cli.results.reading import READING, folder_reading, open_recorded, reading_of, release_options
+from crowdveil.cli.results.reading import READING, folder_reading, reading_of, release_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -150,11 +150,11 @@ def _opened(folder: Path, reports: Sequence[str], given: Given) -> Iterator[tupl
     if not names or (len(names) == 1 and is_sums(Path(names[0]))):
         yield Path(names[0]) if names else None, reading
     elif reports or recorded is None:
-        with open_given(reports, given) as source:
+        with open_sources(reports, layout_of(given)) as source:
             yield source, reading
     else:
         # The question is found by its digest, so that a page cannot name another one.
-        with open_recorded(replace(recorded, layout=replace(recorded.layout, question=None))) as source:
+        with open_sources(recorded.sources, replace(recorded.layout, question=None)) as source:
             yield source, recorded.options
 
 
