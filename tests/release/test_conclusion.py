@@ -14,6 +14,7 @@ from crowdveil.em.gold import CrossValidation
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.conclusion import (
     ALL_GOLD,
+    AS_GOOD,
     CHECK,
     GUIDED,
     MORE_WRONG,
@@ -57,7 +58,8 @@ def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
         (labelled((0.9, 0.1), (0.1, 0.9)), "Use these truths: 10.0 % are expected to be wrong, against 50"),
         (labelled((0.7, 0.3), (0.3, 0.7)), "Use these truths with care: 30.0 %"),
         (labelled((0.54, 0.46), (0.46, 0.54)), "These answers are not enough: 46.0 %"),
-        (labelled((0.99, 0.01), (0.99, 0.01)), "Use these truths: 1.0 % are expected to be wrong"),
+        (labelled((0.99, 0.01), (0.99, 0.01)), "Use these truths with care: 1.0 % are expected to be wrong"),
+        (labelled(*[(0.98, 0.02)] * 9, (0.02, 0.98)), "Use these truths: 2.0 % are expected to be wrong, against 11"),
         (numeric([0, 10], 4.0), "Use these truths: the median 90 % interval is ± 4"),
         (numeric([0, 10], 7.0), "Use these truths with care"),
         (numeric([0, 10], 12.0), "These answers are not enough"),
@@ -65,7 +67,7 @@ def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
     ],
 )  # fmt: skip
 def test_advice_follows_from_the_error(result: Estimate, advice: str) -> None:
-    """The error as a share of the constant's decides; a small error is enough where all truths are equal."""
+    """The error as a share of the constant's decides; a small one is never called too little."""
     assert advice in conclude(result, UNPROTECTED).sentences[0]
 
 
@@ -80,6 +82,12 @@ def test_advice_follows_from_the_error(result: Estimate, advice: str) -> None:
 def test_an_unknown_error_gives_no_advice(result: Estimate, sentence: str) -> None:
     """Without probabilities, intervals or numbers the conclusion says so, and nothing else."""
     assert ("unknown", (sentence,)) == conclude(result, UNPROTECTED)
+
+
+def test_a_constant_that_is_as_good_is_named() -> None:
+    """Where one label for every task has no larger error, the conclusion says so."""
+    assert AS_GOOD in conclude(labelled((0.99, 0.01), (0.99, 0.01)), UNPROTECTED).sentences
+    assert AS_GOOD not in conclude(labelled((0.99, 0.01), (0.01, 0.99)), UNPROTECTED).sentences
 
 
 def test_doubtful_truths_are_counted() -> None:

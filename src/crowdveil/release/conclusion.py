@@ -22,7 +22,7 @@ Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING
 """Shares of the constant's error: up to the first the truths are useful, from the second on they are not."""
 SMALL_ERROR = 0.05
-"""Expected share of wrong truths up to which they are useful, however small the constant's error is."""
+"""Expected share of wrong truths up to which they are not called too little, however small the constant's error is."""
 CONFIDENT = 0.9
 """Confidence below which a task is counted as doubtful."""
 CHECK = "These figures follow from the model. Compare some tasks whose truth you know before you rely on them."
@@ -30,6 +30,7 @@ SHARES = "A truth is one answer to a task, not the share of the people who gave 
 GUIDED = "These figures follow from the model. {} with a known truth guided it and {} left out of them."
 UNCHECKED = "Known truths are cross-validated with the default method, from 20 tasks on."
 MORE_WRONG = "More gold tasks are wrong than the model expects: the advice follows the gold tasks."
+AS_GOOD = "The constant is as good: the answers tell little that one label for every task does not."
 ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
@@ -61,17 +62,16 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     if rest.confidence is None or own is None:
         return Conclusion("unknown", (NO_PROBABILITIES,))
     constant, least = base.expected_error, max(own, _least_error(estimate))
-    ratio = 0.0 if least <= SMALL_ERROR else least / constant
+    small, as_good = least <= SMALL_ERROR, least >= USELESS * constant
+    ratio = (USEFUL + USELESS) / 2 if small and as_good else 0.0 if small else least / constant
     against = f"{error_percent(constant)} with {base.constant} for every task"
     of = "" if estimate.gold is None else f" of the {counted(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
     verdict, first = _advice(ratio, source, compared, evidence)
-    surprise = [MORE_WRONG] if least > max(own, SMALL_ERROR) else []
+    notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
     open_tasks = _open(known, "stay undecided and are not counted as wrong")
     doubts = _doubtful(rest.confidence[known])
-    return Conclusion(
-        verdict, (first, *surprise, *open_tasks, *_without_reports(rest), doubts, SHARES, *_check(estimate))
-    )
+    return Conclusion(verdict, (first, *notes, *open_tasks, *_without_reports(rest), doubts, SHARES, *_check(estimate)))
 
 
 def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
