@@ -101,6 +101,15 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "the name of scikit-learn": (lambda: DawidSkene(max_iter=9), "no argument 'max_iter'. Did you mean 'max_steps'?"),  # type: ignore[call-arg]
     "the tolerance of scikit-learn": (lambda: DawidSkene().set_params(tol=1), "Did you mean 'tolerance'?"),
     "a setting of the method": (lambda: cv.aggregate(VOTES, max_iter=9), "Settings are those of an estimator"),  # type: ignore[call-overload]
+    "labels for an alphabet": (
+        lambda: RandomizedResponse(labels=("a", "b"), epsilon=1),  # type: ignore[call-arg]
+        "no argument 'labels'. Did you mean 'alphabet'?",
+    ),
+    "an argument of aggregate": (
+        lambda: cv.agreement(VOTES, truths=["a", "b"]),  # type: ignore[call-arg]
+        "got 'truths'. It is an argument of aggregate",
+    ),
+    "a file as gold": (lambda: cv.aggregate(VOTES, gold="gold.csv"), "columns task and truth (pandas.read_csv)"),
     "epsilon in short": (lambda: RandomizedResponse(alphabet=LABELS, eps=1), "Did you mean 'epsilon'?"),  # type: ignore[call-arg]
     "a mechanism's wrong setting": (
         lambda: response(ridge_weight=1),

@@ -239,7 +239,8 @@ def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
     """
     unknown = sorted(options.keys() - known_options())
     if unknown:
-        meant = OTHER_NAMES.get(unknown[0]) or nearest(unknown[0], KEYWORDS)
+        elsewhere = "It is an argument of aggregate, not of this function." if unknown[0] in KEYWORDS else ""
+        meant = OTHER_NAMES.get(unknown[0]) or elsewhere or nearest(unknown[0], KEYWORDS)
         hint = meant or f"Besides those of the function, options of reading are {', '.join(known_options())}."
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     return Reports.from_frame(answers, **options)

@@ -21,6 +21,8 @@ SAME = {
     "random_state": "seed",
     "target_error": "target",
     "n_workers": "workers",
+    "labels": "alphabet",
+    "scale": "alphabet",
     "n_tasks": "tasks",
 }
 """Names of arguments by those that other libraries and the command line have for them."""

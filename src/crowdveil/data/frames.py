@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdveil.data.ingest.gold_files import DrawnGold, drawn_gold, gold_roles
-from crowdveil.data.ingest.readers import WIDE, ColumnNames, ReportColumns, encode_arrow_column, encode_columns
+from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
 from crowdveil.errors import ReportsError, SettingsError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
         ReportsError: not a frame, a missing column, or a column of mixed kinds.
     """
     with _frame_errors(frame):
-        roles, table = _as_arrow(frame, lambda columns: names.roles(columns, SOURCE))
+        roles, table = _as_arrow(frame, lambda columns: _answer_roles(names, columns))
         original = _original(table, roles)
         return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
 
@@ -139,6 +139,16 @@ def read_gold_frame(frame: Any) -> DrawnGold:
     with _frame_errors(frame):
         roles, table = _as_arrow(frame, lambda columns: gold_roles(columns, "gold"))
         return drawn_gold({role: encode_arrow_column(table[name], "gold") for role, name in roles.items()}, "gold")
+
+
+def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
+    """Return the column of each role of answers; where workers may be columns, the hint says so."""
+    try:
+        return names.roles(columns, SOURCE)
+    except ReportsError as error:
+        workers_as_columns = "the worker" in error.rule and error.rule.endswith("for the value, 0") and len(columns) > 2
+        hint = error.hint + (WIDE if workers_as_columns else "")
+        raise ReportsError(error.rule, source=SOURCE, examples=str(error.value or ""), hint=hint) from error
 
 
 @contextmanager
@@ -237,6 +247,10 @@ def kind_of_frame(frame: Any) -> FrameKind:
     return "arrow"
 
 
+WIDE = (
+    " A table with a column for each worker becomes one with a row for each answer by "
+    "frame.melt('task', var_name='worker', value_name='label') in pandas."
+)
 Choose = Callable[[list[str]], dict[str, str]]
 """Function from the names of all columns to that of each role."""
 
@@ -273,7 +287,7 @@ def _roles(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
         if not index:
             raise
         found = f"the columns {', '.join(map(repr, columns))}, and the index {', '.join(map(repr, index))}"
-        hint = f"An index is not read: give frame.reset_index().{WIDE if WIDE in error.hint else ''}"
+        hint = f"An index is not read: give frame.reset_index().{WIDE if error.hint.endswith(WIDE) else ''}"
         raise ReportsError(error.rule, source=error.source, examples=found, hint=hint) from error
 
 

@@ -120,7 +120,7 @@ def as_drawn_gold(gold: Any) -> tuple[Mapping[Any, Any], int | None]:
     if isinstance(gold, Mapping) and not (gold and all(map(_is_column, gold.values()))):
         return gold, None
     if not is_frame(gold):
-        hint = "Such as {'task 1': 'yes'}, or a frame with the columns task and truth (a series: .reset_index())."
+        hint = "Such as {'task 1': 'yes'}, or a frame with the columns task and truth (pandas.read_csv)."
         raise SettingsError("gold must be a mapping from task to truth", value=type(gold).__name__, hint=hint)
     return read_gold_frame(gold)
 

@@ -282,6 +282,9 @@ def read_names(path: Path, name: str) -> list[str]:
     Raises:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
+    if not path.exists():
+        hint = f"Give a CSV file with the column {name}, one in each row."
+        raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
     names: list[str] = read_csv_roles(path, {name: (name,)})[1][name].cells.tolist()
     if "" in names:
         raise ReportsError(f"every row needs a {name}", source=text_source(path), rows=(names.index("") + 1,))

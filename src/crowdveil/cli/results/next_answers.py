@@ -117,7 +117,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     answers, epsilon = data["answers"], data["epsilon_per_answer"]
     short = "; the budget is larger than the batch" if answers["of"] < data["budget"] else ""
     lines = [
-        f"{place}. task {one['task']}, ask {one['worker']}: {one['reason']} after {one['reports']:,} answers"
+        f"{place}. task {one['task']} with {one['reports']:,} answers, ask {one['worker']}: {one['reason']}"
         for place, one in enumerate(answers["items"], start=1)
     ]
     now, gain = format_number(data["expected_error"]), data["expected_gain"]

@@ -56,11 +56,6 @@ VALUE_NAMES = {*ANSWERS["value"], *OTHER_NAMES["value"]}
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 QUESTION = "question"
 """Name, in any case, of the column that says which question an answer is to."""
-WIDE = (
-    " A table with a column for each worker becomes one with a row for each answer by "
-    "frame.melt('task', var_name='worker', value_name='label') in pandas; of files name the columns: --worker-column "
-    "ann,bob."
-)
 STATE_COLUMN = {
     "task": "task= or --task-column",
     "worker": "worker= or --worker-column",
@@ -407,14 +402,13 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
         chosen[role] = tuple(spelt or [name for name in found if normal_name(name) in OTHER_NAMES[role]])
     wrong = [role for role, names in chosen.items() if len(names) != 1]
     if wrong:
-        wide = not chosen["worker"] and not chosen["value"] and len(found) > len(accepted) - 1
         more = "".join(f"; for the {role}, {len(chosen[role])}" for role in wrong[1:])
         raise ReportsError(
             f"exactly one column for the {wrong[0]} is needed, {len(chosen[wrong[0]])} were found{more}",
             source=source,
             examples=_shown_names(found),
             hint=f"Name {'them' if more else 'it'} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}, or state "
-            f"{'them' if more else 'it'}: {'; '.join(STATE_COLUMN[role] for role in wrong)}.{WIDE if wide else ''}",
+            f"{'them' if more else 'it'}: {'; '.join(STATE_COLUMN[role] for role in wrong)}.",
         )
     return {role: names[0] for role, names in chosen.items()}
 
