@@ -206,6 +206,19 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "there must be such a worker",
     ),
     "one candidate as text": (lambda: cv.next_answers(VOTES, budget=1, candidates="zoe"), "candidates must be a list"),
+    "a set of truths": (lambda: cv.aggregate(NUMBERS, truths={"no", "yes"}), "truths must be a list, got 'set'"),  # type: ignore[arg-type]
+    "a set of truths of a review": (lambda: cv.review(NUMBERS, truths={"no", "yes"}), "truths must be a list"),  # type: ignore[arg-type]
+    "a set of truths of next answers": (
+        lambda: cv.next_answers(NUMBERS, budget=1, truths=frozenset(("no", "yes"))),  # type: ignore[arg-type]
+        "truths must be a list",
+    ),
+    "a set of truths of conclusions": (
+        lambda: cv.conclude(NUMBERS, {1: "no"}, truths={"no", "yes"}),  # type: ignore[arg-type]
+        "truths must be a list",
+    ),
+    "a set of candidates": (lambda: cv.next_answers(VOTES, budget=1, candidates={"v", "w"}), "must be a list"),  # type: ignore[arg-type]
+    "a set of tasks": (lambda: cv.aggregate(VOTES, tasks={1, 2}), "tasks must be a list, got 'set'"),
+    "a pair as a set": (lambda: cv.conclude(VOTES, {1: "no"}, compare=[{"v", "w"}]), "a pair to compare must be"),  # type: ignore[list-item]
     "a bound as text": (lambda: cv.review(VOTES, below="low"), "below must be a number, got 'low'"),  # type: ignore[arg-type]
     "a review of numbers": (lambda: cv.review(NUMBERS), "reviewed by their labels"),
     "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]

@@ -105,8 +105,8 @@ def require_instance(name: str, value: Any, kinds: type | tuple[type, ...], *, w
 
 
 def require_list(name: str, value: Any, *, example: str) -> None:
-    """Refuse a single text or number where a list is expected."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+    """Refuse a single text or number where a list is expected, and a set, whose order differs from run to run."""
+    if isinstance(value, str | bytes | set | frozenset) or not isinstance(value, Iterable):
         found = value if isinstance(value, str | int | float) else type(value).__name__
         raise SettingsError(f"{name} must be a list", value=found, hint=f"Such as {name}={example}.")
 

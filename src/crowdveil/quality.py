@@ -251,6 +251,8 @@ def conclude(
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     require_list("compare", compare, example="[('ann', 'bob')]")
+    for pair in compare:
+        require_list("a pair to compare", pair, example="('ann', 'bob')")
     pairs = [(str(first), str(second)) for first, second in compare]
     evidence = evidence_of(answers, None, channel, assignment, options, truths)
     estimate, _ = _fit(evidence, None, None)

@@ -140,7 +140,7 @@ def test_a_panel_is_read_through_its_channel() -> None:
         (("no", "yes"), {"0": "maybe"}, ReportsError, "must be among"),
         (tuple("abcdefghijklmn"), None, SettingsError, "every truth needs answers that map to it"),
         (("no",), None, SettingsError, "2 to"),
-        ("no", None, SettingsError, "list of labels"),
+        ("no", None, SettingsError, "truths must be a list"),
     ],
     ids=["gold", "truths", "one", "text"],
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.arguments import require_list
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate, WorkerTable
@@ -77,10 +78,9 @@ def check_truths(truths: Sequence[str]) -> Categories:
     """Return the truths as labels.
 
     Raises:
-        SettingsError: fewer than two, repeated, or no texts.
+        SettingsError: fewer than two, repeated, no texts, or a set, which has no order.
     """
-    if isinstance(truths, str):
-        raise SettingsError("truths must be a list of labels", value=truths, hint='Such as ["no", "yes"].')
+    require_list("truths", truths, example='["no", "yes"]')
     return Categories(tuple(map(str, truths)), ordered=True)
 
 
