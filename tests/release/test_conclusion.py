@@ -207,3 +207,18 @@ def test_undecided_tasks_are_counted_apart() -> None:
     assert "1 of 2 tasks stay undecided and are not counted as wrong." == undecided
     assert "Every truth has a confidence of at least 90 %." == confident
     assert ("unknown", (UNDECIDED,)) == conclude(none, UNPROTECTED)
+
+
+@pytest.mark.parametrize(
+    ("reports", "verdict"), [((2, 2, 0, 0), "not enough"), ((1, 1, 1, 0), "not enough"), ((2, 1, 1, 0), "use")]
+)
+def test_tasks_without_reports_are_never_enough(reports: tuple[int, ...], verdict: str) -> None:
+    """Half of the tasks without a report, or fewer reports than tasks, are no ground for truths, however sure."""
+    posterior = [(0.99, 0.01), (0.01, 0.99)] * 2
+    categories = conclude(labelled(*posterior, reports_per_task=np.array(reports)), UNPROTECTED)
+    numbers = numeric([0.0, 10.0, 0.0, 10.0], 1.0)
+    found = conclude(replace(numbers, reports_per_task=np.array(reports)), UNPROTECTED)
+
+    assert (verdict, verdict) == (categories.verdict, found.verdict)
+    named = f"{sum(reports)} reports on 4 tasks, {reports.count(0)} without any; 1.0 % are expected to be wrong"
+    assert (named in categories.sentences[0]) == (verdict != "use")

@@ -48,22 +48,23 @@ def test_with_the_document_each_level_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("levels", "named", "answer", "worker"),
+    ("levels", "named", "answer", "worker", "words"),
     [
-        ([0] * 12, True, "0.5 to 2", "2 to 8"),
-        ([0] * 12, False, "0.5 to 2", "2 to 8"),
-        ([0] * 3 + [1] * 4 + [2] * 5, True, "0.5 (3 workers), 1 (4 workers), 2 (5 workers)", "2 to 8"),
-        ([0] * 3 + [1] * 4 + [2] * 5, False, "0.5 to 2", "2 to 8"),
+        ([0] * 12, True, "0.5 to 2", "2 to 8", "as offered to workers"),
+        ([0] * 12, False, "0.5 to 2", "2 to 8", "as offered to workers"),
+        ([0] * 3 + [1] * 4 + [2] * 5, True, "0.5 (3 workers), 1 (4 workers), 2 (5 workers)", "2 to 8",
+         "as workers chose"),
+        ([0] * 3 + [1] * 4 + [2] * 5, False, "0.5 to 2", "2 to 8", "as offered to workers"),
     ],
 )  # fmt: skip
-def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answer, worker):
-    """The last level does not stand for all: conclusion and statement have each level's workers, or the range."""
+def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answer, worker, words):
+    """Conclusion and statement have each level's workers, or the range that was offered: nobody may have chosen it."""
     statement = statement_of(tmp_path, levels, named=named)
     result = labelled((0.9, 0.1), (0.1, 0.9))
 
     assert answer == statement.answer_epsilon
     assert worker == statement.worker_range
-    assert f"at epsilon {answer} per answer, as workers chose (participation protected)" in " ".join(
+    assert f"at epsilon {answer} per answer, {words} (participation protected)" in " ".join(
         conclude(result, statement).sentences
     )
 

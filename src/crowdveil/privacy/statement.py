@@ -49,7 +49,7 @@ FROM_DEVICES = (
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
     "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
-    "Other collections: every further report on the same question adds its own epsilon.",
+    "Other collections: every further report, in another campaign too, adds its own epsilon.",
     "What workers say about their answers elsewhere.",
 )
 
@@ -74,6 +74,7 @@ class PrivacyStatement:
         level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
         level_workers: number of workers at each level; empty where it must not be stated.
         questions: sentences on what several questions of a campaign add; empty with one.
+        question_guarantees: guarantee per answer of each question that is stated; empty with one.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
         alike: whether every worker who reports is known to report on every task; assumed for a certificate.
@@ -97,6 +98,7 @@ class PrivacyStatement:
     level_guarantees: tuple[Guarantee, ...] = ()
     level_workers: tuple[int, ...] = ()
     questions: tuple[str, ...] = ()
+    question_guarantees: tuple[Guarantee, ...] = ()
     batch: int | None = None
     alike: bool = True
     people: int = 0
@@ -117,8 +119,19 @@ class PrivacyStatement:
 
     @property
     def answer_range(self) -> str:
-        """Epsilon per answer as text, from the first level to the last."""
-        return _range(self.level_guarantees, self.per_answer, 1)
+        """Epsilon per answer as text, from the first level to the last, or from the smallest of a question up."""
+        questions = sorted(self.question_guarantees, key=lambda guarantee: guarantee.epsilon)
+        return _range(self.level_guarantees or questions, self.per_answer, 1)
+
+    @property
+    def level_words(self) -> str:
+        """What an epsilon with levels is, with a comma before it: chosen only where the numbers of workers are stated.
+
+        Empty without levels.
+        """
+        if not self.level_guarantees:
+            return ""
+        return ", as workers chose" if self.level_workers else ", as offered to workers"
 
     @property
     def worker_range(self) -> str:
@@ -129,7 +142,7 @@ class PrivacyStatement:
 def _range(levels: Sequence[Guarantee], every: Guarantee | None, answers: int) -> str:
     if not levels:
         return "" if every is None else format_bound(every.epsilon, 4)
-    return " to ".join(format_bound(one.times(answers).epsilon, 4) for one in (levels[0], levels[-1]))
+    return " to ".join(dict.fromkeys(format_bound(one.times(answers).epsilon, 4) for one in (levels[0], levels[-1])))
 
 
 def state_channel(
@@ -180,6 +193,7 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         levels=level_sentences(campaign),
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         questions=question_sentences(campaign),
+        question_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else (),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
         batch=_guaranteed_reports_per_task(campaign, lists) if protected else 0,
@@ -314,7 +328,9 @@ def _protects(answer: Guarantee, worker: Guarantee | None) -> bool:
 
 def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
     """Return the loss of all answers of one worker, and that of a single answer."""
-    single = f"epsilon {format_bound(answer.epsilon, 4)} per single answer"
+    by_question = bool(statement.question_guarantees)
+    epsilon = statement.answer_range if by_question else format_bound(answer.epsilon, 4)
+    single = f"epsilon {epsilon} per single answer{', by question' * by_question}"
     if statement.per_worker is None:
         return f"{single}, and that times the number of asked tasks for all answers of one worker"
     worker = format_bound(statement.per_worker.epsilon, 4)

@@ -2,6 +2,7 @@
 
 Labels: the expected share of wrong truths is compared with that of the best constant. Numbers: half of the median 90 %
 interval is compared with the mean distance of the numbers from the best constant. Both follow from the fitted model.
+Fewer reports than tasks, or half of the tasks without one, are never enough: there the truths rest on the model alone.
 """
 
 from typing import Literal, NamedTuple
@@ -35,6 +36,7 @@ ALL_GOLD = "The truth of every task was known: nothing was inferred."
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
+SPARSE = "Ask for reports on every task first."
 UNDECIDED = "No task is decided: the confidence of each is too small. Collect more answers."
 NO_NUMBERS = "No task has a number: there is too little information in the reports."
 
@@ -67,7 +69,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     against = f"{error_percent(constant)} with {base.constant} for every task"
     of = "" if estimate.gold is None else f" of the {counted(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
-    verdict, first = _advice(ratio, source, compared, evidence)
+    verdict, first = _sparse(rest, source, compared) or _advice(ratio, source, compared, evidence)
     notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
     open_tasks = _open(known, "stay undecided and are not counted as wrong")
     doubts = _doubtful(rest.confidence[known])
@@ -91,7 +93,7 @@ def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> C
     )
     # An interval as wide as the scale says nothing, however far the numbers are apart.
     share = max(ratio / 2, 2 * width / _range(evidence))
-    verdict, first = _advice(share, source, compared, evidence)
+    verdict, first = _sparse(rest, source, compared) or _advice(share, source, compared, evidence)
     open_tasks = _open(known, "have no number: there is too little information in their reports")
     return Conclusion(verdict, (first, *open_tasks, *_without_reports(rest), *_check(estimate)))
 
@@ -119,10 +121,8 @@ def _source(statement: PrivacyStatement) -> str:
         return "in this simulation, which has no privacy,"
     if statement.per_answer is None:
         return ""
-    chosen = ", as workers chose" if statement.level_guarantees else ""
-    return (
-        f"at epsilon {statement.answer_epsilon} per answer{chosen} (participation {statement.per_answer.participation})"
-    )
+    answer = f"at epsilon {statement.answer_epsilon} per answer{statement.level_words}"
+    return f"{answer} (participation {statement.per_answer.participation})"
 
 
 def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:
@@ -134,6 +134,15 @@ def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None)
         return "care", f"Use these truths with care: {compared}."
     enough = what_is_enough(evidence, USEFUL) or "Collect more answers."
     return "not enough", f"These answers are not enough: {compared}. {enough}"
+
+
+def _sparse(rest: Estimate, source: str, compared: str) -> tuple[Verdict, str] | None:
+    """Return the verdict on tasks of which half or more have no report, or with fewer reports; None for others."""
+    reports, tasks = np.asarray(rest.reports_per_task), len(rest.tasks)
+    if reports.sum() >= tasks and 2 * np.count_nonzero(reports) > tasks:
+        return None
+    found = f"{int(reports.sum()):,} reports on {tasks:,} tasks, {np.count_nonzero(reports == 0):,} without any"
+    return "not enough", f"These answers are not enough: {found}; {f'{source} {compared}'.lstrip()}. {SPARSE}"
 
 
 def _range(evidence: Evidence | None) -> float:

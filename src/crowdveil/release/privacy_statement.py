@@ -333,7 +333,8 @@ def state_questions(campaign: Campaign, statements: Sequence[PrivacyStatement]) 
         return next((one for one in statements if one.status != "protected"), first)
     mechanism = " / ".join(dict.fromkeys(one.mechanism for one in statements))
     answer, several = campaign.guarantee, replace(first, channel=None, certificate_sha256=None, batch=0, alike=False)
-    return replace(several, mechanism=mechanism, per_answer=answer)
+    each = tuple(one.per_answer for one in statements if one.per_answer is not None)
+    return replace(several, mechanism=mechanism, per_answer=answer, question_guarantees=each)
 
 
 def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:

@@ -153,6 +153,9 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
         assert any("asks 2 questions" in sentence for sentence in sentences(one))
     assert whole.per_answer == before.per_answer == BUILT.campaign.guarantee
+    for one in (whole, before):
+        assert ("0.5 to 1", "1") == (one.answer_range, stated[0].answer_range)
+        assert any("epsilon 0.5 to 1 per single answer, by question." in sentence for sentence in sentences(one))
     assert whole.mechanism == before.mechanism == "randomized-response / laplace"
     assert alone.per_worker is not None
     assert losses[0] * 2 == pytest.approx(alone.per_worker.epsilon)
