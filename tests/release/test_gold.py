@@ -1,7 +1,10 @@
 """Known truths that guided a fit are marked in its files, and left out of the errors on its page."""
 
+import csv
 import json
 import re
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,8 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.gold_tasks import draw_from
-from crowdveil.errors import SettingsError
+from crowdveil.em.gold import CrossValidation
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.release.result_files import read_results
@@ -73,6 +77,43 @@ def test_the_page_marks_gold(crowd: Crowd, tmp_path: Path) -> None:
     assert f"of the {TASKS - GOLD} tasks without gold" in page
     assert "Tasks by confidence, without gold" in page
     assert "Compare some tasks whose truth you know" not in page
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("gold", "maybe"), ("gold", ""), ("gold", "true"), ("probability_{}", "-3"), ("probability_{}", "7")],
+)
+def test_truths_that_no_estimate_has_are_refused(column: str, value: str, crowd: Crowd, tmp_path: Path) -> None:
+    """Gold that is not certain, and probabilities that are none, are refused although their digest was made anew."""
+    folder = guided(tmp_path, crowd)
+    rows = list(csv.DictReader((folder / "truths.csv").read_text("utf-8").splitlines()))
+    next(row for row in rows if row["gold"] == "false")[column.format(LABELS[0])] = value
+    with (folder / "truths.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    _sealed_again(folder)
+
+    with pytest.raises(ReportsError, match="probabilities that sum to 1, certain gold"):
+        read_results(folder)
+
+
+def test_a_check_on_more_gold_than_there_is_is_refused(crowd: Crowd, tmp_path: Path) -> None:
+    """A cross-validation on more tasks than are gold is refused."""
+    folder = guided(tmp_path, crowd)
+    _sealed_again(folder, gold=asdict(CrossValidation(tasks=GOLD + 1, right=1)))
+
+    with pytest.raises(ReportsError, match="more tasks than are gold"):
+        read_results(folder)
+
+
+def _sealed_again(folder: Path, **changed: object) -> None:
+    """Write the record of a folder again, with the digest of its truths of now."""
+    record = json.loads((folder / RECORD_FILE).read_text("utf-8"))
+    entry = next(one for one in record["files"] if one["name"] == "truths.csv")
+    entry |= {"sha256": sha256((folder / "truths.csv").read_bytes()).hexdigest()} | changed
+    entry |= {"size": (folder / "truths.csv").stat().st_size} if "size" in entry else {}
+    (folder / RECORD_FILE).write_text(json.dumps(record), "utf-8")
 
 
 @pytest.mark.slow

@@ -52,8 +52,13 @@ def read_results(folder: Path) -> Results:
     if names is not None:
         truths, workers = (folder / name for name in names)
         entry, _ = unchanged_output(truths), unchanged_output(workers)
-        found = _estimate(_Columns(truths), _Columns(workers))
-        return Results(_with_check(found, entry.gold, folder), entry.sha256, entry.reports_sha256)
+        try:
+            found = _estimate(_Columns(truths), _Columns(workers))
+        except pa.ArrowInvalid as error:
+            raise _damaged(folder, str(error)) from error
+        found = _with_check(found, entry.gold, folder)
+        _require_consistency(found, folder)
+        return Results(found, entry.sha256, entry.reports_sha256)
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     questions = [str(path) for path in inside if path.is_dir() and estimate_names(path) is not None]
     raise ReportsError(
@@ -72,6 +77,27 @@ def _with_check(estimate: Estimate, text: str, folder: Path) -> Estimate:
         raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
 
 
+def _damaged(folder: Path, why: str) -> ReportsError:
+    rule = "truths must have probabilities that sum to 1, certain gold, and columns of one type"
+    return ReportsError(rule, source=str(folder), examples=why, hint=INFER_AGAIN)
+
+
+def _require_consistency(estimate: Estimate, folder: Path) -> None:
+    """Refuse truths that no estimate has, although their record was made anew.
+
+    Raises:
+        ReportsError: probabilities that are none, gold that is not certain, or a cross-validation on more gold.
+    """
+    table = estimate.posterior
+    if estimate.categorical and not (np.all(table >= 0) and np.allclose(table.sum(axis=1), 1, rtol=0, atol=1e-6)):
+        raise _damaged(folder, "probabilities")
+    gold = estimate.gold
+    if gold is not None and estimate.categorical and not np.all(table[gold].max(axis=1) > 1 - 1e-9):
+        raise _damaged(folder, "a gold task that is not certain")
+    if estimate.cross_validation is not None and estimate.cross_validation.tasks > estimate.gold_used:
+        raise _damaged(folder, "cross-validated on more tasks than are gold")
+
+
 class _Columns:
     """Columns of a file of truths or workers."""
 
@@ -84,8 +110,17 @@ class _Columns:
         return column
 
     def marks(self, name: str) -> NDArray[np.bool_] | None:
-        """Return a column of true and false; None without it."""
-        return self.table[name].to_numpy().astype(bool) if name in self.table.column_names else None
+        """Return a column of true and false; None without it.
+
+        Raises:
+            pa.ArrowInvalid: another value.
+        """
+        if name not in self.table.column_names:
+            return None
+        column: NDArray[np.bool_] = self.table[name].cast(pa.bool_()).to_numpy(zero_copy_only=False)
+        if column.dtype != np.bool_:
+            raise pa.ArrowInvalid(f"{name} has an empty value")
+        return column
 
     def interval(self, *names: str) -> list[NDArray[np.float64] | None]:
         """Return the columns of both ends of an interval; None without them."""
