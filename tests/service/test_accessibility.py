@@ -141,6 +141,7 @@ def test_promise_and_next_are_on_the_first_screen_of_a_phone(browser: Any, tmp_p
     with campaigning(tmp_path / "one", channels=[response(Scale(0, 19), 2.0)]) as service:
         page.goto(service.link(0))
         await_screen(page, "intro")
+        page.click(f"[data-language={language[:2]}]")
         end = page.evaluate("document.getElementById('intro-next').getBoundingClientRect().bottom")
         ledger = page.inner_text("#ledger summary")
         for summary in page.query_selector_all("summary"):

@@ -189,3 +189,27 @@ def test_levels_above_the_limit_say_so(service: Campaigning, browser: Any) -> No
 
     labels = page.locator("#level-list label").all_inner_texts()
     assert [False, False, True] == ["your sum would be 4, above your limit of 3" in text for text in labels]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_level_that_hides_almost_nothing_says_so_in_red(tmp_path: Path, browser: Any, language: str) -> None:
+    """Above 99.9 % the option and the promise have words and the colour of a warning; below they have neither."""
+    page = browser.new_context(locale="en-US", viewport={"width": 360, "height": 640}).new_page()
+    channels = [response(epsilon=one) for one in (0.25, 1.7, 3.0)]
+    words, red = {"en": "hides almost nothing", "de": "fast nichts"}[language], "rgb(166, 27, 27)"
+    with campaigning(tmp_path, channels=channels, content={"levels": 3}) as service:
+        for level, is_weak in enumerate([False, False, True]):
+            page.goto(service.link(level))
+            await_screen(page, "level")
+            page.click(f"[data-language={language}]")
+            offers = page.locator("#level-list label").all_inner_texts()
+            page.locator("#level-list input").nth(level).check()
+            page.click("#level-form button")
+            await_screen(page, "intro")
+            figure = page.locator("#intro .figure:visible")
+            colour = figure.locator("strong").evaluate("node => getComputedStyle(node).color")
+
+            assert [words in text for text in offers] == [False, False, True]
+            assert is_weak == (words in figure.inner_text()) == (colour == red)
+            check_screen(page, "intro", language)
+            page = browser.new_context(locale="en-US", viewport={"width": 360, "height": 640}).new_page()

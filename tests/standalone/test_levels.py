@@ -188,6 +188,7 @@ def test_the_level_is_asked_before_any_question(built, tmp_path, monkeypatch, ca
         True,
         True,
     ]
+    assert before.count("more than 99.9 % (this hides almost nothing)") == 1
     assert f"Your level {index + 1} of 3 goes with it, and is not hidden." in after
 
 

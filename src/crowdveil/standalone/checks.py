@@ -529,7 +529,7 @@ def sure(loss: Decimal) -> str:
     up, below = Context(prec=60, rounding=ROUND_CEILING), 1 - Decimal("1e-50")
     share = up.divide(100, 1 + Context(prec=60, rounding=ROUND_FLOOR).multiply(up.exp(-loss), below))
     percent = share.quantize(Decimal("0.1"), rounding=ROUND_CEILING)
-    return f"{percent} %" if percent < 100 else "more than 99.9 %"
+    return f"{percent} %" if percent < 100 else "more than 99.9 % (this hides almost nothing)"
 
 
 LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)

@@ -95,8 +95,9 @@ function showLevels({ lines, limit }) {
     const input = element("input", { type: "radio", name: "level", value: String(level), checked: level === 0 });
     const after = sumOfLines([...lines, ...page.device.newLines("", level)]);
     const places = { number: level + 1, sure: percentSure(epsilon), epsilon, after };
-    const text = after > limit ? "level.over" : "level.option";
-    return element("label", { className: "option" }, input, element("span", { text, places }));
+    const text = element("span", { text: after > limit ? "level.over" : "level.option", places });
+    const weak = isWeak(places.sure) ? ["; ", element("strong", { className: "weak", text: "level.weak" })] : [];
+    return element("label", { className: "option" }, input, element("span", {}, text, ...weak));
   };
   $("level-list").replaceChildren(...campaign.channels.map(option));
   show("level", { ...showAbout("level"), isAsked: false });
@@ -121,7 +122,8 @@ function showCampaign() {
   const total = sumOfLines(page.device.newLines());
   const [factor, all] = [factorOf(epsilon), factorOf(total)];
   const [sure, allSure] = [percentSure(epsilon), percentSure(total)];
-  const promise = { epsilon, factor, total, all, sure, allSure, isProtected, isPublic: !isProtected };
+  const strength = { isHidden: !isWeak(allSure), isWeak: isWeak(allSure) };
+  const promise = { epsilon, factor, total, all, sure, allSure, ...strength, isProtected, isPublic: !isProtected };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
   const { levels, prior = "" } = campaign;
   const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
@@ -142,6 +144,9 @@ function percentSure(epsilon) {
   const percent = Math.ceil((1000 * UP) / (1 + Math.exp(-epsilon))) / 10;
   return percent < 100 ? percent : { above: 99.9 };
 }
+
+/** Return whether a percentage is more than 99.9: little is hidden then, long before the usual limit of the ledger. */
+const isWeak = (percent) => typeof percent !== "number";
 
 /** Return the largest factor of odds, rounded up: with one decimal below a thousand, without from there on. */
 function factorOf(epsilon) {
