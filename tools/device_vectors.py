@@ -401,6 +401,14 @@ def changed_questions() -> dict[str, tuple[Vector, set[str]]]:
             {**single, "questions": [{"cells": single["cells"], "text": single["question"]}]},
             grouped,
         ),
+        "one with its groups": (
+            {
+                **single,
+                "questions": [{"cells": single["cells"], "text": single["question"]}],
+                "groups": {"choice": [[0]], "task_group": [0] * len(single["tasks"]), "slot_group": [0, 0]},
+            },
+            grouped,
+        ),
         "none": ({"questions": []}, grouped),
         "null": ({"questions": None}, questions),
         "a number": ({"questions": 3}, questions),
@@ -417,6 +425,11 @@ def changed_questions() -> dict[str, tuple[Vector, set[str]]]:
         "tasks in another order": ({"groups": {**groups, "task_group": [0, 0, 1, 0, 1, 2]}}, questions),
         "no groups": ({"groups": None}, grouped),
         "channels in another order": ({"groups": {**groups, "choice": [[1, 0, 2]]}}, questions),
+        **{
+            f"{canonical(value)} in {field}": ({"groups": {**groups, field: value}}, grouped)
+            for field in ("choice", "task_group", "slot_group")
+            for value in (None, "0", [None], [0], [["0", 1, 2]])
+        },
         "two with one channel": ({"groups": {**groups, "choice": [[0, 1, 1]]}}, grouped),
         "channels that differ by worker": ({"groups": dealt}, questions),
         "levels": ({"levels": 3, "body_bytes": base["body_bytes"] + 1}, {"groups", "levels", "questions"}),

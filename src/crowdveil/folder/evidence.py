@@ -54,7 +54,7 @@ from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, parse_json
 
 GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
 """Scope of the guarantee of reports that were made from a file of answers."""
-CAMPAIGN_MARK = re.compile(r"(?:; question ([0-9]{1,2}) of [0-9]{1,2})?; campaign ([A-Za-z0-9_-]{43})$")
+CAMPAIGN_MARK = re.compile(r"(?:; question ([0-9]{1,2}) of ([0-9]{1,2}))?; campaign ([A-Za-z0-9_-]{43})$")
 """End of the mechanism in the crowd.json of a campaign."""
 WITHOUT_NAMES = "; cells without names"
 """Part of the mechanism in the crowd.json of cells that a relay shuffled one by one: worker numbers link nothing."""
@@ -495,13 +495,25 @@ def required_channel(evidence: Evidence, result: str) -> Channel | ChannelTable 
 def campaign_of(crowd: Crowd) -> str | None:
     """Return the name of the campaign whose devices sent the reports; None if they were made from a file of answers."""
     found = CAMPAIGN_MARK.search(crowd["mechanism"])
-    return None if found is None else found[2]
+    return None if found is None else found[3]
 
 
-def question_of(crowd: Crowd) -> int | None:
-    """Return the number, from 1, of the question of a campaign that asked several; None otherwise."""
-    found = CAMPAIGN_MARK.search(crowd["mechanism"])
-    return None if found is None or found[1] is None else int(found[1])
+def question_of(crowd: Crowd | None) -> tuple[int, int] | None:
+    """Return which question of a campaign that asked several, from 1, and how many it asked; None otherwise."""
+    found = None if crowd is None else CAMPAIGN_MARK.search(crowd["mechanism"])
+    return None if found is None or found[1] is None else (int(found[1]), int(found[2]))
+
+
+def is_of_one_question(certificate: Path) -> bool:
+    """Return whether a certificate is that of one of several questions, by the crowd.json beside it.
+
+    Raises:
+        ReportsError: the crowd.json is damaged.
+    """
+    found = find_crowd(certificate)
+    crowd = None if found is None else read_crowd(found)
+    named = None if crowd is None else crowd["certificate_sha256"]
+    return question_of(crowd) is not None and named is not None and named.encode() in certificate.read_bytes()
 
 
 def is_without_names(crowd: Crowd | None) -> bool:

@@ -24,7 +24,7 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     after = percent_rounded_up(answer.largest_guess_probability)
     if worker is None:
         return (
-            f"{setting} who held two possible answers of a worker to be equally likely (50 %) can be "
+            f"{setting} who held two possible answers of a worker to one task to be equally likely (50 %) can be "
             f"{sure_words(after)} of either after the report, whatever else is known{_slack(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)

@@ -1,18 +1,33 @@
 """Guarantee of a campaign with several questions: the epsilons of a worker's answers add up over all of them."""
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
 
 OTHERS = (
-    "These figures are of one question of a campaign that asked several: the epsilons of a worker's other answers add. "
-    "Its campaign.json gives the sum over all of them."
+    "This holds for one answer only, and the loss of a whole worker is not known here: the answers are to one question "
+    "of a campaign that asked several, and the epsilons of a worker's other answers add. Its campaign.json gives the "
+    "sum over all of them."
 )
 """What the statement of one question says without the campaign."""
 
 
-def question_sentences(campaign: Campaign) -> tuple[str, ...]:
+def sentences_without_campaign(cells: int, own: Guarantee | None) -> tuple[str, ...]:
+    """Return what is said of one of several questions without the campaign.
+
+    Args:
+        cells: largest number of answers of a worker to this question.
+        own: guarantee of these answers; None if their number is unknown.
+    """
+    if own is None:
+        return (OTHERS,)
+    epsilon = format_bound(own.epsilon, 4)
+    return (OTHERS, f"The answers of a worker to this question (at most {cells:,}) alone add up to epsilon {epsilon}.")
+
+
+def question_sentences(campaign: Campaign | None) -> tuple[str, ...]:
     """Return what each question adds to the epsilon of a worker, in plain words; empty with one question."""
-    if not campaign.questions:
+    if campaign is None or not campaign.questions:
         return ()
     each = "; ".join(
         f"question {number}: at most {question.cells:,} at epsilon {format_bound(channel.epsilon, 4)} each"

@@ -20,7 +20,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
 from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.privacy.questions import question_sentences
+from crowdveil.privacy.questions import question_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
 
@@ -63,7 +63,9 @@ class PrivacyStatement:
         status: "protected" with a checked guarantee, "simulation", or "none".
         reason: why there is no guarantee; empty with one.
         mechanism: name, that of the certificate if it was checked; empty if unknown.
-        per_answer, per_worker: guarantees; None without a checked one. A certificate has none per worker.
+        per_answer, per_worker: guarantees, over all questions of a campaign; None without a checked one. A certificate,
+            and one of several questions without its campaign, have none per worker.
+        of_question: guarantee of an answer to the question of these reports; None with one question, or for all.
         cells: largest number of answers of one worker, missing ones included where participation is protected.
         not_covered: what the guarantee does not cover, as sentences.
         campaign: name of the campaign, 43 characters; None without one.
@@ -74,7 +76,7 @@ class PrivacyStatement:
         level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
         level_workers: number of workers at each level; empty where it must not be stated.
         questions: sentences on what several questions of a campaign add; empty with one.
-        question_guarantees: guarantee per answer of each question that is stated; empty with one.
+        question_guarantees: guarantee per answer of each question of the campaign; empty with one.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
         alike: whether every worker who reports is known to report on every task; assumed for a certificate.
@@ -88,6 +90,7 @@ class PrivacyStatement:
     mechanism: str = ""
     per_answer: Guarantee | None = None
     per_worker: Guarantee | None = None
+    of_question: Guarantee | None = None
     cells: int = 0
     not_covered: tuple[str, ...] = ()
     campaign: str | None = None
@@ -119,6 +122,11 @@ class PrivacyStatement:
 
     @property
     def answer_range(self) -> str:
+        """Epsilon per answer as text: to the question of these reports, or as `whole_range`."""
+        return self.whole_range if self.of_question is None else _range((), self.of_question, 1)
+
+    @property
+    def whole_range(self) -> str:
         """Epsilon per answer as text, from the first level to the last, or from the smallest of a question up."""
         questions = sorted(self.question_guarantees, key=lambda guarantee: guarantee.epsilon)
         return _range(self.level_guarantees or questions, self.per_answer, 1)
@@ -146,7 +154,7 @@ def _range(levels: Sequence[Guarantee], every: Guarantee | None, answers: int) -
 
 
 def state_channel(
-    channel: Channel | ChannelTable, *, sha256: str | None = None, answers: int | None = None
+    channel: Channel | ChannelTable, *, sha256: str | None = None, answers: int | None = None, apart: bool = False
 ) -> PrivacyStatement:
     """Return the statement for reports that devices will draw from a channel.
 
@@ -154,17 +162,20 @@ def state_channel(
         channel: checked channel, or table of channels.
         sha256: SHA-256 of its certificate, in hexadecimal.
         answers: largest number of answers of one worker; None if it is unknown.
+        apart: whether the channel is that of one of several questions, so that other answers of a worker add.
     """
     reason = no_guarantee_reason(channel)
     if reason:
         return PrivacyStatement(status="none", subject="certificate", reason=reason, mechanism=channel.mechanism)
+    own = None if answers is None else channel.guarantee.per_worker(answers)
     return PrivacyStatement(
         status="protected",
         subject="certificate",
         mechanism=channel.mechanism,
         per_answer=channel.guarantee,
-        per_worker=None if answers is None else channel.guarantee.per_worker(answers),
-        cells=answers or 0,
+        per_worker=None if apart else own,
+        cells=0 if apart else answers or 0,
+        questions=sentences_without_campaign(answers or 0, own) if apart else (),
         not_covered=not_covered(FROM_DEVICES, protected=channel.protects_participation, assigned=False),
         certificate_sha256=sha256,
         channel=channel if isinstance(channel, Channel) else None,
@@ -183,7 +194,7 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
     return PrivacyStatement(
         status="protected",
         subject="campaign",
-        mechanism=" / ".join(dict.fromkeys(channel.mechanism for channel in campaign.channels)),
+        mechanism=campaign_mechanism(campaign),
         per_answer=campaign.guarantee,
         per_worker=campaign_guarantee(campaign),
         cells=campaign.cells,
@@ -193,7 +204,7 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         levels=level_sentences(campaign),
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         questions=question_sentences(campaign),
-        question_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else (),
+        question_guarantees=question_guarantees(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
         batch=_guaranteed_reports_per_task(campaign, lists) if protected else 0,
@@ -260,6 +271,16 @@ def with_shuffling(
     return replace(statement, shuffled=figures)
 
 
+def campaign_mechanism(campaign: Campaign) -> str:
+    """Return the names of the mechanisms of a campaign."""
+    return " / ".join(dict.fromkeys(channel.mechanism for channel in campaign.channels))
+
+
+def question_guarantees(campaign: Campaign) -> tuple[Guarantee, ...]:
+    """Return the guarantee per answer of each question of a campaign; empty with one."""
+    return tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else ()
+
+
 def campaign_guarantee(campaign: Campaign) -> Guarantee:
     """Return the guarantee of all answers of one worker of a campaign."""
     return replace(campaign.guarantee, epsilon=campaign.worker_epsilon, unit="worker")
@@ -302,17 +323,19 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
     protects = _protects(answer, statement.per_worker)
     alike = "is protected too" if protects else "is randomized like an answer"
     hidden = alike if answer.participation == "protected" else "is visible"
+    apart = statement.questions if statement.per_worker is None else ()
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
     return (
         *posterior_sentences(answer, statement.per_worker),
+        *apart,
         OPENINGS[statement.subject] if protects else WEAK,
         MEANING.format(odds=statement.odds),
         f"Each answer {done}: {_loss_text(answer, statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
-        f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
+        f"The mechanism is {statement.mechanism}{_parameters(None if statement.of_question else statement.channel)}.",
         *statement.relay,
         *statement.levels,
-        *statement.questions,
+        *(() if apart else statement.questions),
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
         *(() if statement.shuffled is None else statement.shuffled.sentences),
@@ -329,10 +352,16 @@ def _protects(answer: Guarantee, worker: Guarantee | None) -> bool:
 def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
     """Return the loss of all answers of one worker, and that of a single answer."""
     by_question = bool(statement.question_guarantees)
-    epsilon = statement.answer_range if by_question else format_bound(answer.epsilon, 4)
+    epsilon = statement.whole_range if by_question else format_bound(answer.epsilon, 4)
     single = f"epsilon {epsilon} per single answer{', by question' * by_question}"
+    if statement.of_question is not None:
+        single += f": {format_bound(statement.of_question.epsilon, 4)} to that of these reports"
     if statement.per_worker is None:
-        return f"{single}, and that times the number of asked tasks for all answers of one worker"
+        return (
+            single
+            if statement.questions
+            else f"{single}, and that times the number of asked tasks for all answers of one worker"
+        )
     worker = format_bound(statement.per_worker.epsilon, 4)
     return f"epsilon {worker} for all answers of one worker (at most {statement.cells:,}), {single}"
 

@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 from crowdveil.campaign.document import Campaign
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.folder.evidence import Evidence
+from crowdveil.folder.evidence import Evidence, question_of
 from crowdveil.folder.truths import PAGE
 from crowdveil.presentation.html import Html
 from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
@@ -114,6 +114,12 @@ class Answered(NamedTuple):
     evidence: Evidence | None
     text: PageText
 
+    @property
+    def place(self) -> str:
+        """Which of several questions of a campaign this is, as a heading; empty with one."""
+        place = None if self.evidence is None else question_of(self.evidence.crowd)
+        return "" if place is None else f"Question {place[0]} of {place[1]}"
+
     def conclusion(self) -> Conclusion:
         """Return whether the truths can be used."""
         return conclude(self.results.estimate, self.statement, self.evidence)
@@ -181,6 +187,7 @@ def _part(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str
     suffix = "" if number is None else f"-{number}"
     return {
         "suffix": suffix,
+        "place": one.place,
         "heading": "h2" if number is None else "h3",
         "caption": "h3" if number is None else "h4",
         "text": text,

@@ -33,6 +33,7 @@ from crowdveil.folder.evidence import (
     Evidence,
     Reading,
     campaign_of,
+    is_of_one_question,
     is_without_names,
     question_of,
     read_evidence,
@@ -42,15 +43,17 @@ from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.levels import level_sentences, stated_levels
-from crowdveil.privacy.questions import OTHERS, question_sentences
+from crowdveil.privacy.questions import question_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,
     campaign_exposes,
     campaign_guarantee,
+    campaign_mechanism,
     no_guarantee_reason,
     not_covered,
+    question_guarantees,
     state_campaign,
     state_channel,
 )
@@ -99,7 +102,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     if source is not None:
         require_json_file(source, str(path))
     if source is not None and not is_campaign(source):
-        return _state_certificate(source, answers), YARDSTICK
+        return _state_certificate(path, source, answers), YARDSTICK
     if answers is not None:
         raise SettingsError("the number of answers is given with a certificate only", value=answers)
     named = path if source is not None else find_campaign(path)
@@ -119,11 +122,12 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         return state_results(inferred_from, read, campaign, recorded.options)[0], facts
 
 
-def _state_certificate(source: bytes, answers: int | None) -> PrivacyStatement:
-    """Return the statement of a certificate of any format; errors as its reader."""
+def _state_certificate(path: Path, source: bytes, answers: int | None) -> PrivacyStatement:
+    """Return the statement of a certificate of any format; errors as its reader, and as that of a crowd.json beside."""
     table = is_channel_table(source)
     channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
-    return state_channel(channel, sha256=str(parse_json(source)["sha256"]), answers=answers)
+    sha256, apart = str(parse_json(source)["sha256"]), is_of_one_question(path)
+    return state_channel(channel, sha256=sha256, answers=answers, apart=apart)
 
 
 def _require_claims(campaign: Path) -> None:
@@ -266,11 +270,9 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
 
 def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:
     """Return the campaign as the question that the reports answer; None if they name none of its questions."""
-    number = None if evidence.crowd is None else question_of(evidence.crowd)
     parts = campaign.by_question
-    if (number is None) != (len(parts) == 1):
-        return None
-    return next((part for place, part in enumerate(parts, start=1) if place == (number or 1)), None)
+    places = [(number, len(parts)) if len(parts) > 1 else None for number in range(1, len(parts) + 1)]
+    return dict(zip(places, parts, strict=True)).get(question_of(evidence.crowd))
 
 
 def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
@@ -298,15 +300,14 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
     workers = _chosen_levels(evidence, channel)
     if campaign is not None:
-        # Of several questions the reports are those of one, with its own table; all of them add up for a worker.
-        guarantee = channel.guarantee if campaign.questions else campaign.guarantee
-        cells, per_worker = campaign.cells, campaign_guarantee(campaign)
+        guarantee, cells, per_worker = campaign.guarantee, campaign.cells, campaign_guarantee(campaign)
     return PrivacyStatement(
         status="protected",
-        mechanism=channel.mechanism,
+        mechanism=channel.mechanism if campaign is None else campaign_mechanism(campaign),
         per_answer=guarantee,
-        per_worker=per_worker,
-        cells=cells,
+        per_worker=None if apart else per_worker,
+        of_question=channel.guarantee if campaign is not None and campaign.questions else None,
+        cells=0 if apart else cells,
         not_covered=not_covered(
             (HOLDER,) if made_from_answers else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen,
             protected=channel.protects_participation,
@@ -317,7 +318,8 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         levels=() if campaign is None else level_sentences(campaign, workers),
         level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
         level_workers=() if campaign is None else stated_levels(campaign, workers),
-        questions=(OTHERS,) * apart if campaign is None else question_sentences(campaign),
+        questions=sentences_without_campaign(cells, per_worker) if apart else question_sentences(campaign),
+        question_guarantees=() if campaign is None else question_guarantees(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
         batch=batch,
@@ -326,15 +328,12 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     )
 
 
-def state_questions(campaign: Campaign, statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
-    """Return the statement of all reports of a campaign, from those of its questions; one is returned as it is."""
+def state_questions(statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
+    """Return the statement of all reports, from those of the questions of a campaign; one is returned as it is."""
     first = statements[0]
     if len(statements) == 1 or any(one.status != "protected" for one in statements):
         return next((one for one in statements if one.status != "protected"), first)
-    mechanism = " / ".join(dict.fromkeys(one.mechanism for one in statements))
-    answer, several = campaign.guarantee, replace(first, channel=None, certificate_sha256=None, batch=0, alike=False)
-    each = tuple(one.per_answer for one in statements if one.per_answer is not None)
-    return replace(several, mechanism=mechanism, per_answer=answer, question_guarantees=each)
+    return replace(first, of_question=None, channel=None, certificate_sha256=None, batch=0, alike=False)
 
 
 def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:

@@ -6,12 +6,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.campaign.report_body import decode
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
+from crowdveil.cli import main
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_questions
@@ -20,6 +22,7 @@ from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.claims import audit_file
+from crowdveil.privacy.questions import OTHERS
 from crowdveil.privacy.statement import sentences, state_campaign, with_shuffling
 from crowdveil.release.privacy_statement import state_evidence, state_questions, state_source
 from crowdveil.standalone.checks import epsilon
@@ -140,29 +143,51 @@ def test_each_question_is_inferred_by_itself(tmp_path):
 
 
 def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
-    """With its campaign each question states its own table for an answer, and the sum over all for a worker."""
+    """With its campaign each question names its own epsilon beside those of all, and the sum over all for a worker."""
     exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
     evidence = [read_evidence(one.folder / "reports.csv") for one in exported]
     stated = [state_evidence(one, BUILT.campaign) for one in evidence]
-    whole, alone = state_questions(BUILT.campaign, stated), state_evidence(evidence[0], None)
-    before, losses = state_campaign(BUILT.campaign), [channel.epsilon for channel in CHANNELS]
+    whole, before = state_questions(stated), state_campaign(BUILT.campaign)
+    losses = [channel.epsilon for channel in CHANNELS]
 
-    assert losses == [one.per_answer.epsilon for one in stated if one.per_answer]
+    assert losses == [one.of_question.epsilon for one in stated if one.of_question]
+    assert ["1", "0.5", "0.5 to 1", "0.5 to 1"] == [one.answer_range for one in (*stated, whole, before)]
     for one in (*stated, whole, before):
         assert one.per_worker is not None
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
+        assert (BUILT.campaign.guarantee, "randomized-response / laplace") == (one.per_answer, one.mechanism)
         assert any("asks 2 questions" in sentence for sentence in sentences(one))
-    assert whole.per_answer == before.per_answer == BUILT.campaign.guarantee
-    for one in (whole, before):
-        assert ("0.5 to 1", "1") == (one.answer_range, stated[0].answer_range)
-        assert any("epsilon 0.5 to 1 per single answer, by question." in sentence for sentence in sentences(one))
-    assert whole.mechanism == before.mechanism == "randomized-response / laplace"
-    assert alone.per_worker is not None
-    assert losses[0] * 2 == pytest.approx(alone.per_worker.epsilon)
-    assert any("a worker's other answers add" in sentence for sentence in sentences(alone))
-    for one in (stated[0], whole, alone):
+    mixed = "epsilon 0.5 to 1 per single answer, by question: 0.5 to that of these reports."
+    assert any(mixed in sentence for sentence in sentences(stated[1]))
+    for one in (stated[0], whole):
         with pytest.raises(SettingsError):
             with_shuffling(one, reports=2, delta=1e-6)
+
+
+def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_path):
+    """Reports, and a certificate, of one of several questions state an answer; what a worker loses is not known."""
+    folder = write_questions(tmp_path, BUILT.campaign, REPORTS)[0].folder
+    reports = state_source(folder)[0]
+    certificates = [state_source(folder / "certificate.json", answers=answers)[0] for answers in (2, None)]
+
+    for one in (reports, *certificates):
+        text = " ".join(sentences(one))
+        assert (None, 0, CHANNELS[0].epsilon) == (one.per_worker, one.cells, one.per_answer and one.per_answer.epsilon)
+        assert OTHERS == sentences(one)[1]
+        assert "all answers of" not in text
+        assert ("(at most 2) alone add up to epsilon 2." in text) == (one is not certificates[1])
+        with pytest.raises(SettingsError):
+            with_shuffling(one, reports=2, delta=1e-6)
+
+
+def test_a_certificate_of_another_collection_is_stated_by_itself(tmp_path):
+    """A crowd.json that names another certificate says nothing about this one."""
+    first, second = (one.folder for one in write_questions(tmp_path, BUILT.campaign, REPORTS))
+    (first / "certificate.json").write_bytes((second / "certificate.json").read_bytes())
+    stated = state_source(first / "certificate.json", answers=2)[0]
+
+    assert stated.per_worker is not None
+    assert 2 * CHANNELS[1].epsilon == pytest.approx(stated.per_worker.epsilon)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +226,16 @@ def test_an_audit_of_a_worker_adds_up_the_questions(tmp_path):
     assert (False, BUILT.campaign.worker_epsilon) == (found.refuted, found.exact)
     assert audit_file(path, "worker", epsilon=BUILT.campaign.worker_epsilon - 0.01).refuted
     assert not audit_file(path).refuted
+
+
+def test_an_audit_of_a_question_says_that_the_others_add(tmp_path):
+    """The loss of a worker under the certificate of one question is not called that of the worker."""
+    folder = write_questions(tmp_path, BUILT.campaign, REPORTS)[0].folder
+    words = ["audit", str(folder / "certificate.json"), "--neighbours", "worker", "--tasks", "2", "--json"]
+    found = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
+
+    assert ("worker and question", "worker, this question alone") == (found["unit"], found["neighbours"])
+    assert found["because"].endswith("the answers to the other questions of the campaign add to it")
 
 
 def test_the_statement_of_a_campaign_file_has_the_sum(tmp_path):

@@ -148,9 +148,11 @@ def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")
+    from crowdveil.folder.evidence import is_of_one_question
     from crowdveil.privacy.audit.claims import audit_file
 
-    return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=given["tasks"] or 1)
+    apart, tasks = is_of_one_question(file), given["tasks"] or 1
+    return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=tasks, apart=apart)
 
 
 def _audit_function(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:

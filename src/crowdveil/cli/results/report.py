@@ -108,10 +108,8 @@ def report(
     folders = folders if any(one.is_dir() for one in folders) else [folder]
     answered = [_answered(one, reports, given, asked, text) for one in folders]
     stated = [one.statement for one in answered]
-    whole = stated[0] if asked is None else state_questions(asked, stated)
+    whole = state_questions(stated)
     statement = with_shuffling(whole, reports=shuffled, delta=delta, linked=linked)
-    if len(answered) == 1:
-        answered = [answered[0]._replace(statement=statement)]
     conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
     data = _data(statement, conclusions) | {"files": [str(path)], "replaced": replaced}
     rows = [

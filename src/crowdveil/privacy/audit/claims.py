@@ -29,6 +29,7 @@ CELL_DRAWS, DRAWS, COMMAND_DRAWS = 100_000, 10_000, 200
 ALPHA = 0.001
 TOLERANCE = 1e-12
 """Relative excess of an exact loss, which is rounded up, over a claim that it meets."""
+OTHERS_ADD = "; the answers to the other questions of the campaign add to it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Audit:
     Attributes:
         target: what was audited.
         neighbours: what differs between the inputs.
-        unit: "cell" or "worker"; None for functions and commands.
+        unit: "cell", "worker", or "worker and question" for one of several; None for functions and commands.
         claimed_epsilon, claimed_delta: audited claim.
         exact: exact loss or proved bound in nats, infinite if there is none; None if unknown.
         worst: inputs and report of the exact worst ratio; empty if unknown.
@@ -145,7 +146,12 @@ def audit_mechanism(
 
 
 def audit_file(
-    path: Path, neighbours: Neighbours | None = None, *, epsilon: float | None = None, tasks: int = 1
+    path: Path,
+    neighbours: Neighbours | None = None,
+    *,
+    epsilon: float | None = None,
+    tasks: int = 1,
+    apart: bool = False,
 ) -> Audit:
     """Audit a certificate or a campaign document exactly.
 
@@ -154,6 +160,7 @@ def audit_file(
         neighbours: as `audit_mechanism`.
         epsilon: claim; by default that of the file, for a worker times the number of cells.
         tasks: cells of one worker of a certificate; a campaign has its own number.
+        apart: whether a certificate is that of one of several questions, whose loss is not that of a whole worker.
 
     Raises:
         SettingsError: a claim that is negative or no number, or neighbours in participation where it is public.
@@ -172,13 +179,14 @@ def audit_file(
         losses.append(worst_loss(channels, "participation", cells))
     worst = max(losses, key=lambda one: one.epsilon)
     stated = own * cells if kind == "worker" else own
+    apart = apart and kind == "worker"
     return Audit(
         target=str(path),
-        neighbours=kind if len(losses) == 1 else "value and participation",
-        unit="worker" if kind == "worker" else "cell",
+        neighbours="worker, this question alone" if apart else kind if len(losses) == 1 else "value and participation",
+        unit="worker and question" if apart else "worker" if kind == "worker" else "cell",
         claimed_epsilon=stated if epsilon is None else epsilon,
         exact=worst.epsilon,
-        worst=str(worst),
+        worst=f"{worst}{OTHERS_ADD * apart}",
     )
 
 

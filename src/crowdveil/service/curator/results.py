@@ -99,7 +99,7 @@ def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
         results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256)
         answered.append(Answered(results, state_evidence(evidence, campaign), evidence, campaign_text(one.campaign)))
         notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
-    text, statement = campaign_text(campaign), state_questions(campaign, [one.statement for one in answered])
+    text, statement = campaign_text(campaign), state_questions([one.statement for one in answered])
     write_page(folder / PAGE_FILE, answered, statement, text=text)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())

@@ -245,7 +245,7 @@ function checkQuestions({ questions, question, groups: { choice, task_group: gro
   const isAsked = ({ cells: most }, index) => groups.filter((group) => group === index).length >= most;
   const isSorted = groups.every((group, task) => task === 0 || group >= groups[task - 1]);
   const isEach = canonical(choice) === canonical([Array.from(questions.keys())]) && isSorted;
-  check(isEach && questions.every(isAsked), "questions", "not a channel and tasks in turn for each");
+  check(questions.length > 1 && isEach && questions.every(isAsked), "questions", "not a channel and tasks in turn for each");
   const isSum = questions.reduce((sum, one) => sum + one.cells, 0) === cells;
   const texts = questions.map(({ text }) => text);
   check(areUnlike(texts) && texts[0] === question && isSum, "questions", "alike, another first one, or other sums");
@@ -260,7 +260,7 @@ function checkGroups({ groups, certificates, tasks, slots, levels = 1, relay, qu
   check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
   const { choice, task_group: taskGroup, slot_group: slotGroup } = groups;
   const isCodes = (codes, length, bound) => isListOf(codes, (code) => isInteger(code, 0, bound - 1), length);
-  const isTable = isListOf(choice, (row) => isCodes(row, choice[0].length, certificates.length));
+  const isTable = isListOf(choice, (row) => isCodes(row, choice[0]?.length, certificates.length));
   check(isTable && new Set(choice.flat()).size === certificates.length, "groups", "choice");
   const areCodes = isCodes(taskGroup, tasks.length, choice[0].length) && isCodes(slotGroup, slots, choice.length);
   check(areCodes, "groups", "task_group or slot_group");
