@@ -524,12 +524,15 @@ def shown(loss: Decimal) -> str:
     return str(loss.quantize(Decimal("0.001"), rounding=ROUND_CEILING))
 
 
-def sure(loss: Decimal) -> str:
-    """Return the largest posterior probability of one of two equally likely answers, in percent, rounded up."""
+def sure(loss: Decimal, *, in_words: bool = False) -> str:
+    """Return the largest posterior probability of one of two equally likely answers, in percent, rounded up.
+
+    In words it says where this means that almost nothing is hidden.
+    """
     up, below = Context(prec=60, rounding=ROUND_CEILING), 1 - Decimal("1e-50")
     share = up.divide(100, 1 + Context(prec=60, rounding=ROUND_FLOOR).multiply(up.exp(-loss), below))
     percent = share.quantize(Decimal("0.1"), rounding=ROUND_CEILING)
-    return f"{percent} %" if percent < 100 else "more than 99.9 % (this hides almost nothing)"
+    return f"{percent} %" if percent < 100 else "more than 99.9 %" + " (this hides almost nothing)" * in_words
 
 
 LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)

@@ -486,7 +486,7 @@ def promise(device: Device) -> str:
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"
         f"Someone who held two of your answers to be equally likely can then be up to {sure(single)} sure of either, "
-        f"and {sure(epsilon(lines))} between two sets of all your answers.\n"
+        f"and {sure(epsilon(lines), in_words=True)} between two sets of all your answers.\n"
         f"With all that this computer promised before: {shown(to_host)} to {lines[0]['host']}, "
         f"{shown(epsilon(ledger))} to all curators."
     )
@@ -509,7 +509,7 @@ def offers(device: Device, budget: Decimal | None) -> str:
     for level in range(device.levels or 0):
         loss = epsilon(device.ledger_lines(level))
         over = f", which exceeds your budget of {budget}" if is_over(device, budget, level) else ""
-        found.append(f"{level + 1}: {sure(loss)} (epsilon {shown(loss)}){over}")
+        found.append(f"{level + 1}: {sure(loss, in_words=True)} (epsilon {shown(loss)}){over}")
     return "\n".join(found)
 
 
