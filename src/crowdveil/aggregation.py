@@ -144,9 +144,10 @@ def aggregate(
     >>> cv.aggregate(answers, "majority-vote")["truth"]
     ['yes', 'no']
     """
-    gold = as_gold(gold)
     require_truth_value("with_workers", with_workers)
+    known = as_gold(gold)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
+    gold = evidence.as_spelled(known)
     if truths is None:
         _warn_of_time(evidence, method)
         given: Any = {"history": history, "progress": progress, "engine": engine, "memory": memory}
@@ -206,6 +207,7 @@ def evidence_of(
         no_channel_reason="" if channel is not None else "no channel was given",
         assignment=assignment,
         truths=() if truths is None else check_truths(truths).names,
+        merge_labels=options.get("merge_labels", False),
     )
 
 

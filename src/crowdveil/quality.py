@@ -20,7 +20,7 @@ from crowdveil.data.frames import in_kind
 from crowdveil.data.identifiers import Identifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.gold import as_drawn_gold
+from crowdveil.em.gold import as_drawn_gold, as_gold
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
@@ -70,6 +70,7 @@ def review(
     method: str | AnyEstimator | None = None,
     *,
     below: float | None = None,
+    gold: Any = None,
     truths: Sequence[str] | None = None,
     channel: Channel | ChannelTable | None = None,
     assignment: Assignment | None = None,
@@ -82,8 +83,8 @@ def review(
     a question, not a verdict: tasks may be ambiguous, or labels swapped.
 
     Args:
-        answers, method, truths, channel, assignment, history: as in `aggregate`; reports without a channel are read as
-            answers. With truths, workers with equal answers are listed, and pairs whose errors are alike.
+        answers, method, gold, truths, channel, assignment, history: as in `aggregate`; reports without a channel are
+            read as answers. With truths, workers with equal answers are listed, and pairs whose errors are alike.
         below: ability below which a worker is listed; by default the middle between 1 / labels and the median ability.
         options: names of columns and options of reading, as in `aggregate`.
 
@@ -102,11 +103,12 @@ def review(
         if not 0 < below < 1:
             raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
+    known = evidence.as_spelled(as_gold(gold))
     if truths is None:
-        found = review_of(fitted(evidence, method, history=history).estimate, evidence, bound=below)
+        found = review_of(fitted(evidence, method, gold=known, history=history).estimate, evidence, bound=below)
     else:
         refuse_beside_truths(method, history, below)
-        found = review_of_panel(evidence)
+        found = review_of_panel(evidence, known)
     return _as_frame(answers, evidence.reports, review_columns(found))
 
 
@@ -118,6 +120,7 @@ def next_answers(
     candidates: Sequence[Any] | None = None,
     per_worker: int | None = None,
     by: Objective = "information",
+    gold: Any = None,
     truths: Sequence[str] | None = None,
     channel: Channel | None = None,
     assignment: Assignment | None = None,
@@ -130,7 +133,8 @@ def next_answers(
     information (nats), reports (of the task so far), reason (the two most probable labels).
 
     Args:
-        answers, method, truths, channel, assignment, history: as in `aggregate`; with truths, answers need an order.
+        answers, method, gold, truths, channel, assignment, history: as in `aggregate`; tasks with gold are not asked;
+            with truths, answers need an order, or gold of each truth.
         budget: number of answers.
         candidates: workers who can be asked; new ones count as an average worker. None for all of the answers.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
@@ -156,15 +160,12 @@ def next_answers(
         raise SettingsError(
             f"by must be {' or '.join(map(repr, get_args(Objective)))}", value=by, hint="Information is the default."
         )
-    if candidates is not None:
-        require_list("candidates", candidates, example="['ann', 'bob']")
-        candidates = list(candidates)
-        if not candidates or None in candidates:
-            raise SettingsError("candidates must name at least one worker", value=candidates, hint="None is all.")
+    names = None if candidates is None else _named(candidates)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
-    require_open(evidence)
-    estimate, estimator = _fit(evidence, method, history)
-    names = estimate.worker_names.tolist() if candidates is None else list(candidates)
+    known = evidence.as_spelled(as_gold(gold))
+    require_open(evidence, known)
+    estimate, estimator = _fit(evidence, method, history, known)
+    names = estimate.worker_names.tolist() if names is None else names
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
     if not len(bought.chosen.task):
         note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
@@ -172,12 +173,23 @@ def next_answers(
     return _as_frame(answers, evidence.reports, bought.columns())
 
 
-def _fit(evidence: Evidence, method: str | AnyEstimator | None, history: Any) -> tuple[Estimate, AnyEstimator | None]:
-    """Return an estimate without gold, and its estimator; None where truths have labels of their own."""
+def _named(candidates: Sequence[Any]) -> list[Any]:
+    """Return the workers who can be asked; refuse none, and one without a name."""
+    require_list("candidates", candidates, example="['ann', 'bob']")
+    names = list(candidates)
+    if not names or None in names:
+        raise SettingsError("candidates must name at least one worker", value=names, hint="None is all.")
+    return names
+
+
+def _fit(
+    evidence: Evidence, method: str | AnyEstimator | None, history: Any, gold: Mapping[Any, Any] | None = None
+) -> tuple[Estimate, AnyEstimator | None]:
+    """Return an estimate and its estimator; None where truths have labels of their own."""
     if evidence.truths:
         refuse_beside_truths(method, history)
-        return fit_panel(evidence, evidence.truths).estimate, None
-    fit = fitted(evidence, method, history=history)
+        return fit_panel(evidence, evidence.truths, gold=gold).estimate, None
+    fit = fitted(evidence, method, gold=gold, history=history)
     return fit.estimate, fit.estimator
 
 
@@ -257,7 +269,9 @@ def conclude(
     evidence = evidence_of(answers, None, channel, assignment, options, truths)
     estimate, _ = _fit(evidence, None, None)
     seed = drawn if seed is None else seed
-    found = conclude_from(evidence, estimate, known, seed=seed, stated_random=random, compare=pairs)
+    found = conclude_from(
+        evidence, estimate, evidence.as_spelled(known), seed=seed, stated_random=random, compare=pairs
+    )
     return _as_frame(answers, evidence.reports, found.columns())
 
 

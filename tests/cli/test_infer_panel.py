@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Refusal, Run, RunJson, rows
+from tests.cli.conftest import Refusal, Run, RunJson, rows, write
+
+
+def lines(path: str) -> list[str]:
+    """Lines of a text file."""
+    return Path(path).read_text("utf-8").splitlines()
 
 
 @pytest.fixture
@@ -74,7 +79,8 @@ def test_a_folder_of_a_panel_says_which_truths_its_scores_have(run: Run, run_jso
     asked = ("--budget", "3", "--workers", "new.csv", "--per-worker", "3")
 
     named = run_json("next", "scores.csv", "--truths", "no,yes", *asked)
-    assert named["answers"] == run_json("next", "found", *asked)["answers"]
+    run("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:10", "--out", "plain")
+    assert named["answers"] == run_json("next", "plain", *asked)["answers"]
     assert 3 == named["answers"]["of"]
     assert "name others with --workers" in " ".join(run("next", "found", "--budget", "3").stdout.split())
     assert ["ann", "bob"] == sorted(one["worker"] for one in run_json("review", "found")["review"]["items"])
@@ -83,13 +89,44 @@ def test_a_folder_of_a_panel_says_which_truths_its_scores_have(run: Run, run_jso
     run("report", "found")
 
 
-def test_labels_without_order_are_not_sent_to_next(run: Run, refusal: Refusal, scores: None) -> None:
-    """The page names `next` only where it chooses answers; elsewhere `next` says how truths are mapped."""
+def test_truths_in_reverse_order_are_named(run_json: RunJson, scores: None) -> None:
+    """Gold, scored truths and gold of `conclude` say that low scores mean the last truth; in order they say nothing."""
+    for truths, expected in (("no,yes", []), ("yes,no", ["State --truths no,yes"] * 4)):
+        words = ("infer", "scores.csv", "--truths", truths)
+        guided = run_json(*words, "--gold", "gold.csv", "--out", "found")
+        found = [
+            guided,
+            run_json(*words, "--gold", write("few.csv", *lines("gold.csv")[:13]), "--out", "few"),
+            run_json(*words, "--score", "gold.csv", "--out", "scored"),
+            run_json("conclude", "scored", "--gold", "gold.csv", "--random"),
+        ]
+        said = [text for one in found for text in one["warnings"] if "looks reversed" in text]
+        assert len(expected) == len(said)
+        assert all(hint in text for hint, text in zip(expected, said, strict=True))
+        assert bool(expected) == guided["cross_validation"]["order_reversed"]
+        assert bool(expected) == ("looks reversed" in guided["cross_validation"]["sentence"])
+
+
+def test_gold_of_a_folder_corrects_a_reversed_order(run: Run, run_json: RunJson, scores: None) -> None:
+    """`next` and `review` work with the gold of the folder, so that they see the truths of its file."""
+    run("infer", "scores.csv", "--truths", "yes,no", "--gold", "gold.csv", "--out", "found")
+    write("new.csv", "worker", "dora")
+    asked = run_json("next", "found", "--budget", 60, "--workers", "new.csv", "--per-worker", 60, "--out", "next.csv")
+    probable = {row["task"]: row["reason"].split()[0] for row in rows("next.csv")}
+
+    assert (40, 20) == (asked["gold"], len(probable))
+    assert {row["task"]: row["truth"] for row in rows("found/truths.csv") if row["task"] in probable} == probable
+
+
+def test_labels_without_order_are_read_by_gold(run: Run, run_json: RunJson, refusal: Refusal, scores: None) -> None:
+    """`next` reads labels without order by the gold of the folder; without gold it says how truths are mapped."""
     lines = Path("scores.csv").read_text().splitlines()
     grades = [f"{line.rpartition(',')[0]},{'abc'[int(line.rpartition(',')[2]) % 3]}" for line in lines[1:]]
     Path("grades.csv").write_text("\n".join(["task,worker,label", *grades]) + "\n")
     run("infer", "grades.csv", "--truths", "no,yes", "--gold", "gold.csv", "--out", "found")
     run("report", "found")
+    write("new.csv", "worker", "dora")
 
-    assert "crowdveil next" not in Path("found/report.html").read_text("utf-8")
-    assert "give the order of the answers" in refusal("next", "found", "--budget", "3")
+    assert "crowdveil next" in Path("found/report.html").read_text("utf-8")
+    assert 1 == run_json("next", "found", "--budget", 1, "--workers", "new.csv")["answers"]["of"]
+    assert "give the order of the answers" in refusal("next", "grades.csv", "--truths", "no,yes", "--budget", 3)

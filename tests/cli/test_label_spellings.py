@@ -4,9 +4,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from tests.cli.conftest import Run, RunJson
+import crowdveil as cv
+from crowdveil.errors import ReportsError
+from tests.cli.conftest import Run, RunJson, write
 
 ROWS = [("a", "yes"), ("b", "yes"), ("c", "Yes"), ("d", "no"), ("e", "1"), ("f", "1.0")]
 NOTE = (
@@ -33,6 +36,19 @@ def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -
     assert ["5 spellings were merged into 3 labels."] == merged["warnings"]
     header = Path("merged/truths.csv").read_text().splitlines()[0]
     assert "task,truth,confidence,probability_1,probability_no,probability_yes,n_tied_labels,reports" == header
+
+
+def test_known_truths_are_merged_like_answers(mixed: str, run_json: RunJson) -> None:
+    """With --merge-labels gold and scored truths may have any spelling of a label, as gold= in Python."""
+    gold = write("gold.csv", "task,truth", "a,YES", "b,yes ", "d,No", "e,1.00")
+    guided = run_json("infer", mixed, "--merge-labels", "--gold", gold, "--out", "guided")
+    scored = run_json("infer", mixed, *VOTE, "--merge-labels", "--score", gold, "--out", "scored")
+    answers, known = pd.read_csv(mixed, dtype=str), {"a": "YES", "d": "NO"}
+
+    assert (4, [0.0, 4]) == (guided["gold_used"], [scored["score"][name] for name in ("error", "scored")])
+    assert ["yes", "no"] == cv.aggregate(answers, gold=known, merge_labels=True)["truth"].tolist()[::3][:2]
+    with pytest.raises(ReportsError, match="'YES'"):
+        cv.aggregate(answers, gold=known)
 
 
 def test_given_labels_are_not_warned_of(mixed: str, run_json: RunJson) -> None:

@@ -144,3 +144,12 @@ def test_tables_of_few_pairs_give_a_whole_batch(monkeypatch: pytest.MonkeyPatch)
 
     assert (20, 20) == (len(found.task), len(set(found.task.tolist())))
     assert 4 == np.bincount(found.worker).max()
+
+
+def test_only_open_tasks_are_chosen() -> None:
+    """Of named tasks each gets one answer, and the expected cost is theirs."""
+    state, tasks = state_of(4), np.array([1, 3])
+    found = next_answers(state, Reports(NOBODY, NOBODY, np.zeros(0), np.arange(5), np.arange(4)), budget=5, tasks=tasks)
+
+    assert [1, 3] == sorted(found.task.tolist())
+    assert float(1 - state.posterior[tasks].max(axis=1).mean()) == pytest.approx(found.expected_cost)

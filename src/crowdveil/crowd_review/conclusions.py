@@ -30,6 +30,7 @@ from crowdveil.folder.answers import kind_of, read_drawn_gold
 from crowdveil.folder.evidence import Evidence, required_channel
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
+from crowdveil.inference.truths_on_another_scale import order_notes
 
 MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
@@ -144,6 +145,8 @@ def conclude_from(
         raise SettingsError(reason, value=", ".join(map("/".join, compare)), hint="Leave them out.")
     else:
         notes = (*notes, reason)
+    if evidence.truths:
+        notes += order_notes(evidence.truths, known.posterior[known.tasks], known.truths)
     return Conclusions(
         rows=tuple(rows),
         gold=len(known.tasks),
@@ -161,7 +164,9 @@ def conclude(
     required_channel(evidence, "a prevalence")
     estimate = infer(evidence, Method()).estimate
     known, seed = read_drawn_gold(gold, kind_of(estimate.alphabet))
-    return conclude_from(evidence, estimate, known, seed=seed, stated_random=stated_random, compare=compare)
+    return conclude_from(
+        evidence, estimate, evidence.as_spelled(known), seed=seed, stated_random=stated_random, compare=compare
+    )
 
 
 def _known(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _Known:

@@ -1,6 +1,6 @@
 """Next answers to buy, from reports: a fit, the likelihood of one more report, and the choice of pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,7 @@ def choose_next(
     method: Method,
     *,
     budget: int,
+    gold: Mapping[str, Any] | None = None,
     workers: Path | None = None,
     history: Path | None = None,
     per_worker: int | None = None,
@@ -86,6 +87,7 @@ def choose_next(
         evidence: reports so far.
         method: estimator of labels.
         budget: number of answers.
+        gold: known truths by task, which guide the fit; these tasks are left out.
         workers: CSV file of the workers who can be asked, column `worker`; new ones count as an average worker. None
             for all of the reports.
         history: earlier quality of workers, as in `infer`; new workers among `workers` have none.
@@ -96,8 +98,8 @@ def choose_next(
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
         ReportsError: a damaged file.
     """
-    require_open(evidence)
-    estimate = infer(evidence, method, history=history).estimate
+    require_open(evidence, gold)
+    estimate = infer(evidence, method, gold=gold, history=history).estimate
     listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
     estimator = None if evidence.truths else build_estimator(method, evidence)
     return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker, by=by)
@@ -115,7 +117,7 @@ def purchase_of(
 ) -> Purchase:
     """Return the answers to buy from a fit by an estimator, None for that of `evidence.truths`; else as `choose_next`.
 
-    Workers in `listed` can be asked.
+    Workers in `listed` can be asked; tasks with a known truth are left out.
     """
     channel = further_channel(evidence)
     names = tuple(dict.fromkeys(map(str, listed)))
@@ -124,18 +126,33 @@ def purchase_of(
     return Purchase(
         estimate=estimate,
         workers=names,
-        chosen=next_answers(state, _asked_cells(evidence, names), budget=budget, per_worker=bound, by=by),
+        chosen=next_answers(
+            state, _asked_cells(evidence, names), budget=budget, tasks=_open_tasks(estimate), per_worker=bound, by=by
+        ),
         per_worker=bound,
         budget=budget,
         epsilon_per_answer=None if channel is None else channel.epsilon,
     )
 
 
-def require_open(evidence: Evidence) -> None:
-    """Refuse reports after which no answer can be chosen; errors as `choose_next`."""
+def _open_tasks(estimate: Estimate) -> NDArray[np.int64]:
+    """Return the codes of the tasks whose truth is not known.
+
+    Raises:
+        SettingsError: there are none.
+    """
+    if estimate.gold is None:
+        return np.arange(len(estimate.tasks))
+    if estimate.gold.all():
+        raise SettingsError("a task to ask must have no known truth", value=f"{estimate.gold_used:,} of them known")
+    return np.flatnonzero(~estimate.gold)
+
+
+def require_open(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+    """Refuse reports after which no answer can be chosen; arguments and errors as `choose_next`."""
     further_channel(evidence)
     if evidence.truths:
-        require_order(evidence)
+        require_order(evidence, gold)
     elif evidence.channel is None and evidence.reports.alphabet is None:
         raise SettingsError(
             "next answers are chosen for labels only, these are numbers",

@@ -13,6 +13,7 @@ Where truths have labels of their own, reasons are constant answers, and pairs w
 (`evaluation.panel`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,14 @@ class Review:
 
 
 def review_workers(
-    evidence: Evidence, method: Method, *, bound: float | None = None, history: Path | None = None
+    evidence: Evidence,
+    method: Method,
+    *,
+    bound: float | None = None,
+    gold: Mapping[str, Any] | None = None,
+    history: Path | None = None,
 ) -> Review:
-    """Return the workers to review.
+    """Return the workers to review; known truths guide the fit.
 
     Raises:
         SettingsError: a bound outside (0, 1), or a method without intervals of abilities.
@@ -85,8 +91,8 @@ def review_workers(
             examples=evidence.no_channel_reason,
         )
     if evidence.truths:
-        return review_of_panel(evidence)
-    estimate = infer(evidence, method, history=history).estimate
+        return review_of_panel(evidence, gold)
+    estimate = infer(evidence, method, gold=gold, history=history).estimate
     return review_of(estimate, evidence, bound=bound)
 
 
@@ -118,9 +124,9 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
     return _review(estimate, limit, reasons)
 
 
-def review_of_panel(evidence: Evidence) -> Review:
-    """Return the workers to review where truths have labels of their own; errors as `fit_panel`."""
-    fit = fit_panel(evidence, evidence.truths)
+def review_of_panel(evidence: Evidence, gold: Mapping[str, Any] | None = None) -> Review:
+    """Return the workers to review where truths have labels of their own; gold and errors as `fit_panel`."""
+    fit = fit_panel(evidence, evidence.truths, gold=gold)
     place = {str(name): code for code, name in enumerate(fit.estimate.worker_names.tolist())}
     reasons: list[list[str]] = [[] for _ in place]
     if evidence.channel is None:

@@ -203,6 +203,16 @@ class Estimate:
         return 0 if self.gold is None else int(self.gold.sum())
 
     @property
+    def known_truths(self) -> dict[str, Any] | None:
+        """Known truth, a label or a number, by task name; None if there was none."""
+        if self.gold is None:
+            return None
+        truths: NDArray[Any] = self.posterior[self.gold]
+        if self.categorical and self.alphabet is not None:
+            truths = np.array(self.alphabet.names)[truths.argmax(axis=1)]
+        return dict(zip(map(str, self.tasks[self.gold].tolist()), truths.tolist(), strict=True))
+
+    @property
     def categorical(self) -> bool:
         """Whether truths are labels."""
         return self.posterior.ndim == 2

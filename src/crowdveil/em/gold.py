@@ -69,18 +69,21 @@ class CrossValidation:
         right_without_gold: the same by a fit without any gold; None if there is none.
         random: whether gold was drawn at random: True if the seed of its draw was checked, False if it looks unlike
             a random sample, None if it is unknown.
+        order_reversed: whether the order of answers says the opposite of gold, where truths have labels of their own.
     """
 
     tasks: int
     right: int
     right_without_gold: int | None = None
     random: bool | None = None
+    order_reversed: bool = False
 
     def __str__(self) -> str:
         without = self.right_without_gold
         other = "" if without is None else f" ({without / self.tasks:.3f} without gold)"
         accuracy = f"Cross-validated accuracy on {self.tasks:,} gold tasks: {self.right / self.tasks:.3f}{other}"
-        return f"{accuracy}. {RANDOM_GOLD[self.random]}"
+        order = " Without gold, the order of the truths looks reversed." if self.order_reversed else ""
+        return f"{accuracy}. {RANDOM_GOLD[self.random]}{order}"
 
     def to_json(self) -> str:
         """Return it as JSON text."""
@@ -97,8 +100,8 @@ class CrossValidation:
         counts = [found.tasks, found.right, *([] if found.right_without_gold is None else [found.right_without_gold])]
         if not all(type(count) is int and 0 <= count <= found.tasks for count in counts) or found.tasks < 1:
             raise ValueError("a cross-validation counts gold tasks, and those that are right")
-        if found.random not in (True, False, None):
-            raise ValueError("gold is random, is not, or it is unknown")
+        if found.random not in (True, False, None) or type(found.order_reversed) is not bool:
+            raise ValueError("gold is random, is not, or it is unknown; an order is reversed or not")
         return found
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale, alphabet_from_json
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
 from crowdveil.data.ingest.csv_files import Progress, content_digest
+from crowdveil.data.ingest.labels import with_known_spellings
 from crowdveil.data.ingest.readers import ReportColumns
 from crowdveil.data.ingest.validation import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.public_lists import (
@@ -80,6 +82,7 @@ class Evidence:
         notes: warnings about the reports themselves.
         skipped: rows of answers that were asked for and not given (NULL); None without any.
         truths: labels of the truths, where the answers have others; empty where they are the same.
+        merge_labels: whether the spellings of a label are one, in the answers and in known truths.
     """
 
     reports: Reports
@@ -91,6 +94,13 @@ class Evidence:
     notes: tuple[str, ...] = ()
     skipped: ReportColumns | None = None
     truths: tuple[str, ...] = ()
+    merge_labels: bool = False
+
+    def as_spelled(self, gold: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """Return known truths by task in the spelling of the labels, if spellings are one; else as they are."""
+        alphabet = self.reports.alphabet if self.channel is None else self.channel.alphabet
+        names = self.truths or (alphabet.names if isinstance(alphabet, Categories) else ())
+        return with_known_spellings(gold, names) if self.merge_labels and names else gold
 
     @property
     def digest(self) -> str:
@@ -184,6 +194,7 @@ def read_evidence(
         assignment=None if path is None else _read_assignment(path, reports, crowd),
         notes=notes,
         skipped=skipped,
+        merge_labels=reading.merge_labels,
     )
 
 

@@ -11,7 +11,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.importers.personal_columns import NUMBERED_NAME
 from crowdveil.data.ingest.csv_files import content_digest
+from crowdveil.data.ingest.labels import with_known_spellings
 from crowdveil.data.ingest.readers import load_prior
+from crowdveil.data.read_options import Kind
 from crowdveil.data.sources.answer_source import NUMBERED
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
@@ -21,6 +23,7 @@ from crowdveil.em.saved_fit import SavedFit
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
+from crowdveil.evaluation.gold import align_gold, gold_codes
 from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.panel import Panel
@@ -29,7 +32,7 @@ from crowdveil.folder.crowd import CROWD_FILE, Crowd, caveats, find_crowd, liste
 from crowdveil.folder.evidence import Evidence, checked_crowd
 from crowdveil.inference.confidence import confidence_note, fit_evidence, vote_note
 from crowdveil.inference.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
-from crowdveil.inference.truths_on_another_scale import fit_panel
+from crowdveil.inference.truths_on_another_scale import fit_panel, order_notes
 from crowdveil.registry import ENGINE_ENTRIES
 
 NOT_IDENTIFIED = (
@@ -100,6 +103,7 @@ class Inference:
         reports_sha256: `Evidence.digest`, or the digest of the file of sums.
         steps_before: steps of other fits, which measured the dependence of errors, or which gold combines.
         panel: dependence of the workers, where truths have labels of their own.
+        merge_labels: as of `Evidence`.
     """
 
     estimate: Estimate
@@ -114,6 +118,7 @@ class Inference:
     reports_sha256: str = ""
     steps_before: int = 0
     panel: Panel | None = None
+    merge_labels: bool = False
 
     @property
     def simulation(self) -> bool | None:
@@ -125,7 +130,7 @@ def infer(
     evidence: Evidence,
     method: Method,
     *,
-    gold: str | None = None,
+    gold: str | Mapping[str, Any] | None = None,
     prior: Path | None = None,
     history: Path | None = None,
     fits: SavedFits | None = None,
@@ -137,7 +142,7 @@ def infer(
     Args:
         evidence: reports with their channel and assignment; with `truths`, `fit_panel` reads gold only.
         method: estimator and its settings.
-        gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
+        gold: known truths by task that guide the fit, their file, or `dataset:NAME`; of unknown tasks, counted.
         prior: file with the public probability of each label.
         history: file or folder of an earlier estimate, or gold counts, which is the prior of the workers.
         fits: saved fit to resume, and file of the new one; None neither resumes nor saves.
@@ -178,13 +183,14 @@ def infer(
         gold_line=fit.gold_line,
         guided=frozenset(known or ()),
         reports_sha256=evidence.digest,
+        merge_labels=evidence.merge_labels,
         steps_before=fit.steps_before,
     )
 
 
-def _infer_panel(evidence: Evidence, gold: str | None) -> Inference:
+def _infer_panel(evidence: Evidence, gold: str | Mapping[str, Any] | None) -> Inference:
     """Return truths with labels of their own; gold as in `infer`."""
-    known, seed = (None, None) if gold is None else read_drawn_gold(gold, "categorical")
+    known, seed = (None, None) if gold is None else _known_truths(gold, evidence, "categorical")
     fit = fit_panel(evidence, evidence.truths, gold=known)
     notes = [*([] if evidence.crowd is None else caveats(evidence.crowd)), *fit.notes]
     if fit.estimate.gold_unknown:
@@ -201,16 +207,27 @@ def _infer_panel(evidence: Evidence, gold: str | None) -> Inference:
         guided=frozenset(known or ()),
         gold_line=fit.gold_line,
         reports_sha256=evidence.digest,
+        merge_labels=evidence.merge_labels,
         panel=fit.panel,
     )
 
 
-def _read_gold(gold: str, evidence: Evidence, estimator: Estimator[Any, Any]) -> tuple[dict[str, Any], int | None]:
+def _read_gold(
+    gold: str | Mapping[str, Any], evidence: Evidence, estimator: Estimator[Any, Any]
+) -> tuple[Mapping[str, Any], int | None]:
     """Return known truths and the seed of their draw, None without one; refuse those of other tasks."""
-    known, seed = read_drawn_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
+    known, seed = _known_truths(gold, evidence, kind_of(inferred_alphabet(evidence, type(estimator))))
     if known and not index_of(evidence.reports.tasks, known):
-        raise no_gold_task_found(known, evidence.reports.tasks, gold)
+        raise no_gold_task_found(known, evidence.reports.tasks, gold if isinstance(gold, str) else "gold")
     return known, seed
+
+
+def _known_truths(
+    gold: str | Mapping[str, Any], evidence: Evidence, kind: Kind
+) -> tuple[Mapping[str, Any], int | None]:
+    """Return known truths, of a file or given, in the spelling of the labels, and the seed of their draw."""
+    known, seed = read_drawn_gold(gold, kind) if isinstance(gold, str) else (gold, None)
+    return evidence.as_spelled(known), seed
 
 
 def _with_draw(estimate: Estimate, known: Mapping[str, Any] | None, seed: int | None) -> Estimate:
@@ -357,7 +374,7 @@ def scored(inference: Inference, gold: str) -> Inference:
         ReportsError: a damaged file, an unknown label, or no known truth of any task.
     """
     estimate, notes = inference.estimate, inference.notes
-    known = read_gold(gold, kind_of(estimate.alphabet))
+    known = _scored_truths(inference, gold)
     result = score(estimate, known)
     both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
@@ -370,9 +387,20 @@ def scored(inference: Inference, gold: str) -> Inference:
         )
     if both:
         notes += (f"{both:,} of the scored tasks also guided the fit: the score is too good.",)
+    if inference.panel is not None and not inference.guided and estimate.alphabet is not None:
+        aligned = align_gold(estimate, known)
+        notes += order_notes(estimate.alphabet.names, estimate.posterior[aligned.at], gold_codes(aligned))
     if result.gain <= 0:
         notes += (f"The constant {result.constant} for every task scores as well or better.",)
     return replace(inference, score=result, notes=notes)
+
+
+def _scored_truths(inference: Inference, gold: str) -> dict[str, Any]:
+    """Return the known truths of a file that score an inference, in the spelling of its labels if spellings are one."""
+    alphabet = inference.estimate.alphabet
+    known = read_gold(gold, kind_of(alphabet))
+    merged = inference.merge_labels and isinstance(alphabet, Categories)
+    return with_known_spellings(known, alphabet.names) if merged and alphabet is not None else known
 
 
 def decided(
@@ -395,7 +423,7 @@ def decided(
         raise SettingsError("decisions by costs or confidence need labels", value=estimate.method)
     table = None if costs is None else read_costs(costs, estimate.alphabet)
     estimate = decide(estimate, costs=table, abstain_below=abstain_below)
-    known = None if gold is None else read_gold(gold, "categorical")
+    known = None if gold is None else _scored_truths(inference, gold)
     notes = (*inference.notes, *decision_notes(estimate, known, table))
     return replace(inference, estimate=estimate, notes=notes)
 

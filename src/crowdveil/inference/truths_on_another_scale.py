@@ -44,6 +44,12 @@ UNSETTLED = (
     "NOT CONVERGED after {} steps: the answers hardly tell the truths apart. More answers or fewer truths help{}."
 )
 MORE_GOLD = ", or gold of every truth (--gold, 20 tasks or more)"
+REVERSED = (
+    "The order of --truths looks reversed: on {:,} tasks the truths by the order of the answers correlate by {:.2f} "
+    "with known truths. State --truths {} (in Python, truths= in this order)."
+)
+REVERSED_DEVIATIONS = 3.0
+"""Least number of standard errors, 1 / sqrt(n - 1), by which this correlation is below 0."""
 FROM_ORDER = {
     True: "without gold, the half of the tasks with the lower answers begins as {}, the other half as {}",
     False: "without gold, equal parts of the tasks, from low to high answers, begin as {}",
@@ -114,6 +120,8 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
     tables, prior = tables_of(answers, final)
     names = list(map(str, np.asarray(reports.workers).tolist()))
     check, gain, worse = _gain(answers, known, held, ordered)
+    backwards = _order_notes(answers, known, labels) if ordered else ()
+    check = check if check is None else replace(check, order_reversed=bool(backwards))
     panel, alike = _panel(answers, known, final, stacked, names)
     panel = _with_accuracy(panel, answers, known, check, labels.size, names)
     quality = (prior[:, None] * tables).max(axis=1).sum(axis=1)
@@ -139,7 +147,30 @@ def fit_panel(evidence: Evidence, truths: Sequence[str], *, gold: Mapping[Any, A
     notes = [] if fit.converged else [UNSETTLED.format(fit.steps, "" if stacked else MORE_GOLD)]
     gold_line = line + gain if stacked else None
     confidence = _confidence(labels, known, held)
-    return PanelFit(estimate, panel, gold or {}, confidence, gold_line, alike, (*notes, *worse))
+    return PanelFit(estimate, panel, gold or {}, confidence, gold_line, alike, (*notes, *backwards, *worse))
+
+
+def _order_notes(answers: Answers, known: NDArray[np.int64], labels: Categories) -> tuple[str, ...]:
+    """Return `order_notes` of the gold tasks with answers, by the order of these answers."""
+    gold = np.flatnonzero((known != NO_GOLD) & (np.bincount(answers.task, minlength=len(known)) > 0))
+    return order_notes(labels.names, start_from_order(answers, labels.size)[gold], known[gold])
+
+
+def order_notes(truths: Sequence[str], posterior: NDArray[np.float64], known: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return a warning if the order of the answers says the opposite of known truths; empty if it does not.
+
+    Args:
+        truths: their labels, in the stated order.
+        posterior: of tasks by the order of their answers, [task, truth].
+        known: truth codes of these tasks, shape (tasks,).
+    """
+    place = posterior @ np.arange(len(truths))
+    if len(known) < 2 or not (np.ptp(place) and np.ptp(known)):
+        return ()
+    correlation = float(np.corrcoef(place, known)[0, 1])
+    if -correlation * (len(known) - 1) ** 0.5 < REVERSED_DEVIATIONS:
+        return ()
+    return (REVERSED.format(len(known), correlation, ",".join(truths[::-1])),)
 
 
 def _confidence(labels: Categories, known: NDArray[np.int64], held: NDArray[np.float64] | None) -> str:
@@ -238,10 +269,11 @@ def _check_mapping(labels: Categories, answers: Answers, known: NDArray[np.int64
     )
 
 
-def require_order(evidence: Evidence) -> None:
-    """Refuse answers that need gold to be mapped to truths; errors as `fit_panel`."""
-    answers, ordered = coded_answers(evidence)
-    _check_mapping(check_truths(evidence.truths), answers, np.full(len(evidence.reports.tasks), NO_GOLD), ordered)
+def require_order(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+    """Refuse answers that need more gold to be mapped to truths; errors as `fit_panel`."""
+    (answers, ordered), labels = coded_answers(evidence), check_truths(evidence.truths)
+    known = align_gold(evidence.reports, gold, labels, numeric=False).of(0, len(evidence.reports.tasks))
+    _check_mapping(labels, answers, known, ordered)
 
 
 def _absent(labels: Categories, known: NDArray[np.int64]) -> list[str]:

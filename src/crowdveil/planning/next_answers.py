@@ -79,7 +79,7 @@ class NextAnswers:
         task, worker: codes, shape (answers,).
         expected_gain: expected fall of the expected cost of the best decision (of the error, without costs).
         information: mutual information of truth and report, in nats.
-        expected_cost: mean expected cost of all tasks before the answers.
+        expected_cost: mean expected cost of the tasks that can be asked, before the answers.
     """
 
     task: NDArray[np.int64]
@@ -116,6 +116,7 @@ def next_answers(
     reports: Reports,
     *,
     budget: int,
+    tasks: NDArray[np.int64] | None = None,
     workers: NDArray[np.int64] | None = None,
     per_worker: int | None = None,
     by: Objective = "information",
@@ -130,6 +131,7 @@ def next_answers(
         state: fitted state of the crowd.
         reports: cells that are not asked again, over the same tasks and workers.
         budget: number of answers.
+        tasks: codes of the tasks that can be asked; None for all.
         workers: codes of the workers who can be asked; None for all.
         per_worker: largest number of answers of a worker; None for no bound.
         by: "information" chooses by I, "error" by G, and by I where G is equal.
@@ -142,14 +144,15 @@ def next_answers(
         if number is not None and number < 1:
             raise SettingsError(f"the number of {name} must be at least 1", value=number)
     most = budget if per_worker is None else per_worker
-    found = _Choice(state, reports, asked, by, np.full(len(asked), most)).take(budget)
+    open_tasks = np.arange(len(state.posterior)) if tasks is None else tasks
+    found = _Choice(state, reports, open_tasks, asked, by, np.full(len(asked), most)).take(budget)
     task, worker, gain, information = (np.concatenate(column) for column in zip(*found, strict=True))
     return NextAnswers(
         task=task,
         worker=worker,
         expected_gain=gain,
         information=information,
-        expected_cost=float((state.posterior @ state.decision_costs).min(axis=1).mean()),
+        expected_cost=float((state.posterior[open_tasks] @ state.decision_costs).min(axis=1).mean()),
     )
 
 
@@ -164,10 +167,11 @@ class _Picked(NamedTuple):
 
 @dataclass
 class _Choice:
-    """Greedy choice among the `workers`, of whom each has `room` for so many answers; shape (workers,) both."""
+    """Greedy choice of `tasks` among the `workers`, of whom each has `room` for so many answers; (workers,) both."""
 
     state: CrowdState
     reports: Reports
+    tasks: NDArray[np.int64]
     workers: NDArray[np.int64]
     by: Objective
     room: NDArray[np.int64]
@@ -188,20 +192,19 @@ class _Choice:
     def _by_best_gain(self) -> NDArray[np.int64]:
         """Return all tasks, those with too few reports first, then by the gain of the best of the leading workers."""
         mean = CrowdState(
-            posterior=self.state.posterior.mean(axis=0, keepdims=True),
+            posterior=self.state.posterior[self.tasks].mean(axis=0, keepdims=True),
             reports=np.zeros(1),
             likelihood=self.state.likelihood,
         )
         quality = expected_gains(mean, np.zeros(1, dtype=np.int64), self.workers)[1][0]
         leading = self.workers[np.argsort(-quality, kind="stable")[:LEADING_WORKERS]]
-        tasks = np.arange(len(self.state.posterior))
         best = np.concatenate(
             [
                 np.stack([part.max(axis=1) for part in self._objectives(*gains)], axis=1)
-                for gains in self._gains(tasks, leading)
+                for gains in self._gains(self.tasks, leading)
             ]
         )
-        return np.lexsort((-best[:, 1], -best[:, 0], self._missing(tasks)))
+        return self.tasks[np.lexsort((-best[:, 1], -best[:, 0], self._missing(self.tasks)))]
 
     def _gains(
         self, tasks: NDArray[np.int64], workers: NDArray[np.int64]

@@ -63,17 +63,19 @@ def _tasks(estimate: Estimate, evidence: Evidence | None) -> list[str]:
         lines.append(f"{few:,} of {tasks} have fewer than two reports: ask for more answers there.")
     if rest.confidence is not None:
         unsure = int((rest.confidence < UNSURE).sum())
-        advice = "; `crowdveil next` lists the answers that help most" if unsure and _is_open(evidence) else ""
+        advice = (
+            "; `crowdveil next` lists the answers that help most" if unsure and _is_open(evidence, estimate) else ""
+        )
         lines.append(f"{unsure:,} of {tasks} have a confidence below {UNSURE * 100:.0f} %{advice}.")
     return lines
 
 
-def _is_open(evidence: Evidence | None) -> bool:
+def _is_open(evidence: Evidence | None, estimate: Estimate) -> bool:
     """Return whether `crowdveil next` chooses answers after these reports."""
     if evidence is None:
         return False
     try:
-        require_open(evidence)
+        require_open(evidence, estimate.known_truths)
     except CrowdveilError:
         return False
     return True

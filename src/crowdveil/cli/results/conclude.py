@@ -20,8 +20,9 @@ REPORTS is what infer reads, or the folder that it wrote. Gold must be a random 
 DETAILS = """All quantities are of the tasks with reports, with 90 % intervals, each alone: the prevalence of each
 truth, the accuracy of each worker (a person or a model) with 5 gold answers or more, and with --compare the difference
 of the accuracies of two workers on the tasks that both have answered. They hold whatever the quality of the inferred
-truths (prediction-powered inference); good ones make them short. In file and JSON the prevalences of Rogan and Gladen
-stand beside them, which correct the inferred truths by their errors on gold; if they are far away, gold is too small.
+truths (prediction-powered inference), which no gold guides here; good ones make them short. In file and JSON the
+prevalences of Rogan and Gladen stand beside them, which correct the inferred truths by their errors on gold; if they
+are far away, gold is too small.
 
 Gold with a column seed must be the first tasks of its draw, without gaps. Without it, --random states that you drew
 it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences

@@ -32,7 +32,7 @@ is the mutual information of truth and report, in nats. Tasks with fewer than tw
 (task, worker) with the most information, or with --by error the largest expected gain, among workers who have neither
 answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
 
-With --truths, answers need an order: gold does not guide the fit here.
+From a folder of results, its gold guides the fit and is not listed. With --truths, answers need an order or gold.
 
 A worker who is in --workers and has no report counts as an average worker. With protected participation only reports
 of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker."""
@@ -89,6 +89,7 @@ def next_answers(
 
     with read_given(reports, out, "next answers", given, [workers, history]) as read:
         asked: dict[str, Any] = {"budget": budget, "workers": workers, "per_worker": per_worker, "by": by}
+        asked["gold"] = read.gold
         chosen = choose_next(read.evidence, Method(name=method), history=history, **asked)
     read.show(_data(chosen) | {"by": by}, _rows, chosen.columns, as_json=as_json)
 
@@ -105,9 +106,10 @@ def _data(purchase: Purchase) -> dict[str, Any]:
         "method": purchase.estimate.method,
         "budget": purchase.budget,
         "per_worker": purchase.per_worker,
-        "tasks": len(purchase.estimate.tasks),
+        "gold": purchase.estimate.gold_used,
+        "tasks": len(purchase.estimate.without_gold.tasks),
         "expected_error": chosen.expected_cost,
-        "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.tasks),
+        "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.without_gold.tasks),
         "epsilon_per_answer": purchase.epsilon_per_answer,
         "answers": first_rows(purchase.columns(), SHOWN_ANSWERS),
     }
@@ -127,6 +129,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
     return [
         ("method", data["method"]),
+        *([("gold", f"{data['gold']:,} tasks with a known truth, which are not asked")] if data["gold"] else []),
         ("expected error", f"{now} per task now, by these answers {less}"),
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),

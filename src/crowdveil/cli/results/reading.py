@@ -103,11 +103,24 @@ class Reviewed:
         evidence: the reports.
         outputs: the table; None for none.
         replaced: earlier table that is replaced.
+        folder: folder of results that names the reports; None for reports.
     """
 
     evidence: Evidence
     outputs: Outputs | None
     replaced: list[str]
+    folder: Path | None = None
+
+    @property
+    def gold(self) -> dict[str, Any] | None:
+        """Known truths that guided the fit of the folder of results, by task; None without any.
+
+        Raises:
+            ReportsError: the truths were changed since.
+        """
+        from crowdveil.release.result_files import read_results
+
+        return None if self.folder is None else read_results(self.folder).estimate.known_truths
 
     def show(
         self,
@@ -153,6 +166,7 @@ def read_given(
     from crowdveil.folder.evidence import evidence_files, read_evidence
 
     recorded = folder_reading(reports)
+    folder = None if recorded is None else Path(reports[0])
     if recorded is None:
         layout, reading = layout_of(given), reading_of(given)
     else:
@@ -165,7 +179,7 @@ def read_given(
             evidence = read_evidence(source, reading, progress=bar)
         if recorded is not None:
             recorded.require_same(evidence, source)
-        yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced)
+        yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced, folder=folder)
 
 
 def folder_reading(reports: Sequence[str]) -> RecordedReading | None:

@@ -58,7 +58,7 @@ def review(
     from crowdveil.inference.methods import Method
 
     with read_given(reports, out, "review", given, [history]) as read:
-        found = review_workers(read.evidence, Method(name=method), bound=below, history=history)
+        found = review_workers(read.evidence, Method(name=method), bound=below, gold=read.gold, history=history)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
     data = {
         "method": found.method,

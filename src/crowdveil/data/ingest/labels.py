@@ -4,8 +4,9 @@ Spellings of one label agree up to outer spaces, invisible characters, case, Uni
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,12 @@ def group_spellings(texts: Sequence[str]) -> list[list[int]]:
     return [positions for positions in found.values() if len(positions) > 1]
 
 
-def _as_known(texts: list[str], known: Sequence[str]) -> list[str]:
+def with_known_spellings(gold: Mapping[Any, Any], known: Sequence[str]) -> dict[Any, Any]:
+    """Return known truths by task, each replaced by the only known label that it is a spelling of, if there is one."""
+    return dict(zip(gold, _as_known(list(map(str, gold.values())), known), strict=True))
+
+
+def _as_known(texts: Sequence[str], known: Sequence[str]) -> list[str]:
     by_key: dict[str | Decimal, list[str]] = {}
     for name in known:
         by_key.setdefault(_key(name), []).append(name)
