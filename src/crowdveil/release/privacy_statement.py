@@ -8,7 +8,7 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
-from crowdveil.folder.campaign.export import worker_name
+from crowdveil.folder.campaign.export import export_folders, held_questions, worker_name
 from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
 from crowdveil.folder.evidence import (
     AS_THEY_ARE,
@@ -86,11 +86,11 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
 
     Args:
         path: folder of reports or of results, `certificate.json`, or `campaign.json`; a folder with a campaign and no
-            reports is that campaign.
+            reports, or with the folders of several questions, is that campaign.
         answers: largest number of answers of one worker under a certificate; None if it is unknown.
 
     Raises:
-        SettingsError: `answers` without a certificate, or a file of another kind.
+        SettingsError: `answers` without a certificate, a file of another kind, or as `held_questions`.
         ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
         CertificateError, CampaignError, ReportsError: as the readers of these files and `state_results`.
     """
@@ -110,7 +110,8 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     if named is not None:
         _require_claims(named)
     facts = YARDSTICK if campaign is None or named is None else (*asked_facts(campaign, named), *YARDSTICK)
-    reports = None if source is not None else find_reports(path)
+    whole = source is not None or (campaign is not None and bool(held_questions(path, campaign)))
+    reports = None if whole else find_reports(path)
     if named is not None and campaign is not None and reports is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
     inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
@@ -266,6 +267,41 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
             examples=f"other {' and '.join(foreign)}",
             hint="Give the campaign.json from which these reports were exported.",
         )
+
+
+def require_every_question(campaign: Campaign, directory: Path, evidence: Mapping[Path, Evidence | None]) -> None:
+    """Refuse a page of several questions unless each folder holds the results of the question of its number, once.
+
+    Args:
+        campaign: campaign with several questions.
+        directory: folder with those of the questions.
+        evidence: reports from which the truths in each folder were inferred.
+
+    Raises:
+        ReportsError: a question is missing, stands in the folder of another one or twice, or has other tasks.
+    """
+    parts, seen = campaign.by_question, set[str]()
+    for number, (folder, part) in enumerate(zip(export_folders(directory, campaign), parts, strict=True), start=1):
+        found = evidence.get(folder)
+        place = None if found is None else question_of(found.crowd)
+        if found is None or place != (number, len(parts)):
+            named = "no reports that name it" if place is None else f"question {place[0]} of {place[1]}"
+            raise _misplaced(folder, f"{named} in place of question {number} of {len(parts)}")
+        _require_campaign(campaign, found)
+        if set(map(str, found.reports.tasks)) != {task.id for task in part.tasks}:
+            raise _misplaced(folder, f"other tasks than those of question {number}")
+        if found.digest in seen:
+            raise _misplaced(folder, "the reports of an earlier question once more")
+        seen.add(found.digest)
+
+
+def _misplaced(folder: Path, found: str) -> ReportsError:
+    return ReportsError(
+        "a page of several questions needs the results of each, once, in the folder of its number",
+        source=str(folder),
+        examples=found,
+        hint="Infer the folder of each question, as it was exported, into a folder of the same name.",
+    )
 
 
 def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:

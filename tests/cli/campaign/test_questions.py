@@ -1,18 +1,23 @@
 """Several questions through the command line: collected, inferred one by one, and reported on one page."""
 
 import json
+import re
 import secrets
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from crowdveil.campaign.report_body import encode
 from crowdveil.campaign.report_file import ReportFile
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.questions import OTHERS
-from tests.campaign.builders import build_questions, response
+from tests.campaign.builders import BuiltCampaign, build_questions, response
 
 SLOTS = 8
 CHANNELS = [
@@ -29,25 +34,43 @@ def run(*words: object) -> dict[str, object]:
     return found
 
 
-def test_two_questions_are_reported_on_one_page(tmp_path: Path) -> None:
-    """One page has both questions and the sum of a worker; a page of one folder has that question, and the same sum."""
-    built = build_questions(CHANNELS, [3, 2], [range(5)] * SLOTS, url=None)
-    folder = built.write(tmp_path / "asked")
+def asked_in(tmp_path: Path, channels: Sequence[Channel], tasks: Sequence[int]) -> BuiltCampaign:
+    """Write a campaign to `asked` and a report file of each worker, who is asked every task, to `in`; return it."""
+    built = build_questions(channels, tasks, [range(sum(tasks))] * SLOTS, url=None)
+    built.write(tmp_path / "asked")
     (tmp_path / "in").mkdir()
     for slot, token in enumerate(built.tokens):
-        body = encode([1, 0, slot % 2, 4, slot % 3], built.campaign)
-        report = ReportFile(token, secrets.token_hex(16), body)
+        codes = [(slot >> task) % 2 for task in range(sum(tasks))]
+        report = ReportFile(token, secrets.token_hex(16), encode(codes, built.campaign))
         (tmp_path / "in" / f"{slot}.json").write_bytes(report.to_bytes(built.campaign))
-    collected = run(
-        "campaign", "collect", tmp_path / "in", "--campaign", folder / "campaign.json", "--out", tmp_path / "c"
+    return built
+
+
+def collect(tmp_path: Path) -> dict[str, object]:
+    """Collect the report files into `c`."""
+    return run(
+        "campaign", "collect", tmp_path / "in", "--campaign", tmp_path / "asked/campaign.json", "--out", tmp_path / "c"
     )
-    for number in (1, 2):
-        run(
-            "infer",
-            tmp_path / "c" / f"question-{number}" / "reports.csv",
-            "--out",
-            tmp_path / "f" / f"question-{number}",
-        )
+
+
+def infer(tmp_path: Path) -> None:
+    """Infer both questions of `c` into folders of the same names in `f`."""
+    for name in ("question-1", "question-2"):
+        run("infer", tmp_path / "c" / name / "reports.csv", "--out", tmp_path / "f" / name)
+
+
+def refused(*words: object) -> str:
+    """Return what a command says that must be refused."""
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exit_code in {1, 3}, result.output
+    return " ".join(result.output.split())
+
+
+def test_two_questions_are_reported_on_one_page(tmp_path: Path) -> None:
+    """One page has both questions and the sum of a worker; a page of one folder has that question, and the same sum."""
+    built = asked_in(tmp_path, CHANNELS, [3, 2])
+    folder, collected = tmp_path / "asked", collect(tmp_path)
+    infer(tmp_path)
     apart = run("report", tmp_path / "f" / "question-2", "--out", tmp_path / "apart.html")
     both = run("report", tmp_path / "f", "--campaign", folder / "campaign.json", "--out", tmp_path / "both.html")
     one = run(
@@ -66,3 +89,83 @@ def test_two_questions_are_reported_on_one_page(tmp_path: Path) -> None:
     assert None is apart["epsilon_per_worker"]
     assert OTHERS in alone.partition('<div class="notice')[2].partition("</div>")[0].replace("&#39;", "'")
     assert ["epsilon per worker, at most" in text for text in (page, other, alone)] == [True, True, False]
+
+
+def copied(folder: Path, place: Path, *, number: int) -> None:
+    """Copy the exported folder of a question, and call it another one in its crowd.json."""
+    shutil.rmtree(place)
+    shutil.copytree(folder, place)
+    crowd = json.loads((place / "crowd.json").read_text("utf-8"))
+    crowd["mechanism"] = re.sub("question [0-9]", f"question {number}", crowd["mechanism"])
+    (place / "crowd.json").write_text(json.dumps(crowd), "utf-8")
+
+
+def test_a_page_has_each_question_once_in_its_own_folder(tmp_path: Path) -> None:
+    """A page of a campaign is refused if a question is hidden, swapped, shown twice, or of other tasks."""
+    same = [CHANNELS[0], CHANNELS[0]]
+    asked_in(tmp_path, same, [2, 2])
+    collect(tmp_path)
+    infer(tmp_path)
+    first, second = (tmp_path / "f" / f"question-{number}" for number in (1, 2))
+    page = ("report", tmp_path / "f", "--campaign", tmp_path / "asked/campaign.json", "--out", tmp_path / "p.html")
+    second.rename(tmp_path / "hidden")
+    hidden = refused(*page)
+    first.rename(second)
+    (tmp_path / "hidden").rename(first)
+    swapped = refused(*page)
+    copied(tmp_path / "c/question-1", tmp_path / "c/question-2", number=2)
+    infer_again(tmp_path)
+    twice = refused(*page)
+
+    assert "needs the results of each, once, in the folder of its number" in hidden
+    assert "no reports that name it in place of question 2 of 2" in hidden
+    assert "question 2 of 2 in place of question 1 of 2" in swapped
+    assert "the reports of an earlier question once more" in twice
+    assert not (tmp_path / "p.html").exists()
+
+
+def infer_again(tmp_path: Path) -> None:
+    """Infer both questions of `c` again, into new folders."""
+    shutil.rmtree(tmp_path / "f")
+    infer(tmp_path)
+
+
+def test_a_question_with_fewer_tasks_than_were_asked_is_not_reported(tmp_path: Path) -> None:
+    """A collection of one question in which another one, of fewer tasks and the same channel, hides is refused."""
+    asked_in(tmp_path, [CHANNELS[0], CHANNELS[0]], [3, 2])
+    collect(tmp_path)
+    copied(tmp_path / "c/question-2", tmp_path / "c/question-1", number=1)
+    infer(tmp_path)
+    page = refused("report", tmp_path / "f", "--campaign", tmp_path / "asked/campaign.json")
+
+    assert "other tasks than those of question 1" in page
+
+
+@pytest.mark.parametrize("left", ["question-3/reports.csv", "question-3/crowd.json", "crowd.json", "reports.csv"])
+def test_what_is_left_of_another_collection_is_refused_and_kept(tmp_path: Path, left: str) -> None:
+    """Neither collect, report nor statement goes on beside what was left of another collection, and none deletes it."""
+    asked_in(tmp_path, CHANNELS, [3, 2])
+    collect(tmp_path)
+    infer(tmp_path)
+    for folder in ("c", "f"):
+        (tmp_path / folder / left).parent.mkdir(exist_ok=True)
+        (tmp_path / folder / left).write_text("task,worker,label\nt0,w0000,yes\n", "utf-8")
+    shutil.copy(tmp_path / "asked/campaign.json", tmp_path / "f")
+    shutil.copytree(tmp_path / "asked/parts", tmp_path / "f/parts")
+    collecting = ("campaign", "collect", tmp_path / "in", "--campaign", tmp_path / "asked/campaign.json")
+    for words in ([*collecting, "--out", tmp_path / "c"], ["report", tmp_path / "f"], ["statement", tmp_path / "f"]):
+        said = refused(*words)
+
+        assert "no question or reports beside those of the campaign" in said
+        assert left.partition("/")[0] in said
+    assert (tmp_path / "c" / left).read_text("utf-8").startswith("task,worker,label")
+
+
+def test_a_statement_of_the_folder_of_all_questions_is_that_of_the_campaign(tmp_path: Path) -> None:
+    """A folder with the questions and campaign.json states the sum over all of them."""
+    built = asked_in(tmp_path, CHANNELS, [3, 2])
+    collect(tmp_path)
+    shutil.copy(tmp_path / "asked/campaign.json", tmp_path / "c")
+    shutil.copytree(tmp_path / "asked/parts", tmp_path / "c/parts")
+
+    assert built.campaign.worker_epsilon == run("statement", tmp_path / "c")["epsilon_per_worker"]

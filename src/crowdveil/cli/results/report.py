@@ -89,10 +89,10 @@ def report(
     """
     require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.campaign.folder import find_campaign, read_campaign
-    from crowdveil.folder.campaign.export import export_folders
+    from crowdveil.folder.campaign.export import held_questions
     from crowdveil.privacy.statement import sentences, with_shuffling
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import NOTHING_STATED, state_questions
+    from crowdveil.release.privacy_statement import NOTHING_STATED, require_every_question, state_questions
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
@@ -104,9 +104,10 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    folders = [] if asked is None else export_folders(folder, asked)
-    folders = folders if any(one.is_dir() for one in folders) else [folder]
-    answered = [_answered(one, reports, given, asked, text) for one in folders]
+    folders = [] if asked is None else held_questions(folder, asked)
+    answered = [_answered(one, reports, given, asked, text) for one in folders or [folder]]
+    if asked is not None and folders:
+        require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
     stated = [one.statement for one in answered]
     whole = state_questions(stated)
     statement = with_shuffling(whole, reports=shuffled, delta=delta, linked=linked)

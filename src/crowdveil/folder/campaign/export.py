@@ -4,6 +4,7 @@
 in `crowd.json` and in `assignment.csv`. Workers are named by their slot, w0017, and are in the order of slots.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -71,14 +72,42 @@ def export_folders(directory: Path, campaign: Campaign) -> list[Path]:
     return [directory / f"question-{number}" for number in range(1, len(campaign.questions) + 1)]
 
 
+def held_questions(directory: Path, campaign: Campaign) -> list[Path]:
+    """Return the folders of several questions that a folder holds; errors as `refuse_other_collections`."""
+    found = [folder for folder in export_folders(directory, campaign) if campaign.questions and folder.is_dir()]
+    if found:
+        refuse_other_collections(directory, campaign)
+    return found
+
+
+def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
+    """Refuse a folder in which what was left of another collection could pass for a part of this campaign's.
+
+    Raises:
+        SettingsError: the folder of a question that the campaign does not have, or reports beside those of several.
+    """
+    own = export_folders(directory, campaign)
+    others = [path for path in directory.glob("question-*") if re.fullmatch("question-[0-9]+", path.name)]
+    beside = [directory / name for name in EXPORT_FILES] if campaign.questions else []
+    found = [path for path in sorted(others) if path not in own] + [path for path in beside if path.exists()]
+    if found:
+        raise SettingsError(
+            "the folder must hold no question or reports beside those of the campaign",
+            value=", ".join(map(str, found)),
+            hint="They are of another collection, and nothing was deleted: move them away, or give another folder.",
+        )
+
+
 def write_questions(
     directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
 ) -> list[Exported]:
     """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
 
     Raises:
-        SettingsError: as `write_campaign_reports`, before anything is written if a question has too few reports.
+        SettingsError: as `write_campaign_reports` and `refuse_other_collections`, before anything is written if a
+            question has too few reports.
     """
+    refuse_other_collections(Path(directory), campaign)
     parts, reports = campaign.by_question, list(accepted)
     starts = [sum(len(part.tasks) for part in parts[:index]) for index in range(len(parts))]
     own = [_only(reports, range(start, start + len(part.tasks))) for start, part in zip(starts, parts, strict=True)]

@@ -22,7 +22,7 @@ from crowdveil.errors import CampaignError, ReportsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.curator_key import require_sealing
-from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.export import AcceptedReport, refuse_other_collections, write_campaign_reports
 from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, LIST_FILE, LIST_KIND
 from crowdveil.folder.crowd import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.evidence import WITHOUT_NAMES
@@ -145,6 +145,7 @@ def write_opened(directory: str | PathLike[str], campaign: Campaign, opened: Ope
     Raises:
         SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
     """
+    refuse_other_collections(Path(directory), campaign)
     mark = WITHOUT_NAMES if relay_of(campaign).unit == "cell" else ""
     reports = write_campaign_reports(directory, campaign, opened.accepted, replace=True, mark=mark)
     rows = [("file", "state"), *opened.states.items()]
