@@ -235,8 +235,8 @@ def conclude(
     """Return prevalences of truths and accuracies of workers, from a random sample of known truths and all answers.
 
     Columns: quantity (prevalence, accuracy, difference), name, other (the worker whose accuracy is subtracted),
-    estimate, low, high (a 90 % interval), gold_estimate, gold_low, gold_high (of gold alone), gold (tasks),
-    rogan_gladen (a prevalence computed another way). Formulas: `crowdveil.evaluation.prediction_powered`.
+    estimate, low, high (a 90 % interval), gold_estimate, gold_low, gold_high (of gold alone), gold (tasks), tasks (that
+    it is about), rogan_gladen (a prevalence by another way). Formulas: `crowdveil.evaluation.prediction_powered`.
 
     Args:
         answers, truths, channel, assignment: as in `aggregate`; with truths, and behind a channel, there are only

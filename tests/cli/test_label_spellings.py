@@ -38,6 +38,14 @@ def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -
     assert "task,truth,confidence,probability_1,probability_no,probability_yes,n_tied_labels,reports" == header
 
 
+def test_no_answer_is_no_spelling(folder: Path, run_json: RunJson) -> None:
+    """Empty cells and NULL are not counted among the spellings that were merged."""
+    write("few.csv", "task,worker,label", "a,v,Yes", "a,w,", "b,v,NULL", "b,w,yes", "c,v,no")
+    found = run_json("infer", "few.csv", "--merge-labels", "--missing", "skip", *VOTE, "--out", "out")
+
+    assert ["No answer (NULL): 2 records.", "3 spellings were merged into 2 labels."] == found["warnings"]
+
+
 def test_known_truths_are_merged_like_answers(mixed: str, run_json: RunJson) -> None:
     """With --merge-labels gold and scored truths may have any spelling of a label, as gold= in Python."""
     gold = write("gold.csv", "task,truth", "a,YES", "b,yes ", "d,No", "e,1.00")

@@ -48,6 +48,7 @@ class Conclusion(NamedTuple):
         other: the second worker, whose accuracy is subtracted; else empty.
         found: estimate and interval from gold and all answers.
         gold: number of gold tasks on which it rests.
+        tasks: number of tasks that it is about: all with reports, those of the worker, or those that both answered.
         gold_alone: estimate and interval without the other answers.
         rogan_gladen: prevalence that explains the inferred truths by their errors on gold; else nan.
     """
@@ -57,6 +58,7 @@ class Conclusion(NamedTuple):
     other: str
     found: Interval
     gold: int
+    tasks: int
     gold_alone: Interval = UNKNOWN
     rogan_gladen: float = float("nan")
 
@@ -92,8 +94,8 @@ class Conclusions:
             for prefix, kind in (("", "found"), ("gold_", "gold_alone"))
             for end in Interval._fields
         }
-        gold = {"gold": np.array([row.gold for row in rows], np.int64)}
-        return named | ends | gold | {"rogan_gladen": np.array([row.rogan_gladen for row in rows])}
+        counts = {name: np.array([getattr(row, name) for row in rows], np.int64) for name in ("gold", "tasks")}
+        return named | ends | counts | {"rogan_gladen": np.array([row.rogan_gladen for row in rows])}
 
 
 class _Known(NamedTuple):
@@ -214,7 +216,7 @@ def _prevalences(estimate: Estimate, known: _Known) -> list[Conclusion]:
         values = (known.truths == label).astype(float)
         sampled = Sampled(values, posterior[known.tasks, label], float(means[label]), items)
         found, alone = share_interval(sampled), sample_interval(values, items)
-        rows.append(Conclusion("prevalence", name, "", found, len(values), alone, float(checks[label])))
+        rows.append(Conclusion("prevalence", name, "", found, len(values), items, alone, float(checks[label])))
     return rows
 
 
@@ -250,7 +252,7 @@ def _accuracies(reports: Reports, estimate: Estimate, known: _Known) -> tuple[li
         items = int(counts[worker])
         sampled = Sampled(answers.right[own], answers.predicted[own], totals[worker] / items, items)
         found, alone = share_interval(sampled, given, pooled), sample_interval(sampled.values, items)
-        rows.append(Conclusion("accuracy", str(reports.workers[worker]), "", found, len(own), alone))
+        rows.append(Conclusion("accuracy", str(reports.workers[worker]), "", found, len(own), items, alone))
     return rows, int((counts > 0).sum()) - len(rows)
 
 
@@ -276,7 +278,7 @@ def _difference(reports: Reports, known: _Known, pair: tuple[str, str]) -> Concl
     sampled = Sampled(values, own, float(predicted.mean()), len(both))
     nothing = Sampled(values, np.zeros(len(gold)), 0.0, len(both))
     found = difference_interval(sampled, slope(values, own))
-    return Conclusion("difference", pair[0], pair[1], found, len(gold), difference_interval(nothing, 0.0))
+    return Conclusion("difference", pair[0], pair[1], found, len(gold), len(both), difference_interval(nothing, 0.0))
 
 
 def _labels_of(reports: Reports, worker: int) -> NDArray[np.int64]:

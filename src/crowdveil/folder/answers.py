@@ -164,7 +164,7 @@ def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions)
     if options.duplicates in ("first", "last") and left:
         notes.append(f"{left:,} answers repeat a (task, worker) pair: the {options.duplicates} of a pair counts.")
     if options.merge_labels and reports.alphabet is not None:
-        spellings = len(np.unique(columns.value.codes))
+        spellings = len(np.unique(columns.without_null()[0].value.codes))
         if spellings > reports.alphabet.size:
             notes.append(f"{spellings:,} spellings were merged into {reports.alphabet.size:,} labels.")
     return tuple(notes)

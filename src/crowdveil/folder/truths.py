@@ -21,6 +21,7 @@ ESTIMATE, DEMO = "estimate", "campaign demo"
 PAGE, PREDICTIONS = "page of results", "predictions"
 FROM_REPORTS = (PAGE, PREDICTIONS, "shares", "agreement", "review", "next answers")
 """Kinds of outputs that follow from reports or their truths."""
+NO_RESULTS = "the folder must hold truths and workers with the record that infer writes"
 INFER_AGAIN = "Give a folder that `crowdveil infer` wrote, unchanged, or run `infer` again."
 
 
@@ -92,6 +93,22 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
             hint="Run `infer` again: it removes the earlier ones.",
         )
     return found[0] if found else None
+
+
+def refuse_question_folders(folder: Path) -> None:
+    """Refuse a folder that has folders with the truths of a question each.
+
+    Raises:
+        ReportsError: with these folders.
+    """
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    questions = [str(path) for path in inside if path.is_dir() and estimate_names(path) is not None]
+    if questions:
+        raise ReportsError(
+            NO_RESULTS,
+            source=str(folder),
+            hint=f"Each question has a folder of its own; give one: {', '.join(questions)}.",
+        )
 
 
 def outdated_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:

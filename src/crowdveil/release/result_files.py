@@ -21,7 +21,13 @@ from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import PROBABILITY
-from crowdveil.folder.truths import INFER_AGAIN, estimate_names, unchanged_output
+from crowdveil.folder.truths import (
+    INFER_AGAIN,
+    NO_RESULTS,
+    estimate_names,
+    refuse_question_folders,
+    unchanged_output,
+)
 
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS, GOLD = ("task", "worker"), "gold"
@@ -59,13 +65,8 @@ def read_results(folder: Path) -> Results:
         found = _with_check(found, entry.gold, folder)
         _require_consistency(found, folder)
         return Results(found, entry.sha256, entry.reports_sha256)
-    inside = sorted(folder.iterdir()) if folder.is_dir() else []
-    questions = [str(path) for path in inside if path.is_dir() and estimate_names(path) is not None]
-    raise ReportsError(
-        "the folder must hold truths and workers with the record that infer writes",
-        source=str(folder),
-        hint=f"Each question has a folder of its own; give one: {', '.join(questions)}." if questions else INFER_AGAIN,
-    )
+    refuse_question_folders(folder)
+    raise ReportsError(NO_RESULTS, source=str(folder), hint=INFER_AGAIN)
 
 
 def _with_check(estimate: Estimate, text: str, folder: Path) -> Estimate:

@@ -41,7 +41,9 @@ def test_conclusions_are_printed_and_written(drawn: list[dict[str, str]], run: R
 
     assert ["prevalence"] * 2 + ["difference"] + ["accuracy"] * 3 == [row["quantity"] for row in found]
     assert "20 of 60 tasks, the first tasks of the draw with seed 3" in shown
-    assert "difference of a less c" in shown
+    assert "difference of a less c, on the 60 tasks of both: " in shown
+    assert "accuracy of c, on its 60 tasks: " in shown
+    assert ["60"] * 6 == [row["tasks"] for row in found]
     assert data["conclusions"]["of"] == len(found)
 
 

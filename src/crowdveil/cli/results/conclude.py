@@ -92,5 +92,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
 def _text(one: dict[str, Any]) -> str:
     """Return a conclusion as one line."""
     name = f"{one['name']} less {one['other']}" if one["other"] else one["name"]
+    of = {"accuracy": f", on its {one['tasks']:,} tasks", "difference": f", on the {one['tasks']:,} tasks of both"}
+    name += of.get(one["quantity"], "")
     ends = [f"{one[end]:.3f}" for end in ("estimate", "low", "high", "gold_low", "gold_high")]
     return f"{one['quantity']} of {name}: {ends[0]} ({ends[1]} to {ends[2]}) [{ends[3]} to {ends[4]}]"

@@ -187,10 +187,15 @@ def folder_reading(reports: Sequence[str]) -> RecordedReading | None:
 
     Raises:
         click.UsageError: the folder says how, and an option says it again.
+        ReportsError: a folder that only has folders of results, one for each question.
     """
     from crowdveil.folder.recorded_reading import recorded_reading
+    from crowdveil.folder.truths import refuse_question_folders
 
-    recorded = recorded_reading(Path(reports[0])) if len(reports) == 1 else None
+    folder = Path(reports[0]) if len(reports) == 1 else None
+    recorded = None if folder is None else recorded_reading(folder)
+    if folder is not None and folder.is_dir() and not any(path.is_file() for path in folder.iterdir()):
+        refuse_question_folders(folder)
     if recorded is not None and stated_options().intersection(READING):
         raise click.UsageError(
             f"{reports[0]} holds results, which say how their reports were read: leave options of reading (such as "

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -141,9 +142,8 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        hint="Write decimals with a point, or state the comma (--decimal , or pandas.read_csv(..., decimal=',')); skip "
-        "absent answers (missing='skip', --missing skip). If these are labels, take a method for labels, or say "
-        "kind='categorical'.",
+        hint=f"{_number_advice(column.names[~np.isfinite(numbers)])} If these are labels, take a method for labels, or "
+        "say kind='categorical'.",
     )
     reject_rows(
         column,
@@ -153,6 +153,16 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         hint=MAGNITUDE_HINT,
     )
     return numbers[column.codes]
+
+
+def _number_advice(names: NDArray[Any]) -> str:
+    """Return what helps where these names are no numbers."""
+    texts = [str(name).strip() for name in names.tolist()]
+    if any("," in text and is_number(text.replace(",", ".")) for text in texts):
+        return "Write decimals with a point, or state the comma (--decimal , or pandas.read_csv(..., decimal=','))."
+    if all(text in ("", "nan", "NaN") for text in texts):
+        return "Skip absent answers (missing='skip', --missing skip)."
+    return "Correct these cells; where there is no answer, write NULL or leave the row out."
 
 
 def with_decimal_points(column: CodedColumn, source: str) -> CodedColumn:

@@ -354,7 +354,7 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     for reason, count in imported.left_out.items():
         notes.append(f"Left out: {count:,} ({reason}).")
     if imported.dropped:
-        notes.append(f"Not kept, since no epsilon covers them: {', '.join(imported.dropped)}.")
+        notes.append(f"Not kept (times, ratings or addresses): {', '.join(imported.dropped)}.")
     if imported.renamed:
         notes.append(f"{imported.renamed:,} {NUMBERED}")
     return tuple(notes)
