@@ -21,7 +21,7 @@ from tests.campaign.builders import BuiltCampaign, build_questions, response
 
 SLOTS = 8
 CHANNELS = [
-    response(Categories(("no", "yes")), 2.0),
+    response(Categories(("no", "yes")), 1.0),
     Laplace(alphabet=Scale(0, 4), epsilon=2.0, participation="protected").channel(),
 ]
 
@@ -86,6 +86,7 @@ def test_two_questions_are_reported_on_one_page(tmp_path: Path) -> None:
     assert [True, True] == [f"Question {number} of 2" in page for number in (1, 2)]
     assert [[False, True]] * 2 == [[f": Question {n} of 2" in text for n in (1, 2)] for text in (other, alone)]
     assert "epsilon per answer to this question, participation protected</dt><dd>2</dd>" in other
+    assert "epsilon per answer to any question</dt><dd>1 to 2</dd>" in other
     assert None is apart["epsilon_per_worker"]
     assert OTHERS in alone.partition('<div class="notice')[2].partition("</div>")[0].replace("&#39;", "'")
     assert ["epsilon per worker, at most" in text for text in (page, other, alone)] == [True, True, False]
