@@ -3,7 +3,7 @@
 Each budget is spent by laplace on five essays as before plans could be asked, and by what `crowdveil plan` chooses:
 told nothing; told how much graders err; told that and how grades are spread, as inference is then, too. What is told
 are rounded moments of the set peer_grading_mooc, as a teacher may know them from an earlier term; no staff grade is
-used. True grades and errors are drawn from that set as in `peer_grading.py`, and errors are against the drawn grades.
+used. True grades and errors are drawn from that set, and errors are against the drawn grades.
 
 Run `python experiments/collection/planned_grading.py`; it writes results/planned_grading.csv.
 """

@@ -34,7 +34,7 @@ def test_a_poor_worker_who_is_copied_does_not_decide(tasks: int) -> None:
 
     assert found is not None
     assert [*range(5), *[5] * 10] == found.group.tolist()
-    assert 9 == found.workers
+    assert 9 == found.copied_workers
     own = HierarchicalDawidSkene()
     estimate = with_copies(own.fit(once(reports, found.group)), reports, found.group)
     assert (own.fit(reports).posterior.argmax(axis=1) == truth).mean() < 0.6

@@ -122,7 +122,8 @@ class Verbs(VerbGroup):
                 traceback.print_exc()
                 raise click.exceptions.Exit(NOT_CHECKED) from error
             self._show_json(refusal, words)
-            is_open = checks and not isinstance(refusal, FOUND_FALSE)
+            # A file that cannot be read says nothing of its claim.
+            is_open = checks and (not isinstance(refusal, FOUND_FALSE) or isinstance(refusal.__cause__, OSError))
             raise (OpenCheck if is_open else click.ClickException)(printable(error_line(refusal))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:

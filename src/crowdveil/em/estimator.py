@@ -190,8 +190,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 computed again in each step, or stored in a temporary file. Results do not depend on it.
 
         Raises:
-            SettingsError: the estimator cannot use the channel, the prior, the history or the state, `max_steps` is 0,
-                or one block does not fit into the memory.
+            SettingsError: the estimator cannot use an input, `max_steps` is 0, or a block does not fit into the memory.
             EngineError: the engine cannot be reached, or its workers failed repeatedly.
             ReportsError: the reports have the wrong type or do not match the channel, or a gold truth is no label.
         """
