@@ -108,3 +108,16 @@ def test_another_key_opens_nothing(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nothing is released"):
         write_opened(tmp_path / "out", campaign, opened)
     assert not (tmp_path / "out").exists()
+
+
+def test_opened_reports_are_not_written_beside_an_earlier_question(tmp_path: Path) -> None:
+    """The folder of a question of another campaign is refused and kept, and nothing is written beside it."""
+    key = new_key()
+    campaign = relayed(key)
+    batches = make_batches(campaign, [seal_body(campaign, body) for body in BODIES])
+    opened = read_batches(stored(tmp_path / "batches", batches), campaign, key)
+    (tmp_path / "out" / "question-1").mkdir(parents=True)
+
+    with pytest.raises(SettingsError, match="no question or reports beside those of the campaign"):
+        write_opened(tmp_path / "out", campaign, opened)
+    assert ["question-1"] == [path.name for path in (tmp_path / "out").iterdir()]
