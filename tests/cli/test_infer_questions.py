@@ -1,6 +1,7 @@
 """`crowdveil infer` on a table with several questions: each is fitted by itself, as if alone in a file."""
 
 import json
+import random
 from pathlib import Path
 
 import jsonschema
@@ -46,11 +47,28 @@ def test_one_question_is_chosen(questions: Path, run: Run) -> None:
 
 
 def test_the_table_names_every_question(questions: Path, run: Run) -> None:
-    """A line for each question has its numbers and its folder."""
+    """Of each question a line has its numbers and its folder, and one its expected error and the verdict."""
     lines = run("infer", "both.csv", "--out", "found").stdout.splitlines()
 
-    assert ["is it clear?", "size        "] == [line[:12] for line in lines]
-    assert all("30 workers on 20 tasks" in line and "written to found/" in line for line in lines)
+    assert ["is it clear?", "size        "] == [line[:12] for line in lines[::2]]
+    assert all("30 workers on 20 tasks" in line and "written to found/" in line for line in lines[::2])
+    assert all("Constant " in line and line.endswith("Verdict: use") for line in lines[1::2])
+
+
+def test_noise_and_grades_are_named(folder: Path, run_json: RunJson, refusal: Refusal) -> None:
+    """A question answered at random has the verdict of its page, not to use it; labels 1 to 5 have a hint."""
+    guess = random.Random(1)
+    cells = [(f"t{task},w{worker}", 1 + task % 5) for task in range(30) for worker in range(4)]
+    answers = [f"{cell},noise,{guess.choice('aaab')}" for cell, _ in cells] + [f"{cell},grade,{g}" for cell, g in cells]
+    Path("mixed.csv").write_text("\n".join(["task,worker,question,label", *answers]) + "\n", "utf-8")
+    data = run_json("infer", "mixed.csv", "--out", "found")
+    verdicts = {one["question"]: one["verdict"] for one in data["questions"]}
+
+    assert "use" == verdicts["grade"] != verdicts["noise"]
+    assert all(run_json("report", f"found/{name}")["verdict"] == found for name, found in verdicts.items())
+    assert ["grade: Whole numbers" in text for text in data["warnings"]] == [True]
+    for words in (("agreement",), ("report",), ("next", "--budget", 3), ("review",)):
+        assert "give one: found/grade, found/noise" in refusal(words[0], "found", *words[1:])
 
 
 def test_a_question_on_which_all_agree_does_not_stop_the_others(questions: Path, run: Run, run_json: RunJson) -> None:

@@ -70,7 +70,10 @@ NOT_OF_SUMS = (
     *("scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "engine", "address"),
 )
 """Options that do not go with sums."""
-OF_A_QUESTION = ("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped")
+OF_A_QUESTION = (
+    *("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped"),
+    *("baseline", "verdict"),
+)
 """What is printed of each of several questions."""
 SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 """Mark of a simulation in a certificate."""
@@ -308,9 +311,10 @@ def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
 
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_json: bool) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
-    from crowdveil.folder.answers import default_folder
+    from crowdveil.folder.answers import default_folder, grade_notes
     from crowdveil.folder.question_folders import question_folders
     from crowdveil.folder.truths import kept_notes
+    from crowdveil.release.conclusion import verdict
 
     if stated_options().intersection(FOR_ONE_QUESTION):
         options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
@@ -327,9 +331,11 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_j
         with progress_bar("inferring") as bar:
             inferred[name] = _library_call(asked, bar, steps)(evidence)
     found = []
-    for name, (_, outputs, files, *_) in read.items():
+    for name, (evidence, outputs, files, *_) in read.items():
         inference = _write(inferred[name], outputs, each[name])
-        found.append({"question": name, "folder": str(folders[name])} | _summary(inference, asked) | files)
+        summary = _summary(inference, asked) | files | {"verdict": verdict(inference.estimate, evidence)}
+        summary["warnings"] += grade_notes(evidence.reports)
+        found.append({"question": name, "folder": str(folders[name])} | summary)
     data: dict[str, Any] = {
         "warnings": [
             *kept_notes(folder, folders.values()),
@@ -339,7 +345,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_j
         "replaced": [path for one in found for path in one["replaced"]],
         "questions": [{name: one[name] for name in OF_A_QUESTION} for one in found],
     }
-    rows = [*warning_rows(data), *((one["question"], _question_line(one)) for one in data["questions"])]
+    rows = [*warning_rows(data), *(row for one in data["questions"] for row in _question_rows(one))]
     print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
 
 
@@ -357,9 +363,10 @@ def _with_labels(sources: dict[str, AnswerSource], asked: InferOptions) -> dict[
     return {name: source for name, source in sources.items() if not doubts[name]}
 
 
-def _question_line(one: dict[str, Any]) -> str:
+def _question_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
     crowd = f"{one['reports']:,} reports from {one['workers']:,} workers on {one['tasks']:,} tasks"
-    return f"{crowd}; {one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
+    fit = f"{one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
+    return [(one["question"], f"{crowd}; {fit}"), ("", f"{one['baseline']['sentence']} Verdict: {one['verdict']}")]
 
 
 def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:

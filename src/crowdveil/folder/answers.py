@@ -43,6 +43,8 @@ ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
 """Lower-case labels by which other programs write "no answer"; they can be labels, too."""
 WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
 """Lower-case names of columns that often hold repeated votes or weights."""
+MIN_GRADES = 3
+"""Fewest whole numbers as labels that look like grades."""
 SHOWN_SPELLINGS = 3
 """Number of labels, and of spellings of a label, in a warning."""
 
@@ -386,6 +388,17 @@ def absent_notes(reports: Reports) -> tuple[str, ...]:
     if not found:
         return ()
     return (f"Read as labels: {', '.join(found)}. If they stand for no answer, leave these rows out or write NULL.",)
+
+
+def grade_notes(reports: Reports) -> tuple[str, ...]:
+    """Return a hint that labels taken from the reports look like grades, which have an order; empty if they do not."""
+    alphabet = reports.alphabet
+    if not isinstance(alphabet, Categories) or alphabet.ordered or "labels" in reports.public_lists:
+        return ()
+    if alphabet.size < MIN_GRADES or not all(name.isdecimal() for name in alphabet.names):
+        return ()
+    names = ",".join(alphabet.names)
+    return (f"Whole numbers are read as labels without order. If they are grades, state --labels {names} --ordered.",)
 
 
 def _reports(count: int) -> str:

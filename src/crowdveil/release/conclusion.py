@@ -76,6 +76,11 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     return Conclusion(verdict, (first, *notes, *open_tasks, *_without_reports(rest), doubts, SHARES, *_check(estimate)))
 
 
+def verdict(estimate: Estimate, evidence: Evidence) -> Verdict:
+    """Return the verdict on truths, which does not depend on the statement of privacy."""
+    return conclude(estimate, PrivacyStatement(status="none"), evidence).verdict
+
+
 def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
     rest = estimate.without_gold
     known = decided(rest)

@@ -275,6 +275,19 @@ def test_bad_gold_is_refused(write, name) -> None:
         load_gold(write(data))
 
 
+@pytest.mark.parametrize(
+    ("cell", "advice"),
+    [("n/a", "write NULL or leave the row out"), ('"1,5"', "--decimal ,"), ("nan", "--missing skip")],
+)
+def test_advice_on_cells_that_are_no_numbers_follows_from_them(write, cell, advice) -> None:
+    """A decimal comma, an absent answer and a text each have the advice that helps, and only that."""
+    with pytest.raises(ReportsError) as caught:
+        load_gold(write(f"task,value\na,1\nb,{cell}\n".encode()))
+
+    every = ("write NULL or leave the row out", "--decimal ,", "--missing skip")
+    assert [advice] == [one for one in every if one in str(caught.value)]
+
+
 def test_the_first_of_contradicting_truths_can_be_taken(write) -> None:
     """Under conflicts="first" the first truth in file order counts."""
     assert {"a": "2", "b": "2"} == load_gold(write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first")
