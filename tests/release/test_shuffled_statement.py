@@ -116,6 +116,7 @@ def test_cells_without_names_are_not_counted(tmp_path: Path) -> None:
     campaign = build_campaign(tasks=2, slots=40, content={"relay": relay}).campaign
     reports = [AcceptedReport(k, (0, 1) if k < 2 else (0,), (0, 0) if k < 2 else (0,)) for k in range(40)]
     write_campaign_reports(tmp_path, campaign, reports, mark=WITHOUT_NAMES)
+    (tmp_path / "campaign.json").unlink()
 
     assert "at least 0 reports" in refusal("statement", tmp_path, "--shuffled", 40, "--delta", 1e-4)
 

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.channels.certificate import certificate_mechanisms
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
 from crowdveil.data.report_tables import block_tables, report_schema, write_tables
@@ -58,10 +59,11 @@ def write_reports(
     crowd: Crowd,
     *,
     assignment: str | None = None,
+    campaign: bytes | None = None,
     form: Form = "csv",
     replace: bool = False,
 ) -> None:
-    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, `certificate.json` and `assignment.csv`.
+    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, certificate, `assignment.csv` and `campaign.json`.
 
     Raises:
         SettingsError: the crowd does not belong to the reports or the certificate; or as `collection_outputs`.
@@ -72,6 +74,8 @@ def write_reports(
         metadata[CERTIFICATE_FILE] = json_bytes(certificate)
     if assignment is not None:
         metadata[ASSIGNMENT_FILE] = assignment.encode("utf-8")
+    if campaign is not None:
+        metadata[CAMPAIGN_FILE] = campaign
     names = (*metadata, CROWD_FILE, *REPORTS_FILES[form])
     with staged_outputs(collection_outputs(directory, names, replace=replace)) as temporary:
         for name, contents in metadata.items():

@@ -27,7 +27,7 @@ from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
 from crowdveil.folder.campaign.export import export_folders, held_questions, worker_name
-from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd
+from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd, report_directory
 from crowdveil.folder.evidence import (
     AS_THEY_ARE,
     Evidence,
@@ -62,6 +62,7 @@ from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
 from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, verify
 
+FIRST_QUESTION = "question-1"
 NOTHING_STATED = "No collection of protected reports was given with these results."
 PLAIN = "The answers were read as they are: they have no certificate of a mechanism."
 SIMULATION = "The reports follow from a seed."
@@ -79,6 +80,27 @@ def find_reports(folder: Path) -> Path | None:
     if found or find_crowd(folder / names[0]) is None:
         return found[0] if found else None
     return folder if (folder / REPORTS_FILES["blocks"][0]).exists() else None
+
+
+def find_asked(folder: Path) -> Path | None:
+    """Return the campaign.json of a folder of reports or results, or of its first question; None without one.
+
+    That beside the reports from which results were inferred is the campaign if their crowd.json names it.
+    """
+    for one in (folder, folder / FIRST_QUESTION):
+        found = find_campaign(one) or _beside_reports(one)
+        if found is not None:
+            return found
+    return None
+
+
+def _beside_reports(results: Path) -> Path | None:
+    recorded = recorded_reading(results)
+    for source in () if recorded is None else map(Path, recorded.sources):
+        crowd, beside = find_crowd(source), find_campaign(report_directory(source))
+        if crowd and beside and campaign_of(read_crowd(crowd)) == read_campaign(beside).name:
+            return beside
+    return None
 
 
 def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStatement, Facts]:
@@ -105,17 +127,17 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         return _state_certificate(path, source, answers), YARDSTICK
     if answers is not None:
         raise SettingsError("the number of answers is given with a certificate only", value=answers)
-    named = path if source is not None else find_campaign(path)
+    named = path if source is not None else find_asked(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:
         _require_claims(named)
     facts = YARDSTICK if campaign is None or named is None else (*asked_facts(campaign, named), *YARDSTICK)
     whole = source is not None or (campaign is not None and bool(held_questions(path, campaign)))
     reports = None if whole else find_reports(path)
-    if named is not None and campaign is not None and reports is None:
+    recorded = recorded_reading(path) if reports is None and not whole else None
+    if named is not None and campaign is not None and reports is None and recorded is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
     inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
-    recorded = recorded_reading(path) if reports is None else None
     if recorded is None or not recorded.is_there:
         return state_results(inferred_from, reports, campaign)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:

@@ -71,6 +71,10 @@ def test_two_questions_are_reported_on_one_page(tmp_path: Path) -> None:
     built = asked_in(tmp_path, CHANNELS, [3, 2])
     folder, collected = tmp_path / "asked", collect(tmp_path)
     infer(tmp_path)
+    found, beside = run("report", tmp_path / "f"), run("statement", tmp_path / "f" / "question-2")
+    assert built.campaign.worker_epsilon == found["epsilon_per_worker"] == beside["epsilon_per_worker"]
+    foreign = build_questions(CHANNELS, [3, 2], [range(5)] * SLOTS).campaign
+    (tmp_path / "c" / "question-2" / "campaign.json").write_bytes(foreign.to_bytes())
     apart = run("report", tmp_path / "f" / "question-2", "--out", tmp_path / "apart.html")
     both = run("report", tmp_path / "f", "--campaign", folder / "campaign.json", "--out", tmp_path / "both.html")
     one = run(

@@ -167,6 +167,8 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
 def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_path):
     """Reports, and a certificate, of one of several questions state an answer; what a worker loses is not known."""
     folder = write_questions(tmp_path, BUILT.campaign, REPORTS)[0].folder
+    assert state_source(folder)[0].per_worker is not None
+    (folder / "campaign.json").unlink()
     reports = state_source(folder)[0]
     certificates = [state_source(folder / "certificate.json", answers=answers)[0] for answers in (2, None)]
 

@@ -14,10 +14,10 @@ from crowdveil.cli.verb import Verb
 
 HELP = """Write the reports of a closed campaign as a collection for infer.
 
-CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv and crowd.json. Workers are
-named by their slots, w0017; only those that sent a report are listed. With several questions each has such a folder
-inside, question-1 and so on. Below the campaign's least number of reports nothing is written. Truths: `crowdveil
-export`."""
+CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv, crowd.json and a copy of
+campaign.json. Workers are named by their slots, w0017; only those that sent a report are listed. With several questions
+each has such a folder inside, question-1 and so on. Below the campaign's least number of reports nothing is written.
+Truths: `crowdveil export`."""
 
 
 @click.command(

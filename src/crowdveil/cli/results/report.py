@@ -57,7 +57,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     "--campaign",
     type=CAMPAIGN_FILE,
     metavar="FILE",
-    help="campaign.json of the campaign that collected the reports. [default: campaign.json in FOLDER, if any]",
+    help="campaign.json of the campaign that collected the reports. [default: that in FOLDER, or beside its reports]",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
@@ -88,15 +88,15 @@ def report(
     worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
     """
     require_shuffling_usage(shuffled, linked, delta, alone=True)
-    from crowdveil.campaign.folder import find_campaign, read_campaign
+    from crowdveil.campaign.folder import read_campaign
     from crowdveil.folder.campaign.export import held_questions
     from crowdveil.privacy.statement import sentences, with_shuffling
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import NOTHING_STATED, require_every_question, state_questions
+    from crowdveil.release.privacy_statement import NOTHING_STATED, find_asked, require_every_question, state_questions
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
-    campaign = campaign or find_campaign(folder)
+    campaign = campaign or find_asked(folder)
     if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
     if campaign is None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.campaign.report_body import decode, level_of
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
@@ -26,7 +27,7 @@ from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE
 from crowdveil.folder.evidence import ASSIGNED
 from crowdveil.folder.reports import write_reports
 
-EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE, REPORTS_FILE)
+EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
 """Files that `write_campaign_reports` writes."""
 
 
@@ -88,7 +89,8 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
     """
     own = export_folders(directory, campaign)
     others = [path for path in directory.glob("question-*") if re.fullmatch("question-[0-9]+", path.name)]
-    beside = [directory / name for name in EXPORT_FILES] if campaign.questions else []
+    # The document itself may stand at the root: it is of all questions.
+    beside = [directory / name for name in EXPORT_FILES if name != CAMPAIGN_FILE] if campaign.questions else []
     found = [path for path in sorted(others) if path not in own] + [path for path in beside if path.exists()]
     if found:
         raise SettingsError(
@@ -175,7 +177,8 @@ def write_campaign_reports(
         certificate=certificate,
         assignment=text,
     )
-    write_reports(directory, reports, certificate, crowd, assignment=text, replace=replace)
+    document = campaign.to_bytes()
+    write_reports(directory, reports, certificate, crowd, assignment=text, campaign=document, replace=replace)
     return reports
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from crowdveil.campaign.batch import SUFFIX, most_batch_bytes, parse_batch
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.campaign.report_body import decode
 from crowdveil.campaign.sealed_body import body_parts, relay_of
 from crowdveil.data.ingest.csv_files import csv_row
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from crowdveil.sealing import PrivateKey
 
 
-OPENED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
+OPENED_FILES = (CERTIFICATE_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
 """Files that `write_opened` writes for `infer`."""
 
 
