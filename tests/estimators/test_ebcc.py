@@ -96,5 +96,5 @@ def test_tables_that_do_not_fit_into_memory_are_refused() -> None:
     answers = [*range(200)] * 5
     reports = Reports.from_arrays(answers, range(1000), answers, alphabet=Categories(tuple(map(str, range(200)))))
 
-    with pytest.raises(SettingsError, match=r"at most 134,217,728, got '?1,000 x 200 x 10 x 200'?\. Use hierarchical"):
+    with pytest.raises(SettingsError, match=r"at most 25,000,000, got '?1,000 x 200 x 10 x 200'?\. Use hierarchical"):
         Ebcc().fit(reports)

@@ -35,8 +35,8 @@ from crowdveil.estimators.confusion.parameters import CrowdParameters, participa
 from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
 from crowdveil.registry import Capabilities, capabilities_of
 
-MAX_NUMBERS = 1 << 27
-"""Largest number of Dirichlet parameters of all workers (1 GiB; a fit has about six arrays of this size)."""
+MAX_NUMBERS = 25_000_000
+"""Largest number of Dirichlet parameters of all workers; a fit with as many was measured to take 1.9 GB."""
 OTHER_LABEL = -1e5
 """Log-prior of the labels that a gold task does not have."""
 START_DEVIATION = 0.3
