@@ -103,11 +103,28 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
 
 
 def _alike(reports: Reports) -> Alike:
-    pairs, workers = _pairs(reports), len(reports.workers)
-    common, same = pairs.counts.T.astype(np.int64)
-    found = np.flatnonzero((common >= MIN_COMMON) & (same >= ALIKE * common))
-    first, second = np.divmod(pairs.pair[found], workers)
-    return Alike(np.minimum(first, second), np.maximum(first, second), common[found], same[found])
+    """Return the pairs that are alike, ascending; equal answers are counted where enough are to common tasks."""
+    task, labels = np.asarray(reports.task).astype(np.int64), reports.labels
+    common = _shared_columns(reports, task, len(reports.tasks))
+    often = np.flatnonzero(common.data >= MIN_COMMON)
+    first, second = np.searchsorted(common.indptr, often, side="right") - 1, common.indices[often]
+    kept = np.flatnonzero(first < second)
+    if not len(kept):
+        return Alike(*np.zeros((4, 0), np.int64))
+    kept = kept[np.lexsort((second[kept], first[kept]))]
+    first, second, counts = first[kept], second[kept], common.data[often[kept]]
+    same = _shared_columns(reports, task * labels + reports.value, len(reports.tasks) * labels)[first, second]
+    found = np.flatnonzero(same >= ALIKE * counts)
+    return Alike(*(np.asarray(column, np.int64)[found] for column in (first, second, counts, same)))
+
+
+def _shared_columns(reports: Reports, column: NDArray[np.int64], columns: int) -> Any:
+    """Return the number of columns with reports of both workers, as a sparse matrix [worker, worker]."""
+    from scipy.sparse import csr_array  # slow to import
+
+    places = np.asarray(reports.worker), column
+    table = csr_array((np.ones(len(column), np.int64), places), shape=(len(reports.workers), columns))
+    return table @ table.T.tocsr()
 
 
 def _pairs(reports: Reports) -> WorkerPairs:
