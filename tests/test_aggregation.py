@@ -1,6 +1,7 @@
 """One call from a frame of answers to a frame of truths."""
 
 import warnings
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,16 @@ def test_gold_is_a_frame_of_any_kind(gold: Any) -> None:
     given: Any = {"epsilons": [1.0], "seed": 1}
     found, expected = (compare(["randomized-response"], votes, gold=one, **given) for one in (gold, known))
     assert found.rows == expected.rows
+
+
+def test_numbers_of_labels_in_a_half_filled_frame_of_gold_are_labels() -> None:
+    """An empty truth makes pandas read labels 0, 1, 2 as floats; they are the labels of the answers."""
+    votes = pd.DataFrame({"task": [1, 1, 2, 2, 3, 3], "worker": list("vwvwvw"), "label": [0, 1, 2, 2, 1, 1]})
+    gold = pd.read_csv(StringIO("task,truth,seed\n1,2,5\n2,2,5\n3,,5\n"))
+
+    assert "float64" == str(gold["truth"].dtype)
+    assert aggregate(votes, gold={1: 2, 2: 2})["truth"].tolist() == aggregate(votes, gold=gold)["truth"].tolist()
+    assert 2 == aggregate(votes, gold=gold)["truth"].tolist()[0]
 
 
 def test_gold_that_was_drawn_is_concluded_from_with_its_seed() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from crowdveil.data.reports import Reports
-from crowdveil.evaluation.agreement import agreement
+from crowdveil.evaluation.agreement import Agreement, Interval, agreement
+from crowdveil.release.review import _pairwise
 from tests.release.conftest import Folder, command, write_results
 
 LABELS = Path(__file__).parent.parent.parent / "docs" / "samples" / "labels.csv"
@@ -52,3 +53,20 @@ def test_agreement_behind_a_channel_is_corrected(collected: Folder) -> None:
     folder = collected()
 
     assert "corrected for the noise of the channel" in review_of(folder, None)[0]
+
+
+def test_a_difference_that_no_two_answers_have_is_not_estimable() -> None:
+    """Corrected for noise, the mean difference of two numbers can exceed the scale; then it is not stated."""
+    known = Agreement(
+        alphas={},
+        pairwise=Interval(11.7, 9.0, 14.0),
+        pairwise_name="difference",
+        tasks=4,
+        answers=9,
+        single=0,
+        channel_used=True,
+        workers=None,
+    )
+
+    assert "is 11.70 (90 % interval 9.00 to 14.00)." in _pairwise(known, 12.0)
+    assert _pairwise(known, 10.0).endswith("is not estimable from these reports.")

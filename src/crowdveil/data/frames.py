@@ -138,7 +138,19 @@ def read_gold_frame(frame: Any) -> DrawnGold:
     """
     with _frame_errors(frame):
         roles, table = _as_arrow(frame, lambda columns: gold_roles(columns, "gold"))
-        return drawn_gold({role: encode_arrow_column(table[name], "gold") for role, name in roles.items()}, "gold")
+        columns = {role: _whole(table[name]) for role, name in roles.items()}
+        return drawn_gold({role: encode_arrow_column(column, "gold") for role, column in columns.items()}, "gold")
+
+
+def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whole numbers as integers: with an empty cell among them, pandas reads a column of them as floats."""
+    if not pa.types.is_floating(column.type):
+        return column
+    known = pc.if_else(pc.is_finite(column), column, None)
+    try:
+        return known.cast(pa.int64()) if known.null_count else column
+    except pa.ArrowInvalid:
+        return column
 
 
 def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:

@@ -355,7 +355,7 @@ def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
     epsilon = statement.whole_range if by_question else format_bound(answer.epsilon, 4)
     single = f"epsilon {epsilon} per single answer{', by question' * by_question}"
     if statement.of_question is not None:
-        single += f": {format_bound(statement.of_question.epsilon, 4)} to that of these reports"
+        single += f" ({format_bound(statement.of_question.epsilon, 4)} for the question of these reports)"
     if statement.per_worker is None:
         return (
             single

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.agreement import agreement_of
 from crowdveil.crowd_review.next_answers import require_open
 from crowdveil.crowd_review.workers import ability_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
-from crowdveil.evaluation.agreement import Agreement, Interval
+from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
 from crowdveil.folder.evidence import Evidence
 from crowdveil.release.result_files import counted
 
@@ -40,13 +41,17 @@ def _agreement(evidence: Evidence | None) -> list[str]:
         f"Krippendorff's alpha ({metric}) is {_text(alpha)}{noise}{'' if np.isnan(alpha.value) else MEANING}."
         for metric, alpha in found.alphas.items()
     ]
-    return [*alphas, _pairwise(found)]
+    channel = evidence.channel
+    scale = evidence.reports.alphabet if channel is None else channel.alphabet
+    return [*alphas, _pairwise(found, scale.range if isinstance(scale, Scale) else np.inf)]
 
 
-def _pairwise(found: Agreement) -> str:
+def _pairwise(found: Agreement, largest: float) -> str:
     if found.pairwise_name == "agreement":
         return f"The share of equal answers, of two to the same task, is {_text(found.pairwise)}."
-    return f"The root mean squared difference of two answers to the same task is {_text(found.pairwise)}."
+    # Corrected for noise, it can exceed every possible difference.
+    known = found.pairwise if found.pairwise.value <= largest else NOT_KNOWN
+    return f"The root mean squared difference of two answers to the same task is {_text(known)}."
 
 
 def _text(found: Interval) -> str:
