@@ -45,7 +45,7 @@ CASES: dict[str, tuple[str, str | None, str, list[Cell]]] = {
     ),
     "label studio, flat": (
         "label-studio.csv",
-        "sentiment",
+        None,
         "label-studio",
         [("1", "worker-1", "Positive"), ("1", "worker-2", "Negative"), ("2", "worker-1", "NULL")],
     ),
@@ -156,7 +156,7 @@ def test_what_is_no_answer_at_all_is_counted(file: str, question: str | None, le
     ("file", "question", "names"),
     [
         ("label-studio.json", "stars", ("created_at", "annotations.completed_by.email", "annotations.lead_time")),
-        ("label-studio.csv", "sentiment", ("created_at", "lead_time", "updated_at")),
+        ("label-studio.csv", None, ("created_at", "lead_time", "updated_at")),
         ("toloka.tsv", None, ("ASSIGNMENT:started",)),
         (
             "mturk.csv",
@@ -221,6 +221,15 @@ def test_answers_of_several_choices_are_one_yes_or_no_question_for_each(file: st
 
     assert SEVERAL[file] == cells(found)
     assert {task.partition("|")[2] for task, _, _ in SEVERAL[file]} == {*found.choices}
+
+
+def test_a_column_of_the_flat_label_studio_that_never_differs_is_read_by_its_name(write: Write) -> None:
+    """Data and a unanimous question look alike there: the column is read if it is chosen."""
+    text = "id,text,sentiment,topic,annotator,annotation_id\n1,x,good,a,u,1\n1,x,good,b,v,2\n"
+    path = write(text, "export.csv")
+
+    assert ("topic",) == imported(path).questions
+    assert [("1", "u", "good"), ("1", "v", "good")] == cells(imported(path, question="sentiment"))
 
 
 def test_a_file_is_given_once() -> None:

@@ -1,4 +1,6 @@
-"""Columns of an export that may be questions or data of the tasks: the user says which one is the question."""
+"""Columns of an export that may be questions or data of the tasks: their contents tell, and no order of columns."""
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -7,55 +9,101 @@ from crowdveil.errors import ReportsError
 from tests.data.importers.test_importers import Write, cells, imported
 from tests.data.importers.test_importers import write as write
 
-ROWS = [(task, worker, "gb"[worker - 1]) for task in (1, 2) for worker in (1, 2)]
-EXPORTS: dict[str, tuple[str, object]] = {
-    "label-studio": (
-        "min.json",
-        [
-            {"text": task, "item": f"i{task}", "label": "dog", "id": task, "mood": mood, "annotator": worker}
-            | {"annotation_id": 10 * task + worker}
-            for task, worker, mood in ROWS
-        ],
-    ),
-    "mturk": (
-        "batch.csv",
-        "HITId,WorkerId,Answer.url,Answer.mood\n"
-        + "".join(f"{task},{who},{task}.org,{mood}\n" for task, who, mood in ROWS),
-    ),
-    "pybossa": (
-        "runs.json",
-        [{"task_id": task, "user_id": who, "info": {"url": f"{task}.org", "mood": mood}} for task, who, mood in ROWS],
-    ),
-}
+
+def json_min(order: Sequence[str], *, moods: str = "gb") -> list[dict[str, object]]:
+    """Flat records of two workers on two tasks: data `text` and `ticket_id`, the question `mood`, keys in an order."""
+    cells = [
+        {
+            "text": {"a": task, "b": 0} if worker == 1 else {"b": 0, "a": task},
+            "ticket_id": f"T-{task}",
+            "id": task,
+            "mood": mood,
+            "sure": "yes",
+            "annotator": worker,
+            "annotation_id": 10 * task + worker,
+        }
+        for task in (1, 2)
+        for worker, mood in enumerate(moods, 1)
+    ]
+    return [{name: one[name] for name in order} for one in cells]
 
 
-@pytest.mark.parametrize("tool", EXPORTS)
-def test_one_of_several_columns_is_the_question_that_is_stated(write: Write, tool: str) -> None:
-    """Without a statement the columns are listed; the chosen one is read, and the others are named."""
-    name, content = EXPORTS[tool]
-    path = write(content, name)
+KEYS = ("text", "ticket_id", "id", "mood", "sure", "annotator", "annotation_id")
+ORDERS = [KEYS, KEYS[::-1], sorted(KEYS), ("mood", "id", "text", "ticket_id", "annotator", "annotation_id", "sure")]
 
-    with pytest.raises(ReportsError, match=r"must be stated.*'mood'.*--question.*--label-column"):
-        imported(path)
-    found = imported(path, question="mood")
-    with open_source([str(path)]) as source:
-        assert {} == source.by_question()
 
-    assert (tool, ("mood",)) == (found.tool, found.questions)
-    assert [(str(task), str(worker), mood) for task, worker, mood in ROWS] == cells(found)
-    assert found.data
-    assert "mood" not in found.data
+def test_data_named_like_answers_are_not_the_answers(write: Write) -> None:
+    """Beside `annotation_id`, task data named item and label make no plain table of an export."""
+    records = [one | {"item": f"i{one['id']}", "label": "dog"} for one in json_min(KEYS)]
+
+    assert "mood" == imported(write(records)).question
 
 
 @pytest.mark.parametrize("prefix", ["", "taskrun__", "task_run__"])
 @pytest.mark.parametrize("mark", ["_", "__"])
-def test_the_only_column_is_the_question(write: Write, prefix: str, mark: str) -> None:
-    """Each key of a content of PyBossa has a column of its own; a single one needs no statement."""
-    header = ",".join(prefix + name for name in ("task_id", "user_id", f"info{mark}animal"))
-    found = imported(write("\n".join([header, "1,1,d", "1,2,c"]), "runs.csv"))
+def test_flattened_contents_of_pybossa_are_questions_and_data(write: Write, prefix: str, mark: str) -> None:
+    """Each key of a content has a column of its own; the picture of the task is no question."""
+    rows = [f"{task},{worker},{'cd'[task == worker]},{task}.png" for task in (1, 2) for worker in (1, 2)]
+    header = ",".join(prefix + name for name in ("task_id", "user_id", f"info{mark}animal", f"info{mark}img"))
+    found = imported(write("\n".join([header, *rows]), "runs.csv"))
 
-    assert "animal" == found.question
-    assert [("1", "1", "d"), ("1", "2", "c")] == cells(found)
+    assert ("animal", ("img",)) == (found.question, tuple(name for name in found.data if name != "animal"))
+    assert [("1", "1", "d"), ("1", "2", "c"), ("2", "1", "c"), ("2", "2", "d")] == cells(found)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=" ".join)
+def test_the_order_of_keys_does_not_say_what_is_a_question(write: Write, order: Sequence[str]) -> None:
+    """What differs between two answers to a task is the question; all else is named, and read if it is chosen."""
+    path = write(json_min(order))
+    found = imported(path)
+    with open_source([str(path)]) as source:
+        assert {} == source.by_question()
+        notes = " ".join(source.read()[1])
+
+    assert (("mood",), {"text", "ticket_id", "sure"}) == (found.questions, {*found.data})
+    assert [("1", "1", "g"), ("1", "2", "b"), ("2", "1", "g"), ("2", "2", "b")] == cells(found)
+    assert {"yes"} == {label for _, _, label in cells(imported(path, question="sure"))}
+    assert f"no two answers to a task differ in them: {', '.join(found.data)} (read one with --question)" in notes
+
+
+def test_answers_to_a_task_in_several_files_tell_its_questions(write: Write) -> None:
+    """A question is found in all files of an export together, where each file has one worker."""
+    rows = json_min(KEYS)
+    parts = [write([row for row in rows if row["annotator"] == worker], f"{worker}.json") for worker in (1, 2)]
+
+    assert ("mood",) == imported(*parts).questions
+
+
+@pytest.mark.parametrize("moods", ["g", "gg"], ids=["one answer per task", "all agree"])
+def test_an_export_without_a_column_that_differs_is_refused(write: Write, moods: str) -> None:
+    """Nothing tells data from answers there: the columns are listed, with the options that state them."""
+    with pytest.raises(ReportsError, match=r"two answers to a task differ.*'ticket_id', 'mood'.*--question.*--label-c"):
+        imported(write(json_min(KEYS, moods=moods)))
+
+
+REPEATED: dict[str, tuple[str, object]] = {
+    "mturk": (
+        "batch.csv",
+        "HITId,WorkerId,Answer.url,Answer.mood\n1,a,x.org,g\n1,b,x.org,b\n2,a,y.org,g\n2,b,y.org,b\n",
+    ),
+    "pybossa": (
+        "runs.json",
+        [
+            {"task_id": task, "user_id": user, "info": {"url": f"{task}.org", "mood": mood}}
+            for task in (1, 2)
+            for user, mood in (("a", "g"), ("b", "b"))
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", REPEATED)
+def test_data_that_a_form_repeats_among_the_answers_are_no_question(write: Write, tool: str) -> None:
+    """What is the same in all answers to each task is named, and the question is read without a choice."""
+    name, content = REPEATED[tool]
+    found = imported(write(content, name))
+
+    assert (tool, ("mood",), ("url",)) == (found.tool, found.questions, found.data)
 
 
 @pytest.mark.parametrize("order", ["AB", "BA"])
@@ -65,3 +113,18 @@ def test_a_task_of_toloka_is_named_alike_in_any_order_of_its_inputs(write: Write
     path = write("\t".join(header) + "\n" + "\t".join([*order.lower(), "yes", "w"]) + "\n", "t.tsv")
 
     assert [("a | b", "w", "yes")] == cells(imported(path))
+
+
+@pytest.mark.parametrize(("name", "form"), [("startTime", "10:0{}"), ("words", "so {} as ever")])
+def test_times_and_texts_are_not_taken_for_the_question_on_which_all_agree(write: Write, name: str, form: str) -> None:
+    """A column that differs, and holds no answers, is refused beside others, until the question is chosen."""
+    records = [
+        {"task_id": task, "user_id": user, "info": {"mood": "gb"[task % 2], name: form.format(6 * user + task)}}
+        for task in range(6)
+        for user in range(3)
+    ]
+    path = write(records)
+
+    with pytest.raises(ReportsError, match=f"must hold answers. Found: '{name}'.*others: 'mood'.*--question 'mood'"):
+        imported(path)
+    assert {"g", "b"} == {label for _, _, label in cells(imported(path, question="mood"))}

@@ -1,5 +1,6 @@
 """Answers to one question of an export: its submissions as columns task, worker and label."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_columns import WorkerNames, personal_names
+from crowdveil.data.importers.personal_columns import WorkerNames, is_personal, personal_names
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 
@@ -42,7 +43,7 @@ class ImportedAnswers:
             task, see `choice_task`; empty for answers of one label.
         not_read: other questions of the export without labels or numbers, where all questions are read.
         columns: sentences on how columns are read.
-        data: columns that may be data of the tasks or other questions.
+        data: columns that differ between no two answers to a task, and so are data of the tasks or unanimous questions.
     """
 
     tool: str
@@ -105,10 +106,20 @@ def collect_all_questions(
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
 
 
-def _with_question(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
-    """Return the submissions with the chosen unsure column among their answers: the stated one, or the only one."""
-    unsure = _data(found)
-    chosen = unsure if len(unsure) == 1 and not mixes_data else tuple(name for name in unsure if name == question)
+def _with_questions(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
+    """Return the submissions with the unsure columns that are questions among their answers, whatever their order.
+
+    These are the chosen one and those in which two answers to a task differ; without any of these, and without data
+    among the columns, all.
+    """
+    unsure, first = _data(found), dict[tuple[str, str], str]()
+    differing = {
+        name
+        for one in found
+        for name, text in ((name, json.dumps(one.unsure.get(name), sort_keys=True, default=str)) for name in unsure)
+        if not one.left_out and first.setdefault((name, str(one.task)), text) != text
+    }
+    chosen = [name for name in unsure if name in {*differing, question} or not (differing or mixes_data)]
     return [
         replace(
             one,
@@ -164,7 +175,7 @@ def _told_submissions(
     importer: Importer, exports: Sequence[ExportFile], names: ColumnNames, question: str | None
 ) -> list[Submission]:
     """Return the submissions of all files, with the questions told from data."""
-    return _with_question(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
+    return _with_questions(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
 
 
 def _all_submissions(importer: Importer, exports: Sequence[ExportFile], names: ColumnNames) -> list[Submission]:
@@ -279,17 +290,31 @@ def _chosen(question: str | None, found: Sequence[Submission], importer: Importe
         )
     if question is None and data and not questions:
         raise ReportsError(
-            "the question of an export whose columns may be data must be stated",
+            "a column is a question if two answers to a task differ in it",
             source=source,
-            examples=listed,
+            examples=f"no such column among {listed}",
             hint=f"Choose one with --question, such as --question {data[-1]!r}, or state the columns of a table with "
             "--task-column, --worker-column and --label-column.",
         )
+    if question is None and data and len(questions) == 1:
+        _refuse_doubtful_question(questions[0], data, found, source)
     if question is None and len(questions) != 1:
         rule = "one question is read at a time" if questions else "there must be a question with one answer per worker"
         hint = f"Choose it with --question, such as --question {questions[0]!r}." if questions else importer.expected
         raise ReportsError(rule, source=source, examples=listed, hint=hint)
     return question or questions[0]
+
+
+def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequence[Submission], source: str) -> None:
+    """Refuse texts, times and addresses as the only column that differs: the question may be one on which all agree."""
+    contents = [one.answers.get(question) for one in found if not one.left_out]
+    if is_personal(question) or is_free_text(contents):
+        raise ReportsError(
+            "the only column in which two answers to a task differ must hold answers",
+            source=source,
+            examples=f"{question!r}, of times, addresses, ratings or texts; others: {', '.join(map(repr, data[:20]))}",
+            hint=f"Choose one with --question, such as --question {data[0]!r}.",
+        )
 
 
 def _workers(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:

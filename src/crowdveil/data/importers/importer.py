@@ -17,8 +17,8 @@ class Submission:
         task, worker: identifiers; None if the export lacks them, which is refused.
         answers: content by question; a question without an entry, or with None, is "no answer".
         left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
-        unsure: contents of columns that are data of the task or questions; one is read if it is chosen by name, or is
-            the only one.
+        unsure: contents of columns that are data of the task or questions. Those that differ between answers to a task
+            are questions; another is read only if it is chosen by name.
         address: address of a worker without an identifier. It only tells workers apart and is not kept.
     """
 
@@ -38,7 +38,7 @@ class Importer(ABC):
         title: the tool's own name.
         expected: columns or keys by which the layout is recognised, for error messages.
         question: the only question of every export; None where the content names the questions.
-        mixes_data: whether data of the tasks always stand among the unsure columns, so that one must be chosen.
+        mixes_data: whether data of the tasks always stand among the unsure columns, so that none may be a question.
     """
 
     tool: ClassVar[str]

@@ -348,7 +348,8 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     if imported.not_read:
         notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
     if imported.data:
-        notes.append(f"Not read: {', '.join(imported.data)} (data of the tasks, or other questions: --question).")
+        listed = ", ".join(imported.data)
+        notes.append(f"Not read, since no two answers to a task differ in them: {listed} (read one with --question).")
     if imported.no_answer:
         notes.append(_no_answer(imported.no_answer))
     for reason, count in imported.left_out.items():
