@@ -207,6 +207,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "one candidate as text": (lambda: cv.next_answers(VOTES, budget=1, candidates="zoe"), "candidates must be a list"),
     "a set of truths": (lambda: cv.aggregate(NUMBERS, truths={"no", "yes"}), "truths must be a list, got 'set'"),  # type: ignore[arg-type]
+    "truths that are read once": (lambda: cv.aggregate(NUMBERS, truths=iter(("no", "yes"))), "must be a list"),
     "a set of truths of a review": (lambda: cv.review(NUMBERS, truths={"no", "yes"}), "truths must be a list"),  # type: ignore[arg-type]
     "a set of truths of next answers": (
         lambda: cv.next_answers(NUMBERS, budget=1, truths=frozenset(("no", "yes"))),  # type: ignore[arg-type]

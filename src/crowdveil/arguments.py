@@ -1,7 +1,7 @@
 """Types of arguments, checked where they are given; a device loads this file, so it imports errors only."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
@@ -105,8 +105,8 @@ def require_instance(name: str, value: Any, kinds: type | tuple[type, ...], *, w
 
 
 def require_list(name: str, value: Any, *, example: str) -> None:
-    """Refuse a single text or number where a list is expected, and a set, whose order differs from run to run."""
-    if isinstance(value, str | bytes | set | frozenset) or not isinstance(value, Iterable):
+    """Refuse a text or number in place of a list, a set, whose order differs from run to run, and what is read once."""
+    if isinstance(value, str | bytes | set | frozenset | Iterator) or not isinstance(value, Iterable):
         found = value if isinstance(value, str | int | float) else type(value).__name__
         raise SettingsError(f"{name} must be a list", value=found, hint=f"Such as {name}={example}.")
 

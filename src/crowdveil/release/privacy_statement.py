@@ -112,7 +112,8 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         answers: largest number of answers of one worker under a certificate; None if it is unknown.
 
     Raises:
-        SettingsError: `answers` without a certificate, a file of another kind, or as `held_questions`.
+        SettingsError: `answers` without a certificate, a file of another kind, folders of questions without their
+            campaign, or as `held_questions`.
         ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
         CertificateError, CampaignError, ReportsError: as the readers of these files and `state_results`.
     """
@@ -138,6 +139,12 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     if named is not None and campaign is not None and reports is None and recorded is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
     inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
+    if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
+        raise SettingsError(
+            "the folders of several questions are stated with the campaign.json of their campaign",
+            value=str(path),
+            hint="Copy it into one of them, or give the folder of one question.",
+        )
     if recorded is None or not recorded.is_there:
         return state_results(inferred_from, reports, campaign)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:

@@ -435,7 +435,7 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
     require(column, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
     for row in rows:
         cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
-        yours = f"Your tasks: {', '.join(ids[:20])}."
+        yours = f"Your tasks: {', '.join(dict.fromkeys(ids[:20]))}."
         require(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
         require(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
         found[cell] = label = (row[column] or "").strip()

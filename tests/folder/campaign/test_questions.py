@@ -182,6 +182,15 @@ def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_pa
             with_shuffling(one, reports=2, delta=1e-6)
 
 
+def test_folders_of_questions_without_their_campaign_are_not_stated_together(tmp_path):
+    """Without campaign.json in any folder the parent is refused, and is not called a collection without privacy."""
+    for one in write_questions(tmp_path, BUILT.campaign, REPORTS):
+        (one.folder / "campaign.json").unlink()
+
+    with pytest.raises(SettingsError, match="stated with the campaign"):
+        state_source(tmp_path)
+
+
 def test_a_certificate_of_another_collection_is_stated_by_itself(tmp_path):
     """A crowd.json that names another certificate says nothing about this one."""
     first, second = (one.folder for one in write_questions(tmp_path, BUILT.campaign, REPORTS))

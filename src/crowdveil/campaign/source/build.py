@@ -13,6 +13,7 @@ from crowdveil.campaign.source.privacy_request import PrivacyRequest
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.mechanisms.budget import mechanism_within_budget
@@ -20,6 +21,8 @@ from crowdveil.randomness import Source, secure
 
 Build = Callable[[float], ChannelMechanism]
 """Mechanism with an epsilon of a single answer, in nats."""
+Lists = Sequence[Sequence[int]]
+"""Task indices of each slot."""
 
 
 def build_campaign(
@@ -83,13 +86,9 @@ def _require_within(budget: float | None, campaign: Campaign) -> None:
     if budget is not None and campaign.worker_epsilon > budget:
         raise SettingsError(
             f"all questions together must keep the budget of a worker, {budget:g}",
-            value=campaign.worker_epsilon,
+            value=format_bound(campaign.worker_epsilon, 4),
             hint="Lower the budgets or epsilons of the questions, or raise privacy.budget_per_worker.",
         )
-
-
-Lists = Sequence[Sequence[int]]
-"""Task indices of each slot."""
 
 
 def _draw(asked: Sequence[CampaignSource], randomness: Source) -> list[Lists]:
