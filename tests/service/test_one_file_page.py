@@ -1,4 +1,4 @@
-"""The one-file page: its policy, its report as a file and QR code, in Chromium from the file system."""
+"""The one-file page: its policy, its report as a file and as text, in Chromium from the file system."""
 
 import json
 import re
@@ -7,10 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import segno
-import segno.encoder
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import decode
@@ -20,10 +16,7 @@ from crowdveil.service.one_file_page import one_file_page
 from tests.campaign.builders import LABELS, build_campaign
 from tests.service.accessibility import await_screen, check_screen
 from tests.service.browser import chromium, needs_chromium
-from tests.service.test_device_vectors import STATIC, needs_node, run_node
-
-CAPACITIES = (17, 32, 53, 78, 106, 134, 154, 192, 230, 271, 321, 586, 858, 1273, 1732, 2953)
-"""Bytes that fill a code of level L exactly (ISO/IEC 18004, table 7): versions 1 to 11, 16, 20, 25, 30 and 40."""
+from tests.service.test_device_vectors import STATIC
 
 
 @pytest.fixture
@@ -37,8 +30,8 @@ def page(tmp_path: Path) -> tuple[Any, Path, str]:
 
 @pytest.mark.slow
 @needs_chromium
-def test_the_report_is_a_file_and_a_code(page: Any) -> None:
-    """Nothing is requested; the file is the canonical report of the link; it is drawn once and kept until handed in."""
+def test_the_report_is_a_file_and_a_text(page: Any) -> None:
+    """Nothing is requested; file and text are the canonical report of the link, drawn once and kept until handed in."""
     built, _, link = page
     with chromium() as browser:
         small = {"width": 360, "height": 700}
@@ -58,22 +51,21 @@ def test_the_report_is_a_file_and_a_code(page: Any) -> None:
         saved.append(save(tab))
         tab.focus("#report-heading")
         check_screen(tab, "report", "en")
-        sides = tab.get_attribute("#code svg", "viewBox")
+        tab.focus("#report-text")
+        copied = tab.evaluate("() => getSelection().toString() || document.activeElement.value")
         with pytest.raises(Exception, match=r"Failed to fetch|violates"):
             tab.evaluate("() => fetch('https://example.org/')")
         tab.click("#handed-in")
         await_screen(tab, "done")
 
     report = json.loads(saved[0])
-    assert saved[0] == saved[1]
+    assert saved[0] == saved[1] == copied.encode()
     assert saved[0] == json.dumps(report, sort_keys=True, separators=(",", ":")).encode()
     assert {"campaign", "format", "report", "symbols", "token"} == set(report)
     assert (built.campaign.name, built.tokens[1].text) == (report["campaign"], report["token"])
     assert 4 == len(decode(bytes.fromhex(report["symbols"]), built.campaign, 1, range(4)))
     assert [link.partition("#")[0]] == [url.partition("#")[0] for url in requested if not url.startswith("blob:")][:1]
     assert [] == [url for url in requested if not url.startswith(("file:", "blob:"))]
-    assert sides is not None
-    assert int(sides.split()[2]) - 8 == len(segno.make(saved[0], error="l", mode="byte", boost_error=False).matrix)
 
 
 def save(tab: Any) -> bytes:
@@ -118,7 +110,7 @@ def test_the_page_holds_the_published_scripts(page: Any) -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
 
     assert (STATIC / "device.mjs").read_text("utf-8") + (STATIC / "hpke.mjs").read_text("utf-8") in html
-    assert 2 == html.count('<script type="module">')
+    assert 1 == html.count('<script type="module">')
     assert 0 == html.count("src=")
     assert policy is not None
     assert "connect-src 'none'" in policy[1]
@@ -135,60 +127,3 @@ def test_the_page_is_reproducible_and_bounded(tmp_path: Path, monkeypatch: pytes
     assert first == second
     with pytest.raises(SettingsError, match="at most 1,000 bytes"):
         one_file_page(folder)
-
-
-def node_codes(cases: list[tuple[str, int | None]]) -> list[list[list[int]]]:
-    """Return the rows of QR codes that the module draws for texts and masks."""
-    program = f"const {{ qrRows }} = await import({json.dumps((STATIC / 'qr.mjs').as_uri())});"
-    program += "console.log(JSON.stringify(data.map(([text, mask]) => qrRows(text, mask ?? undefined))));"
-    return list(run_node(program, cases))
-
-
-def equals_segno(text: str, mask: int | None, rows: list[list[int]]) -> bool:
-    """Return whether segno draws the same code with this mask, or with any: writers may weigh masks differently."""
-    codes = (
-        segno.make(text, error="l", mode="byte", boost_error=False, micro=False, mask=tried)
-        for tried in (range(8) if mask is None else (mask,))
-    )
-    return any(rows == [list(row) for row in code.matrix] for code in codes)
-
-
-@pytest.fixture
-def standard_padding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let segno pad as the standard says: it adds eight bits where the stream ends at a codeword already."""
-
-    def pad(buff: Any, version: int, length: int) -> None:
-        buff.extend([0] * (-length % 8))
-
-    monkeypatch.setattr(segno.encoder, "write_padding_bits", pad)
-
-
-@pytest.mark.slow
-@needs_node
-def test_codes_of_every_size_equal_those_of_segno(standard_padding: None) -> None:
-    """Codes that are full, and one byte below and above, equal segno's; so do all eight masks."""
-    texts = ["r" * (capacity + more) for capacity in CAPACITIES for more in (-1, 0, 1) if capacity + more <= 2953]
-    cases: list[tuple[str, int | None]] = [(text, None) for text in texts]
-    cases += [("x" * 154, mask) for mask in range(8)]
-
-    drawn = node_codes(cases)
-
-    assert [] == [case for case, rows in zip(cases, drawn, strict=True) if not equals_segno(*case, rows)]
-
-
-@needs_node
-@settings(max_examples=3, deadline=None)
-@given(st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=900), max_size=8))
-def test_codes_of_any_text_equal_those_of_segno(texts: list[str]) -> None:
-    """Codes of ASCII texts equal segno's."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segno.encoder, "write_padding_bits", lambda buff, _, length: buff.extend([0] * (-length % 8)))
-        drawn = zip(texts, node_codes([(text, None) for text in texts]), strict=True)
-
-        assert [] == [text for text, rows in drawn if not equals_segno(text, None, rows)]
-
-
-@needs_node
-def test_a_text_that_is_too_long_has_no_code() -> None:
-    """Beyond the largest code there is no picture, and the file remains."""
-    assert [None] == node_codes([("x" * 2954, None)])

@@ -1,7 +1,7 @@
 """One-file page of a campaign: the worker's page, the campaign and its pictures in one HTML file.
 
-The page connects to nothing (connect-src 'none'); it gives the report as a file and as a QR code. Its policy names the
-SHA-256 of each script and of the style, so that no other one runs.
+The page connects to nothing (connect-src 'none'); it gives the report as a file and as text. Its policy names the
+SHA-256 of the script and of the style, so that no other one runs.
 """
 
 import base64
@@ -23,7 +23,7 @@ MAX_BYTES = 20_000_000
 """Largest size of a page; telephones refuse to open larger ones."""
 LANGUAGES = ("en", "de")
 POLICY = (
-    "default-src 'none'; script-src {scripts}; style-src {style}; img-src blob:; connect-src 'none'; base-uri 'none'; "
+    "default-src 'none'; script-src {script}; style-src {style}; img-src blob:; connect-src 'none'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 STYLE_LINK = '<link rel="stylesheet" href="../static/style.css">\n'
@@ -49,16 +49,16 @@ def one_file_page(folder: CampaignFolder) -> bytes:
             value=folder.campaign.name,
             hint="Workers answer with the page of their links, or with crowdveil campaign answer.",
         )
-    names = ("device.mjs", "hpke.mjs", "page.mjs", "qr.mjs", "style.css")
-    device, sealing, page, code, style = map(_static, names)
+    names = ("device.mjs", "hpke.mjs", "page.mjs", "style.css")
+    device, sealing, page, style = map(_static, names)
     messages = {language: json.loads(_static(f"messages.{language}.json")) for language in LANGUAGES}
     embedded = json.dumps({"files": _campaign_files(folder), "messages": messages}).replace("<", "\\u003c")
-    scripts = [code, device + sealing + _IMPORT.sub("", page)]
-    policy = POLICY.format(scripts=" ".join(map(_source, scripts)), style=_source(style))
+    script = device + sealing + _IMPORT.sub("", page)
+    policy = POLICY.format(script=_source(script), style=_source(style))
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'
         f'<script type="application/json" id="embedded">{embedded}</script>\n'
-        + "".join(f'<script type="module">{script}</script>\n' for script in scripts)
+        f'<script type="module">{script}</script>\n'
     )
     html = _static("index.html").replace(STYLE_LINK, "").replace(SCRIPT_LINK, head).encode()
     if len(html) > MAX_BYTES:

@@ -1,6 +1,7 @@
 """Collection of report files: what counts, what is listed and left, and the same bytes again."""
 
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def states(tmp_path: Path) -> dict[str, str]:
 
 
 def test_each_file_has_its_state(built, tmp_path):
-    """Copies count once; two reports for one token, or with one id, do not count; other files are listed and left."""
+    """Copies count once, one as wrapped text too; two reports for one token or id do not; other files are listed."""
     folder = tmp_path / "in"
     put(built, folder, a=report(built, 0), copy=report(built, 0), b=report(built, 1), b2=report(built, 1, first=3))
     put(built, folder, c=report(built, 2, number=7), d=report(built, 3, number=7), e=report(built, 4))
@@ -65,6 +66,8 @@ def test_each_file_has_its_state(built, tmp_path):
     put(built, folder, short=ReportFile(built.tokens[4], "e" * 32, b"\0\0"))
     put(built, folder, symbol=ReportFile(built.tokens[4], "e" * 32, b"\x09\0\0\0"))
     (folder / "broken.json").write_bytes(report(built, 4).to_bytes(built.campaign)[:-5])
+    text = report(built, 4).to_bytes(built.campaign).decode()
+    (folder / "text.txt").write_text("\n".join(textwrap.wrap(text, 70)) + "\r\n")
     (folder / "photo.png").write_bytes(b"\x89PNG")
     (folder / "below").mkdir()
     before = {path: path.read_bytes() for path in folder.glob("*.*")}
@@ -77,6 +80,7 @@ def test_each_file_has_its_state(built, tmp_path):
         "c.json": SAME_ID,
         "d.json": SAME_ID,
         "e.json": ACCEPTED,
+        "text.txt": COPY,
         "foreign.json": "refused (foreign)",
         "stranger.json": "refused (token)",
         "short.json": "refused (length)",

@@ -13,7 +13,7 @@ from crowdveil.cli.verb import Verb
 HELP = """Write the worker's page with the whole campaign in one HTML file.
 
 For workers who do not trust a page from your server, and for campaigns without a service. The page connects to nothing:
-it gives the report as a file and as a QR code, and the worker hands it in. Print the SHA-256 with the invitations.
+it gives the report as a file and as text, and the worker hands it in. Print the SHA-256 with the invitations.
 
 With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign."""
 EXAMPLE = "crowdveil campaign page essays --out device.html"

@@ -151,11 +151,14 @@ class _Issued:
 
 
 def _read(path: Path, issued: _Issued) -> ReportFile | str:
-    """Return the report in a file, or the reason why it is none of this campaign."""
+    """Return the report in a file, or the reason why it is none of this campaign.
+
+    A report has no white space: what copying as text or a mail program adds is left out.
+    """
     try:
         with open_regular(path) as stream:
-            data = stream.read(2 * issued.campaign.body_bytes + MAX_OVERHEAD + 1)
-        report = ReportFile.from_bytes(data, issued.campaign)
+            data = stream.read(3 * issued.campaign.body_bytes + 2 * MAX_OVERHEAD)
+        report = ReportFile.from_bytes(b"".join(data.split()), issued.campaign)
         issued.accepted(report)
     except CampaignError as error:
         return f"refused ({error.defect})"

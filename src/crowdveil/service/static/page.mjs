@@ -8,7 +8,6 @@ import { Device, Refusal, channelOf, parseLink, questionOf, questionsOf, readLed
 import { sealBody } from "./hpke.mjs";
 
 const MOST_BUTTONS = 12;
-const MOST_CODE_CELLS = 300;
 const PERCENT_OF_COUNT = 100 / 2 ** 48;
 const UP = 1 + 1e-12;
 const FOREIGN = ["detail", "operator", "title"];
@@ -227,7 +226,7 @@ async function send() {
   await finish();
 }
 
-/** Continue after the draw: send the stored bytes, or offer them as a file and, where it fits, as a QR code. */
+/** Continue after the draw: send the stored bytes, or offer them as a file and as text. */
 async function finish() {
   const { device } = page;
   if (!device.files) {
@@ -237,9 +236,8 @@ async function finish() {
   }
   const text = device.reportFile();
   offerFile("report-link", text, `report-${device.record.slot}-${device.record.report.slice(0, 8)}.json`);
-  const code = device.tasks.length <= MOST_CODE_CELLS ? globalThis.qrPicture?.(text) : undefined;
-  $("code").replaceChildren(...(code ? [code] : []));
-  return show("report", { hasCode: Boolean(code) });
+  $("report-text").value = text;
+  return show("report");
 }
 
 function offerFile(id, text, download) {
@@ -317,6 +315,7 @@ on("task-form", "submit", (event) => {
 });
 on("back", "click", showTasks);
 on("send", "click", send);
+on("report-text", "focus", ({ target }) => target.select());
 on("handed-in", "click", async () => {
   await page.device.finish();
   show("done", { title: page.device.record.title });
