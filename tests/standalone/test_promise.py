@@ -102,23 +102,6 @@ def test_the_ledger_decides_between_two_programs_that_draw_at_once(service, tmp_
     assert ("answered-before", "verified") == (refusal.value.name, other.record["state"])
 
 
-def test_a_record_of_an_earlier_version_is_not_sent_beside_another_report(service, tmp_path):
-    """Two reports that were drawn before the ledger was asked: the first is sent, the second stays."""
-    devices = []
-    for slot in (0, 1):
-        with Device(service.built.link(slot).text, tmp_path) as device:
-            device.open()
-            device.sample()
-            (tmp_path / "ledger.json").unlink()
-            devices.append(device)
-    devices[0].send()
-
-    with pytest.raises(Refused, match="before, with another link"):
-        devices[1].send()
-
-    assert 1 == len(service.bodies)
-
-
 def test_a_service_that_deletes_and_answers_503_gets_one_draw(service, tmp_path, monkeypatch):
     """Three starts against a service that stores, answers 503 and asks to clear all storage send the same bytes."""
     monkeypatch.setattr(Device.send, "__defaults__", (1, lambda _: None))

@@ -23,7 +23,7 @@ from crowdveil.standalone.checks import (
     Refused,
     check_certificate,
     digest,
-    mechanism_defect,
+    is_known_mechanism,
     parse_json,
     symbols_defect,
 )
@@ -61,10 +61,9 @@ def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
     """
     for names in (fields["alphabet"].get("names", []), fields["outputs"]):
         check_symbol_names(names)
-    defect, found = mechanism_defect(fields["mechanism"])
-    if defect:
-        hint = f"Use {DESIGNED!r} for a table from another source."
-        raise CertificateError(defect, f"{found} is no mechanism that a certificate can name. {hint}")
+    if not is_known_mechanism(fields["mechanism"]):
+        unknown, hint = repr(fields["mechanism"])[:100], f"Use {DESIGNED!r} for a table from another source."
+        raise CertificateError("mechanism", f"{unknown} is no mechanism that a certificate can name. {hint}")
     data: dict[str, object] = {"format": CHANNEL_FORMAT, **fields}
     return {**data, "sha256": digest(data)}
 

@@ -6,8 +6,14 @@
  * Parts: bytes, canonical JSON, names, certificate, campaign, link, report, ledger, service, device.
  */
 
-const [DENOMINATOR, WORD_BYTES, MAX_BYTES, MAX_LABELS, PART_SLOTS] = [2 ** 48, 6, 2_000_000, 1024, 100];
-const [USUAL_LIMIT, MOST_PAUSE, STORES] = [10, 600, ["records", "ledger", "settings"]];
+const DENOMINATOR = 2 ** 48;
+const WORD_BYTES = 6;
+const MAX_BYTES = 2_000_000;
+const MAX_LABELS = 1024;
+const PART_SLOTS = 100;
+const USUAL_LIMIT = 10;
+const MOST_PAUSE = 600;
+const STORES = ["records", "ledger", "settings"];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
 export class Refusal extends Error {
