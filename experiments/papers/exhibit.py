@@ -1,35 +1,29 @@
 """Exhibit: a table, figure or theorem of a paper, declared in the paper's `exhibits.toml`.
 
 A table of that file has the texts (title, source, notes, open_parameters), the numbers that the paper prints (paper),
-the columns of the rows, the data sets (data) and the sweeps (steps). In a sweep a list is swept, the first key
-outermost; a table with the keys quick and full has a value per size, and default where it differs from full. The
-module of the same name has what computes: `measure`, `draw`, `verdict`, and `configurations` where steps do not
-suffice. The key of such a name gives another function, "module.function", and `paper` a constant. An exhibit that is
-`like` a table of [shared] has its functions, and its lists before its own.
+the columns of the rows, the data sets (data), the picture (see `picture.py`) and the sweeps (steps). In a sweep a list
+is swept, the first key outermost; a table with the keys quick and full has a value per size, and default where it
+differs from full. The module of the same name has what computes: `measure`, `verdict`, and `configurations` and `draw`
+where steps and picture do not suffice. The key of such a name gives another function, "module.function", and `paper` a
+constant. An exhibit that is `like` a table of [shared] has its functions, and its lists before its own.
 """
 
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-else:
-    Axes = Figure = Any  # matplotlib is needed to draw only
+from experiments.papers.picture import Figure, Row, draw
 
 PAPERS = Path(__file__).parent
 Size = Literal["quick", "default", "full"]
 """quick: seconds, in the test suite; default: minutes; full: the paper's own grid and repeats."""
 Configuration = dict[str, Any]
 """Everything that one step depends on, seed included: the key of the cache."""
-Row = dict[str, Any]
-"""One line of the tidy CSV file."""
 Outcome = Literal["reproduced", "reproduced but trivial", "reproduced in part", "not reproduced", "cannot be judged"]
 
 
@@ -77,8 +71,7 @@ class Exhibit:
         configurations: steps of a size.
         measure: rows of one step; deterministic.
         paper: numbers printed in the paper; a column says which were read off a figure.
-        draw: draws all rows in the form of the paper, on an empty figure.
-        size_inches: width and height of the figure; without it `draw` sets the size.
+        draw: draws all rows on an empty figure.
         verdict: verdict on all rows.
         open_parameters: parameters that the paper does not give.
         notes: sentences for the page: unit of epsilon, participation, what is compared.
@@ -93,7 +86,6 @@ class Exhibit:
     measure: Callable[[Configuration], list[Row]]
     paper: tuple[Row, ...]
     draw: Callable[[list[Row], Figure], None]
-    size_inches: tuple[float, float] | None
     verdict: Callable[[list[Row]], Verdict]
     open_parameters: tuple[OpenParameter, ...]
     notes: tuple[str, ...] = ()
@@ -136,8 +128,7 @@ def declared(name: str) -> Exhibit:
         configurations=_sweeps(entry["steps"]) if "steps" in entry else _found(name, "configurations"),
         measure=_found(name, "measure"),
         paper=tuple(_found(name, "paper") if isinstance(printed, str) else printed),
-        draw=_found(name, "draw"),
-        size_inches=entry.get("size_inches"),
+        draw=partial(draw, entry["picture"]) if "picture" in entry else _found(name, "draw"),
         verdict=_found(name, "verdict"),
         open_parameters=tuple(OpenParameter(**one) for one in entry.get("open_parameters", [])),
         notes=tuple(entry["notes"]),

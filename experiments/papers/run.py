@@ -214,7 +214,7 @@ def picture_bytes(exhibit: Exhibit, rows: list[Row]) -> bytes:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=exhibit.size_inches, layout="constrained")
+        figure = Figure(layout="constrained")
         exhibit.draw(rows, figure)
         return file_bytes(figure, "svg")
 

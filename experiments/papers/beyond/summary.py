@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Axes, Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, crowd, lengths, published
 from experiments.papers.huai2019.table2 import SETTINGS as OF_PRISCROWD
 from experiments.papers.li2018 import comparison
@@ -20,6 +20,7 @@ from experiments.papers.li2018.crowds import LABELS, as_reports
 from experiments.papers.li2018.hyper_distribution import HyperDistribution
 from experiments.papers.li2018.hyper_distribution import published as published_distribution
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS, Crowd, Numbers, perturbed, truth_discovery
+from experiments.papers.picture import Axes, Figure
 from experiments.papers.sun2018 import accuracy
 from experiments.papers.sun2018.parameters import OF_MECHANISMS
 from experiments.papers.sun2018.published import send
@@ -283,6 +284,7 @@ TICKS = (0.25, 0.5, 1, 2, 3, 5, 8)
 
 def draw(rows: list[Row], figure: Figure) -> None:
     """Draw one panel per crowd, every line named at its end, for light and dark pages."""
+    figure.set_size_inches(5.4, 8.8)
     figure.set_facecolor("none")
     for axes, (name, panel) in zip(figure.subplots(3, 1), PANELS.items(), strict=True):
         mine = [row for row in rows if row["panel"] == name]

@@ -3,7 +3,7 @@
 from itertools import product
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -33,20 +33,6 @@ def shares(workers: int, parts: int) -> Floats:
 def objective(combined: Floats, local: Floats, share: Floats) -> float:
     """Return equation 4 for global weights -ln(share), whose exp(-g) add up to 1 as equation 1 asks."""
     return float((combined * (2 * np.log(combined) - np.log(local) - np.log(-np.log(share)))).sum())
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the objective at the product against that at the root; above the line the product is no minimiser."""
-    axes = figure.subplots()
-    for workers, color in ((2, "#dc2626"), (3, "#2563eb")):
-        mine = [row for row in rows if row["workers"] == workers]
-        axes.plot(
-            [row["root"] for row in mine], [row["product"] for row in mine], "o", ms=3, color=color,
-            label=f"{workers} workers",
-        )  # fmt: skip
-    axes.axline((0, 0), (1, 1), color="#7a8594", linestyle="--", label="equal")
-    axes.set(xlabel="equation 4 at the square root", ylabel="equation 4 at the product")
-    axes.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

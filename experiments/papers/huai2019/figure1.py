@@ -1,7 +1,7 @@
 """Figure 1: a kernel density of five claims, its components, and a private density of the same claims."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 
 from crowdveil.randomness import seeded
@@ -52,22 +52,6 @@ def _row(
     return {
         "bandwidth": width, "curve": curve, "exact_epsilon": exact, "x": x, "density": density, "error": error,
     }  # fmt: skip
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the components, the density, and the private and the constant one, at the first bandwidth."""
-    axes = figure.subplots()
-    mine = [row for row in rows if row["bandwidth"] == rows[0]["bandwidth"] and row["x"] is not None]
-    styles = {KERNEL: ("#2563eb", "-"), PRIVATE: ("#0f766e", "-"), CONSTANT: ("#7a8594", "--")}
-    for name in dict.fromkeys(str(row["curve"]) for row in mine):
-        color, style = styles.get(name, ("#dc2626", "-"))
-        points = [(row["x"], row["density"]) for row in mine if row["curve"] == name]
-        shown = f"{name}, epsilon {EPSILON:g}" if name == PRIVATE else name
-        label = {"component 1": "components"}.get(name, None if name.startswith("component") else shown)
-        axes.plot(*zip(*points, strict=True), color=color, linestyle=style, label=label)
-    axes.plot(POINTS, np.zeros(5), "o", color="black", clip_on=False)
-    axes.set(xlabel="X", ylabel="density", ylim=(0, None))
-    axes.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

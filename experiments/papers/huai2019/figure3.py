@@ -1,8 +1,8 @@
 """Figure 3: densities of two objects per data set, with combined, global and equal weights."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, UNITS, WIDTH, crowd, truths
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, WIDTH, crowd, truths
 from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 from numpy.typing import NDArray
 
@@ -156,37 +156,6 @@ def _points(claims: Claims, task: int, curve: DensityCurve) -> list[tuple[float,
     margin = 0.3 * max(high - low, 0.02 * float(claims.high[task] - claims.low[task]))
     grid = np.linspace(max(low - margin, float(claims.low[task])), min(high + margin, float(claims.high[task])), POINTS)
     return list(zip(grid.tolist(), curve.at(grid).tolist(), strict=True))
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw two tasks of every crowd."""
-    points = [row for row in rows if row["x"] is not None]
-    crowds = list(dict.fromkeys(str(row["crowd"]) for row in points))
-    figure.set_size_inches(8, 2.5 * len(crowds) + 0.6)
-    grid = figure.subplots(len(crowds), CASES, squeeze=False)
-    styles = {
-        COMBINED: "#dc2626",
-        GLOBAL: "black",
-        UNIFORM: "#16a34a",
-        TRUE: "#2563eb",
-        "histogram, epsilon 1": "#7a8594",
-    }
-    for line, name in zip(grid, crowds, strict=True):
-        for axes, task in zip(line, range(1, CASES + 1), strict=True):
-            for curve, color in styles.items():
-                mine = [
-                    (r["x"], r["density"]) for r in points if (r["crowd"], r["task"], r["curve"]) == (name, task, curve)
-                ]
-                if mine:
-                    axes.plot(*zip(*mine, strict=True), color=color, label=curve)
-            for curve, marker in ((CLAIM, "o"), (DOUBTED, "x")):
-                at = [r["x"] for r in points if (r["crowd"], r["task"], r["curve"]) == (name, task, curve)]
-                axes.plot(at, [0] * len(at), marker, color="#c026d3", ms=4, mfc="none", label=curve)
-            axes.set_title(f"{name}, case {task}", fontsize=9)
-            axes.set_xlabel(UNITS[name], fontsize=8)
-    # The simulated crowd has every curve.
-    last = next(axes for line in grid for axes in line if FLOORPLAN in axes.get_title())
-    figure.legend(*last.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -1,7 +1,7 @@
 """Figure 4: ISE and SISE by the number of records."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd, published
 from experiments.papers.huai2019.judge import Judge
 
@@ -51,31 +51,6 @@ def measure(configuration: Configuration) -> list[Row]:
         row |= {"sise": float(np.mean([one.sise for one in found])), "error": float(np.mean(means))}
         rows.append(row | {"standard_error": spread, "tasks": found[0].tasks, "repeats": repeats})
     return rows
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw ISE and SISE against the number of records, one line of panels per crowd."""
-    crowds = list(dict.fromkeys(str(row["crowd"]) for row in rows))
-    figure.set_size_inches(8, 2.1 * len(crowds) + 0.6)
-    grid = figure.subplots(len(crowds), 2, squeeze=False, sharex=True)
-    colors = {PAPER: "#dc2626", "histogram": "#0f766e", "pooled-shape": "#2563eb"}
-    for line, name in zip(grid, crowds, strict=True):
-        for axes, measure_name in zip(line, ("ise", "sise"), strict=True):
-            for mechanism, color in colors.items():
-                points = [
-                    (row["records"], row[measure_name])
-                    for row in rows
-                    if (row["crowd"], row["mechanism"]) == (name, mechanism)
-                ]
-                shown = "PrisCrowd, no guarantee" if mechanism == PAPER else f"{mechanism}, epsilon {EPSILON:g}"
-                axes.plot(*zip(*points, strict=True), color=color, label=shown)
-            axes.set_yscale("log")
-            axes.set_title(f"{name}: {measure_name.upper()}", fontsize=9)
-    for axes in grid[-1]:
-        axes.set_xlabel("number of records")
-    figure.legend(
-        *grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8
-    )
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.huai2019.crowds import TEST, crowd, published
 from numpy.typing import NDArray
 
@@ -58,23 +58,6 @@ def count_until_pass(sampler: CandidateSampler, task: NDArray[np.int64], source:
         comparisons += int(sampler.claims.per_task[task].sum())
         task = task[~passed]
     return candidates, comparisons
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw seconds against the number of records."""
-    crowds = list(dict.fromkeys(str(row["crowd"]) for row in rows))
-    figure.set_size_inches(4 * len(crowds) + 0.5, 3)
-    grid = figure.subplots(1, len(crowds), squeeze=False)[0]
-    for axes, name in zip(grid, crowds, strict=True):
-        for mechanism, color in ((WITH, "#dc2626"), (WITHOUT, "#2563eb")):
-            points = [
-                (row["records"], row["seconds"])
-                for row in rows
-                if (row["crowd"], row["mechanism"]) == (name, mechanism)
-            ]
-            axes.plot(*zip(*points, strict=True), color=color, marker="o", ms=4, label=mechanism)
-        axes.set(xlabel="number of records", ylabel="seconds", ylim=(0, None), title=name)
-    grid[0].legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -1,7 +1,7 @@
 """Table 1: sizes of the data sets, and the share of their objects on which Algorithm 1 can release anything."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd
+from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, crowd
 
 PRINTED = {"Population": (2_344, 1_124), "Stock": (55, 5_521), "Indoor Floorplan": (247, 129)}
 """Users and objects as printed."""
@@ -16,15 +16,6 @@ def measure(configuration: Configuration) -> list[Row]:
     row: Row = {"crowd": name, "stands_for": STANDS_FOR[name], "workers": workers, "tasks": tasks}
     row |= {"claims": len(claims), "claims_per_task": len(claims) / tasks, "tasks_with_k_claims": enough}
     return [row | {"share": enough / tasks}]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the share of objects with at least k claims."""
-    axes = figure.subplots()
-    bars = axes.barh([str(row["crowd"]) for row in rows], [row["share"] for row in rows], color="#0f766e")
-    axes.bar_label(bars, [f"{row['tasks_with_k_claims']:,} of {row['tasks']:,}" for row in rows], padding=3)
-    axes.set(xlim=(0, 1.35), xlabel=f"share of objects with at least k = {TEST.k} claims")
-    axes.invert_yaxis()
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
@@ -151,24 +151,6 @@ def _figures(judge: Judge, made: list[Reports]) -> Row:
         "tasks": combined[0].tasks,
         "repeats": repeats,
     }
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the mean ISE of every mechanism, one panel per crowd."""
-    mine = [row for row in rows if row["setting"] == MAIN]
-    crowds = list(dict.fromkeys(str(row["crowd"]) for row in mine))
-    figure.set_size_inches(8, 0.6 + 2.9 * ((len(crowds) + 1) // 2))
-    grid = figure.subplots((len(crowds) + 1) // 2, min(2, len(crowds)), squeeze=False).ravel()
-    for axes, name in zip(grid, crowds, strict=False):
-        here = [row for row in mine if row["crowd"] == name]
-        colors = ["#0f766e" if "epsilon" in str(row["mechanism"]) else "#7a8594" for row in here]
-        colors[0] = "#dc2626"
-        bars = axes.barh([str(row["mechanism"]) for row in here], [row["error"] for row in here], color=colors)
-        axes.bar_label(bars, [f"{row['error']:.3g}" for row in here], padding=2, fontsize=7)
-        axes.tick_params(axis="y", labelsize=7)
-        axes.set_xmargin(0.15)
-        axes.invert_yaxis()
-        axes.set_title(f"{name}: mean ISE", fontsize=9)
 
 
 def verdict(rows: list[Row]) -> Verdict:

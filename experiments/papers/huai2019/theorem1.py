@@ -1,7 +1,7 @@
 """Theorem 1: expected squared distance of a density and that of samples from it, exactly, for claims far apart."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.synthesis.density_error import DensityCurve, integrated_squared_error, kernel_curve
 from experiments.theory.published_bounds import density_distance_bound
 
@@ -47,18 +47,6 @@ def expected_distance(reach: float, claims: int, samples: int) -> float:
     nothing = DensityCurve(np.zeros_like, ends[[0, -1]])
     bias = integrated_squared_error(twice, kernel) / claims
     return bias + (top - integrated_squared_error(twice, nothing) / claims) / samples
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw both sides against the bandwidth, for one claim and most samples."""
-    axes = figure.subplots()
-    for kernel, color in zip(KERNELS, ("#dc2626", "#2563eb"), strict=True):
-        mine = [row for row in rows if (row["kernel"], row["claims"], row["samples"]) == (kernel, 1, SAMPLES[-1])]
-        for side, style in (("distance", "-"), ("bound", "--")):
-            points = [(row["bandwidth"], row[side]) for row in mine]
-            axes.plot(*zip(*points, strict=True), style, color=color, label=f"{side}, {kernel}")
-    axes.set(xscale="log", yscale="log", xlabel="bandwidth h", ylabel="expected squared distance")
-    axes.legend(frameon=False, fontsize=8)
 
 
 def verdict(rows: list[Row]) -> Verdict:

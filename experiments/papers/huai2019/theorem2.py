@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim, single_candidate
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
@@ -86,18 +86,6 @@ def shown(places: Places) -> str:
     """Return the numbers of claims at the places, such as "3 + 2 x 1"."""
     counts = Counter(count for count in places if count)
     return " + ".join(f"{times} x {count}" if times > 1 else str(count) for count, times in counts.items())
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw exact against claimed delta; above the line the theorem fails."""
-    axes = figure.subplots()
-    for release, color in zip((LOOP, UNSEEN, SEEN), ("#dc2626", "#0f766e", "#2563eb"), strict=True):
-        mine = [row for row in rows if row["release"] == release]
-        points = [(row["claimed_delta"], row["exact_delta"]) for row in mine]
-        axes.plot(*zip(*points, strict=True), "o", ms=4, color=color, label=release)
-    axes.axline((0.01, 0.01), (0.1, 0.1), color="#7a8594", linestyle="--", label="as claimed")
-    axes.set(xscale="log", yscale="log", xlabel="claimed delta", ylabel="exact delta at the claimed epsilon")
-    axes.legend(frameon=False, fontsize=8)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from experiments.papers.exhibit import Axes, Configuration, Figure, Row
+from experiments.papers.exhibit import Configuration, Row
 from experiments.papers.li2018.crowds import LABELS, as_reports, crowd_of
 from experiments.papers.li2018.hyper_distribution import HyperDistribution, matching_flip, published
 from experiments.papers.li2018.printed import PRINTED, TRUTH, VOTE
@@ -236,53 +236,3 @@ def claims(rows: Sequence[Row]) -> list[float]:
 def votes_apart(rows: Sequence[Row]) -> float:
     """Return the largest difference of the changes of the majority vote between the mechanisms, at equal claim."""
     return max(abs(value(rows, "change", ONE, VOTE, c) - value(rows, "change", TWO, VOTE, c)) for c in claims(rows))
-
-
-def draw_line(axes: Axes, rows: Sequence[Row], x: str, arm: Arm, inference: str, label: str, **style: Any) -> None:
-    """Draw the error rate change against the column x, with the main weight."""
-    mine = [
-        row for row in rows
-        if (row["equal"], row["mechanism"], row["inference"]) == (arm.equal, arm.mechanism, inference)
-        and row["weight"] in (None, MAIN_WEIGHT)
-    ]  # fmt: skip
-    mine.sort(key=lambda row: row[x])
-    axes.plot([row[x] for row in mine], [row["change"] for row in mine], label=label, **style)
-
-
-def draw_table(rows: list[Row], figure: Figure) -> None:
-    """Draw the changes by claimed epsilon on the first crowd, the printed ones as dashed lines."""
-    crowd = str(rows[0]["crowd"])
-    rows = [row for row in rows if row["crowd"] == crowd]
-    shown = [row for row in rows if row["weight"] in (None, MAIN_WEIGHT) and row["printed"] is not None]
-    for axes, inference in zip(figure.subplots(1, 2, sharey=True), (VOTE, TRUTH), strict=True):
-        for arm, colour in ((ONE, "#b3541e"), (TWO, "#1b6ca8")):
-            draw_line(axes, rows, "claimed_epsilon", arm, inference, arm.mechanism, color=colour, marker=".")
-            own = [row for row in shown if (row["mechanism"], row["inference"]) == (arm.mechanism, inference)]
-            points = [row["claimed_epsilon"] for row in own], [row["printed"] for row in own]
-            axes.plot(*points, color=colour, linestyle=":", label=f"{arm.mechanism}, printed")
-        label = "one-layer at two-layer's exact epsilon"
-        draw_line(axes, rows, "claimed_epsilon", ONE_PER_ANSWER, inference, label, color="#3d7a3d")
-        axes.set(
-            title=f"{crowd.partition(',')[0]}: {inference}",
-            xlabel="claimed epsilon of an answer",
-            ylabel="error rate change",
-        )
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-
-
-def draw_tradeoff(rows: list[Row], figure: Figure) -> None:
-    """Draw the changes by claimed epsilon: at equal claim, and at equal exact epsilon of an answer and of a worker."""
-    panels = {"equal claimed epsilon": ONE, "equal exact epsilon of an answer": ONE_PER_ANSWER}
-    panels["equal exact epsilon of a worker"] = ONE_PER_WORKER
-    for axes, (title, one) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
-        for arm, colour in ((one, "#b3541e"), (TWO, "#1b6ca8")):
-            for inference, style in ((VOTE, ":"), (TRUTH, "-"), (CROWDVEIL, "--")):
-                label = f"{arm.mechanism}, {inference}"
-                draw_line(axes, rows, "claimed_epsilon", arm, inference, label, color=colour, linestyle=style)
-        if one == ONE_PER_WORKER:
-            label = "one-layer, truth discovery, fewer answers"
-            draw_line(axes, rows, "claimed_epsilon", FEWER_ANSWERS, TRUTH, label, color="#3d7a3d")
-        axes.set(title=title, xlabel="claimed epsilon of two-layer", ylabel="error rate change")
-        (pair,) = {(row["constant"], row["unprotected"]) for row in rows if row["inference"] == TRUTH}
-        axes.axhline(pair[0] - pair[1], color="#7a8594", label="best constant, against truth discovery")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.comparison import TRUTH, VOTE, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
@@ -68,20 +68,6 @@ def _printed_change(crowd: str, mechanism: str, inference: str) -> float:
     wanted = (mechanism, inference, 0.0)
     (row,) = (r for r in PRINTED[crowd] if (r["mechanism"], r["inference"], r["claimed_epsilon"]) == wanted)
     return row["change"]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the mean error of a run with its standard deviation, and the printed error."""
-    axes = figure.subplots()
-    names = [f"{r['crowd']}: {r['mechanism']}, {r['inference']}, {r['drawn']}" for r in rows]
-    places = range(len(rows))
-    errors, spread = ([r[name] for r in rows] for name in ("error", "standard_error"))
-    axes.errorbar(errors, places, xerr=spread, fmt="o", color="#1b6ca8", label="ours, standard deviation of a run")
-    axes.plot([r["printed_error"] for r in rows], places, "x", color="#b3541e", label="printed")
-    axes.axvline(0.5, color="#7a8594", linewidth=0.8)
-    axes.set(yticks=places, yticklabels=names, xlabel="error rate at claimed epsilon 0")
-    axes.invert_yaxis()
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
 def verdict(rows: list[Row]) -> Verdict:

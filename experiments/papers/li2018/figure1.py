@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import smaller_change_probability
 
@@ -46,22 +46,6 @@ def measure(step: Configuration) -> list[Row]:
         | shared
         for left, mass, count in zip(edges, np.diff(below), counts, strict=False)
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the densities: two users by b, and b = 1 by the number of users; dots are draws."""
-    left, right = figure.subplots(1, 2)
-    for users, high in dict.fromkeys((r["users"], r["high"]) for r in rows):
-        mine = [row for row in rows if (row["users"], row["high"]) == (users, high)]
-        for axes in [*([left] if users == 2 else []), *([right] if high == 1 else [])]:
-            label = f"b = {high:g}" if axes is left else f"n = {users}"
-            (line,) = axes.plot([row["product"] for row in mine], [row["density"] for row in mine], label=label)
-            drawn = [row["drawn_density"] for row in mine]
-            axes.plot([row["product"] for row in mine], drawn, ".", color=line.get_color())
-    left.set(title="n = 2", xlabel="product of flip probabilities", ylabel="density", ylim=(0, 10), xlim=(0, 1))
-    right.set(title="b = 1", xlabel="product of flip probabilities", ylim=(0, 10), xlim=(0, 1))
-    left.legend(frameon=False)
-    right.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

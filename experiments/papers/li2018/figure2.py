@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.comparison import SEED, losses_of, uniforms
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
 from experiments.papers.li2018.hyper_distribution import published
@@ -36,22 +36,6 @@ def changes(rows: list[Row], crowd: str) -> tuple[np.ndarray[Any, Any], np.ndarr
     mine = [row for row in rows if row["crowd"] == crowd]
     table = np.array([[row["flip"], row["weight"], row["perturbed_weight"]] for row in mine], dtype=float)
     return table[:, 0], table[:, 2] - table[:, 1]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the weights of five users as the paper does, and the change of all weights by flip probability."""
-    for (upper, lower), name in zip(figure.subplots(2, 2).T, (PEER, DUCHENNE), strict=True):
-        five = [row for row in rows if (row["crowd"], row["trial"]) == (name, 0)][:SHOWN]
-        users = range(1, SHOWN + 1)
-        upper.plot(users, [row["weight"] for row in five], marker="o", label="unprotected", color="#1b6ca8")
-        after = [row["perturbed_weight"] for row in five]
-        upper.plot(users, after, marker="o", linestyle=":", label="reports", color="#b3541e")
-        upper.set(title=name, xlabel="user", ylabel="weight", xticks=users)
-        flip, change = changes([row for row in rows if row["trial"] < 2], name)
-        lower.plot(flip, change, ".", color="#1b6ca8", markersize=3)
-        lower.axhline(0, color="#7a8594", linewidth=0.8)
-        lower.set(xlabel="flip probability", ylabel="change of the weight")
-    figure.axes[0].legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.comparison import losses_of, standard_error, uniforms
 from experiments.papers.li2018.crowds import duchenne
 from experiments.papers.li2018.hyper_distribution import (
@@ -77,24 +77,6 @@ def measure(step: Configuration) -> list[Row]:
             "repeats": step["trials"],
         }
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the change against the exact epsilon of an answer: one colour per claim, one marker per distribution."""
-    axes = figure.subplots()
-    colours = dict(zip((1.0, 0.5, 0.1), ("#1b6ca8", "#b3541e", "#3d7a3d"), strict=True))
-    for name, marker in zip(NAMES, "os^vDP*", strict=True):
-        mine = [row for row in rows if row["distribution"] == name]
-        places = [row["exact_epsilon"] for row in mine], [row["change"] for row in mine]
-        shades = [colours[row["claimed_epsilon"]] for row in mine]
-        axes.scatter(*places, c=shades, marker=marker, s=36)
-        axes.plot([], [], marker, color="#7a8594", label=name)
-    for claimed, colour in colours.items():
-        mine = sorted((r for r in rows if r["claimed_epsilon"] == claimed), key=lambda r: r["exact_epsilon"])
-        points = [row["exact_epsilon"] for row in mine], [row["change_at_exact_answer"] for row in mine]
-        axes.plot(*points, color=colour, linestyle=":", label=f"claim {claimed:g}; dotted: one-layer, equal epsilon")
-    axes.set(xlabel="exact epsilon of an answer, busiest worker", ylabel="change of the error rate")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 
 
 def verdict(rows: list[Row]) -> Verdict:

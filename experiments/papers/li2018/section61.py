@@ -1,7 +1,7 @@
 """Theorems 6.2 to 6.4: claimed and exact epsilon of one answer, by flip probability and number of answers."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.theory.published_bounds import equal_flip_probability, two_layer_exact_epsilon
 
 from crowdveil.channels.rounding import format_bound
@@ -32,17 +32,6 @@ def _row(mechanism: str, low: float, high: float, exact: float, *, labels: int, 
     printed = float(np.log((1 - flip) * (labels - 1) / flip))
     numbers: Row = {"printed_epsilon": printed, "claimed_epsilon": abs(printed), "exact_epsilon": exact}
     return {"mechanism": mechanism, "labels": labels, "low": low, "high": high, "answers": answers} | numbers
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the exact epsilon of an answer against the number of answers, two labels."""
-    axes = figure.subplots()
-    for low, high in INTERVALS:
-        mine = [r for r in rows if (r["mechanism"], r["labels"], r["low"], r["high"]) == (TWO, LABELS[0], low, high)]
-        label = f"U({low:g}, {high:g}), claimed {mine[0]['claimed_epsilon']:.3g}"
-        axes.plot([r["answers"] for r in mine], [r["exact_epsilon"] for r in mine], marker="o", label=label)
-    axes.set(xscale="log", xlabel="answers of a worker", ylabel="exact epsilon of an answer, two labels")
-    axes.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

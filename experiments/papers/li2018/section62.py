@@ -9,7 +9,7 @@ import math
 from itertools import product as all_of
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.crowds import crowd_of
 from experiments.papers.li2018.hyper_distribution import matching_flip, published
 from experiments.papers.li2018.truth_discovery import Numbers
@@ -118,23 +118,6 @@ def _important(name: str) -> list[Row]:
         "importance": float(scores.max()),
     }
     return [shared | {"threshold": c, "important_users": int((scores > c * scores.max()).sum())} for c in THRESHOLDS]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw exact changes and the paper's product by the number of users."""
-    for axes, wrong in zip(figure.subplots(1, 3, sharey=True), WRONG[1:], strict=True):
-        for name, colour in ((ONE, "#b3541e"), (TWO, "#1b6ca8"), (EXACT, "#3d7a3d"), (WHOLE, "#8a4fa3")):
-            mine = [row for row in rows if (row["mechanism"], row["wrong_probability"]) == (name, wrong)]
-            axes.plot(
-                [row["users"] for row in mine], [row["change"] for row in mine], color=colour, marker="o", label=name
-            )
-            if name == ONE:
-                points = [row["product"] for row in mine]
-                axes.plot(
-                    [row["users"] for row in mine], points, color="#7a8594", linestyle=":", label="product, printed"
-                )
-        axes.set(title=f"p = {wrong:g}", xlabel="users", ylabel="change of the error")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -1,7 +1,7 @@
 """Table 1: sizes of the data sets, with the error rates without protection that the text of section 7 gives."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of, peer_grading
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS, Crowd, majority_vote, truth_discovery
 
@@ -67,18 +67,6 @@ def _row(
 ) -> Row:
     numbers = {"value": value, "standard_error": standard_error, "printed": printed}
     return {"crowd": crowd, "quantity": quantity, "inference": inference} | numbers
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the accuracies without protection beside the printed ones."""
-    for axes, name in zip(figure.subplots(1, 2, sharex=True), ACCURACY, strict=True):
-        mine = [r for r in rows if r["crowd"] == name and r["quantity"] == "accuracy without protection"]
-        axes.barh([str(r["inference"]) for r in mine], [r["value"] for r in mine], color="#1b6ca8")
-        axes.axvline(ACCURACY[name], color="#b3541e", linestyle="--", label="printed")
-        axes.set(title=name, xlim=(0.4, 0.9), xlabel="accuracy without protection")
-        axes.invert_yaxis()
-    axes.set_yticklabels([])
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
 
 
 def verdict(rows: list[Row]) -> Verdict:

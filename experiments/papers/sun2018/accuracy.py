@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Axes, Configuration, Row
+from experiments.papers.exhibit import Configuration, Row
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from experiments.papers.sun2018.published import MECHANISMS, send, setting_text, settings
 from experiments.utility.sun_crowd import SCALE, objective
@@ -79,19 +79,6 @@ def crowd_of(configuration: Configuration, seed: int) -> SunCrowd:
         configuration["workers"], configuration["tasks"], configuration["sparsity"], seed,
         rounding=configuration["rounding"], scored=configuration["scored"],
     )  # fmt: skip
-
-
-def draw_changes(axes: Axes, rows: list[Row], across: str) -> None:
-    """Draw MAE change against a column, one line per mechanism, and that of the constant."""
-    for mechanism, colour in COLOURS.items():
-        mine = sorted((row for row in rows if row["mechanism"] == mechanism), key=lambda row: row[across])
-        if mine:
-            points = [row[across] for row in mine], [row["change"] for row in mine]
-            axes.plot(*points, marker="o", ms=4, color=colour, label=mechanism)
-    base = sorted({(row[across], row["constant"] - row["unprotected"]) for row in rows if row["mechanism"] == "MF"})
-    if base:
-        axes.plot(*zip(*base, strict=True), color="#7a8594", linestyle=":", label="best constant")
-    axes.set(xlabel=across.removeprefix("claimed_"), ylabel="MAE change")
 
 
 def at(rows: list[Row], mechanism: str, **where: object) -> Row:

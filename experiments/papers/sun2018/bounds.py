@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row
+from experiments.papers.exhibit import Configuration, Row
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, SEED_OF_REPORTS
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import send
@@ -61,17 +61,6 @@ def measured(
         "error": mean[1], "constant": mean[4], "unprotected": mean[2], "repeats": repeats,
         "standard_error": None if deviation is None else deviation / repeats**0.5,
     }]  # fmt: skip
-
-
-def draw_points(rows: list[Row], figure: Figure) -> None:
-    """Draw measured error against bound, one colour per case; above the line the bound fails."""
-    axes = figure.subplots()
-    for case in dict.fromkeys(row["case"] for row in rows):
-        mine = [row for row in rows if row["case"] == case]
-        axes.plot([row["bound"] for row in mine], [row["error"] for row in mine], "o", ms=5, label=case)
-    axes.axline((1, 1), (2, 2), color="#7a8594", linestyle="--", label="error = bound")
-    axes.set(xlabel="bound of the theorem", ylabel="measured error", xscale="log", yscale="log")
-    axes.legend(frameon=False, fontsize=8)
 
 
 def exceeds(row: Row) -> bool:

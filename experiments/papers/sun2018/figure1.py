@@ -1,7 +1,7 @@
 """Figure 1: distribution of the answers of the two real sets."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
 
 
@@ -24,17 +24,6 @@ def measure(configuration: Configuration) -> list[Row]:
         }
         for value in range(answers.alphabet.size)
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the shares of answers and truths, one panel per set."""
-    for axes, name in zip(figure.subplots(1, len(REAL)), REAL, strict=True):
-        mine = [row for row in rows if row["data"] == name]
-        places = np.array([row["value"] for row in mine])
-        axes.bar(places - 0.2, [row["share_of_answers"] for row in mine], 0.4, color="#0f766e", label="answers")
-        axes.bar(places + 0.2, [row["share_of_truths"] for row in mine], 0.4, color="#7a8594", label="known truths")
-        axes.set(title=name, xlabel="value", ylabel="share", xticks=places)
-    axes.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -1,7 +1,7 @@
 """Figure 2: MAE change against epsilon, 2,000 workers and 200 tasks, sparsity 0.9 and 0.5."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
-from experiments.papers.sun2018.accuracy import OURS, at, draw_changes, ours_is_best, points, step
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
 from experiments.papers.sun2018.published import MECHANISMS
 
 CLAIMS: dict[Size, tuple[float, ...]] = {
@@ -23,15 +23,6 @@ def configurations(size: Size) -> list[Configuration]:
         for epsilon in CLAIMS[size]
         for name in (*MECHANISMS, OURS)
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw one panel per sparsity, as in the paper."""
-    panels = points(rows, "sparsity")
-    for axes, where in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        draw_changes(axes, [row for row in rows if row["sparsity"] == where["sparsity"]], "claimed_epsilon")
-        axes.set_title(f"sparsity {where['sparsity']:g}")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -1,13 +1,12 @@
 """Figure 3: MAE change against sparsity, 2,000 workers and 200 tasks."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.sparsity import (
     CLAIMS,
     SPARSITIES,
     Crowds,
     Repeats,
-    draw_panels,
     is_main,
     steps,
     summary,
@@ -52,8 +51,3 @@ def configurations(size: Size) -> list[Configuration]:
         for epsilon in CLAIMS
         for sparsity in SPARSITIES[size]
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the main rows."""
-    draw_panels([row for row in rows if is_main(row)], figure)

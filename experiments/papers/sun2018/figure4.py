@@ -1,8 +1,8 @@
 """Figure 4: MAE change against sparsity, 10,000 workers and 1,000 tasks; LP with 2,000 workers and 200 tasks too."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
-from experiments.papers.sun2018.sparsity import CLAIMS, SPARSITIES, Crowds, Repeats, draw_panels, steps, summary
+from experiments.papers.sun2018.sparsity import CLAIMS, SPARSITIES, Crowds, Repeats, steps, summary
 
 
 def is_large(row: Row) -> bool:
@@ -55,8 +55,3 @@ def configurations(size: Size) -> list[Configuration]:
     small = {"workers": workers // FIFTH, "tasks": tasks // FIFTH, "repeats": 20}
     fewer = [step("LP", epsilon, sparsity=sparsity, **small) for epsilon in CLAIMS for sparsity in SPARSITIES[size]]
     return [*steps(size, CROWDS, REPEATS), *ours, *fewer]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the rows of the larger crowd."""
-    draw_panels([row for row in rows if is_large(row)], figure)

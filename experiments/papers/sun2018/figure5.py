@@ -1,8 +1,7 @@
 """Figure 5: MAE change against epsilon on the two real sets, with 2-Layer."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
-from experiments.papers.sun2018.accuracy import OURS, at, costs_no_more, draw_changes, points, real_step
-from experiments.papers.sun2018.crowds import REAL
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.sun2018.accuracy import OURS, at, costs_no_more, points, real_step
 from experiments.papers.sun2018.published import MECHANISMS
 
 Plan = dict[str, tuple[tuple[float, ...], int, int]]
@@ -34,15 +33,6 @@ def configurations(size: Size) -> list[Configuration]:
         for mechanism in MECHANISMS
     ]
     return main + wide
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw one panel per set, as in the paper."""
-    names = [name for name in REAL if any(row["data"] == name for row in rows)]
-    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        draw_changes(axes, [row for row in main_rows(rows) if row["data"] == name], "claimed_epsilon")
-        axes.set_title(name)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
 
 
 def main_rows(rows: list[Row]) -> list[Row]:

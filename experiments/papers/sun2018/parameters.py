@@ -1,6 +1,6 @@
 """Parameters that section VI-A does not print, each changed alone at sparsity 0.9."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import step
 from experiments.papers.sun2018.published import MECHANISMS
 
@@ -34,20 +34,6 @@ def configurations(size: Size) -> list[Configuration]:
     crowd = {"workers": workers, "tasks": tasks, "sparsity": 0.9, "repeats": REPEATS[size]}
     changed = [(name, one) for one in OF_CROWDS for name in MECHANISMS]
     return [step(name, epsilon, **crowd, **one) for epsilon in CLAIMS[size] for name, one in (*OF_MECHANISMS, *changed)]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the MAE change of every setting, one mark per epsilon."""
-    names = list(dict.fromkeys(_name(row) for row in rows))
-    axes = figure.subplots()
-    for epsilon in dict.fromkeys(row["claimed_epsilon"] for row in rows):
-        mine = [row for row in rows if row["claimed_epsilon"] == epsilon]
-        axes.plot([row["change"] for row in mine], [names.index(_name(row)) for row in mine], "o", label=f"{epsilon:g}")
-    axes.axvline(0.5, color="#7a8594", linewidth=0.8)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set(xlabel="MAE change")
-    axes.legend(frameon=False, title="epsilon")
 
 
 def is_of_changed_crowd(row: Row) -> bool:

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -94,17 +94,6 @@ def _corrected(
     source, tasks, null = seeded(seed), codes.shape[1], mechanism.alphabet.size
     areas = [area_under_curve(mechanism.perturb(row, source)[tasks:].astype(float), row < null) for row in codes]
     return np.array(areas), mechanism.guarantee.epsilon
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw AUC against rank, one line per epsilon, with the limit of a private mechanism."""
-    axes = figure.subplots()
-    for epsilon, colour in zip(CLAIMS, ("#1b6ca8", "#b3541e", "#3d7a3d"), strict=True):
-        mine = [row for row in rows if _is_main(row) and row["claimed_epsilon"] == epsilon]
-        axes.plot([row["rank"] for row in mine], [row["auc"] for row in mine], "o-", color=colour, label=f"{epsilon:g}")
-        axes.axhline(mine[0]["limit"], color=colour, linestyle=":")
-    axes.set(xlabel="rank d", ylabel="AUC of answered cells", xscale="log", ylim=(0.45, 1.02))
-    axes.legend(frameon=False, title="claimed epsilon (dotted: limit)")
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Size
-from experiments.papers.sun2018.accuracy import OURS, at, draw_changes, ours_is_best, points, step
+from experiments.papers.exhibit import Configuration, Row, Size
+from experiments.papers.sun2018.accuracy import OURS, at, ours_is_best, points, step
 from experiments.papers.sun2018.published import MECHANISMS, setting_text, settings
 
 CLAIMS = (0.1, 1.0)
@@ -39,15 +39,6 @@ def steps(size: Size, crowds: Crowds, repeats: Repeats) -> list[Configuration]:
         for one in (*MECHANISMS, OURS)
         if repeats[size][one == OURS]
     ]
-
-
-def draw_panels(rows: list[Row], figure: Figure) -> None:
-    """Draw one panel per epsilon, as in the paper."""
-    for axes, epsilon in zip(figure.subplots(1, len(CLAIMS)), CLAIMS, strict=True):
-        draw_changes(axes, [row for row in rows if row["claimed_epsilon"] == epsilon], "sparsity")
-        axes.axhline(0.5, color="#7a8594", linewidth=0.8)
-        axes.set_title(f"epsilon {epsilon:g}")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
 
 
 def is_main(row: Row) -> bool:

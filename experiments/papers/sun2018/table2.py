@@ -1,6 +1,6 @@
 """Table II: workers, tasks, answers and sparsities of the two real sets."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.sun2018.crowds import REAL, real
 
 PRINTED_TASKS = {"Web": 177, "AdultContent": 11_040}
@@ -23,13 +23,6 @@ def measure(configuration: Configuration) -> list[Row]:
         "maximum_sparsity": float(sparsity.max()), "minimum_sparsity": float(sparsity.min()),
         "average_sparsity": float(sparsity.mean()),
     }]  # fmt: skip
-
-
-def draw(_: list[Row], figure: Figure) -> None:
-    """Draw the sparsity of every worker, in order."""
-    for axes, name in zip(figure.subplots(1, len(REAL)), REAL, strict=True):
-        axes.plot(sorted(1 - real(name).answers.per_worker / PRINTED_TASKS[name]), color="#0f766e")
-        axes.set(title=name, xlabel="worker, in order", ylabel="sparsity", ylim=(0, 1.02))
 
 
 def verdict(rows: list[Row]) -> Verdict:

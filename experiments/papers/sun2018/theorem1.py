@@ -1,6 +1,6 @@
 """Theorem 1: privacy of Laplace noise whose scale is the size of the domain, where the range decides."""
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import laplace_exact_epsilon
 
 from crowdveil import Laplace, Scale
@@ -24,18 +24,6 @@ def measure(configuration: Configuration) -> list[Row]:
     return [
         {"mechanism": name, **domain, "claimed_epsilon": claimed, "exact_epsilon": loss} for name, loss in found.items()
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw exact against claimed epsilon, one line per domain."""
-    axes = figure.subplots()
-    rows = [row for row in rows if row["mechanism"] == PRINTED]
-    for domain in DOMAINS:
-        points = [(row["claimed_epsilon"], row["exact_epsilon"]) for row in rows if row["domain"] == domain]
-        axes.plot(*zip(*points, strict=True), marker="o", label=domain)
-    axes.axline((0.1, 0.1), (1, 1), color="#7a8594", linestyle="--", label="as claimed")
-    axes.set(xlabel="claimed epsilon", ylabel="exact epsilon per cell", yscale="log", xscale="log")
-    axes.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

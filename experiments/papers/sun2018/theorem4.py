@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import published_factorization_delta
 from numpy.typing import NDArray
 
@@ -61,19 +61,6 @@ def reports(
     """Return draws of the minimiser u."""
     source = seeded(seed)
     return np.array([mechanism.worker_profile(answers, source)[0] for _ in range(draws)])
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw exact and measured delta against the claimed epsilon."""
-    axes = figure.subplots()
-    for pair, colour in zip(PAIRS, ("#b3541e", "#1b6ca8"), strict=True):
-        mine = [row for row in rows if row["neighbours"] == pair]
-        across = [row["claimed_epsilon"] for row in mine]
-        axes.plot(across, [row["exact_delta"] for row in mine], color=colour, label=pair)
-        bars = [3 * row["standard_error"] for row in mine]
-        axes.errorbar(across, [row["measured_delta"] for row in mine], bars, fmt="o", ms=4, color=colour)
-    axes.set(xlabel="claimed epsilon", ylabel="delta at the claimed epsilon", ylim=(-0.3, 0.3))
-    axes.legend(frameon=False)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -1,9 +1,9 @@
 """Theorem 5: bound on the error of matrix factorization, below what its row space allows."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, OURS, SEED_OF_REPORTS
-from experiments.papers.sun2018.bounds import SCALE, draw_points, measured
+from experiments.papers.sun2018.bounds import SCALE, measured
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import settings
 from experiments.theory.published_bounds import factorization_error_bound, row_space_error_floor
@@ -120,8 +120,3 @@ def verdict(rows: list[Row]) -> Verdict:
         f"constant 4.5 errs by {gaussian['constant']:.2f}, crowdveil at exact epsilon 1 by {ours['error']:.2f}."
     )
     return Verdict("not reproduced", sentence, above and gaussian["floor"] > gaussian["bound"] and best)
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the rows of the published mechanism."""
-    draw_points([row for row in rows if row["mechanism"] != OURS], figure)

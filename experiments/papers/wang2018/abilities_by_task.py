@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
     DenseCrowd,
@@ -14,7 +14,6 @@ from experiments.papers.wang2018.dense_crowd import (
     mean_row,
     private_dawid_skene,
 )
-from experiments.papers.wang2018.line_chart import draw_panels
 from experiments.papers.wang2018.theorem4 import vote_error
 from experiments.theory.task_limits import known_accuracy_error_bound
 from numpy.typing import NDArray
@@ -65,20 +64,6 @@ def by_groups(crowd: DenseCrowd, group: NDArray[np.intp], groups: int) -> NDArra
         start = majority_vote(reports) / WORKERS
         truths[mine], _ = private_dawid_skene(reports, start, channel_projection(crowd.epsilon), ITERATIONS)
     return truths
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the errors against the number of groups."""
-    lines = {
-        "vote_exact": "vote, exact",
-        "error": "Algorithm 1",
-        "error_by_group": "Algorithm 1 by group",
-        "known_abilities": "known abilities",
-        "known_abilities_bound": "bound, known abilities",
-    }
-    epsilons = sorted({row["claimed_epsilon"] for row in rows})
-    parts = [(f"epsilon {one:g}", [row for row in rows if row["claimed_epsilon"] == one], "groups") for one in epsilons]
-    draw_panels(figure, parts, lines, "share of wrong truths", across=3, limits=(1e-5, 1))
 
 
 def verdict(rows: list[Row]) -> Verdict:

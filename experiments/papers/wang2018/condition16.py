@@ -3,8 +3,7 @@
 import math
 from decimal import ROUND_FLOOR, Context
 
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.papers.wang2018.line_chart import draw_lines, legend_below, panels
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import (
     failure_probability,
     projection_range,
@@ -54,17 +53,6 @@ def measure(configuration: Configuration) -> list[Row]:
 def at_least(value: float) -> str:
     """Return a positive number with two digits, rounded down."""
     return f"{float(Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(value)):.1e}"
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the smallest crowd against epsilon."""
-    axes = panels(figure, len(WISDOMS))
-    for wisdom, axis in zip(WISDOMS, axes, strict=True):
-        mine = [row for row in rows if row["wisdom_before_privacy"] == wisdom and row["crowd"] == "Web"]
-        draw_lines(axis, mine, "claimed_epsilon", {"smallest_tasks": "tasks m", "smallest_workers": "workers n"})
-        axis.axhline(CROWDS["AdultContent"], color="#7a8594", linestyle="--", label="tasks of AdultContent")
-        axis.set(title=f"wisdom {wisdom:g} before privacy", xlabel="epsilon", ylabel="smallest number")
-    legend_below(figure, axes[0])
 
 
 def verdict(rows: list[Row]) -> Verdict:

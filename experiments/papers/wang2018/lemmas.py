@@ -3,8 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
-from experiments.papers.wang2018.line_chart import panels
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import private_wisdom, truth_error_bound
 from numpy.typing import NDArray
 from scipy.stats import binom
@@ -70,15 +69,6 @@ def log_odds_ratio(limit: float, *, printed_step: bool) -> float:
     gap = np.subtract.outer(share, share)[far] * 2 / limit
     difference = np.subtract.outer(odds, odds) / odds[None] if printed_step else np.subtract.outer(*[np.log(odds)] * 2)
     return float((difference[far] / gap).max())
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the ratios by claim; a claim holds where they are at most 1."""
-    (axes,) = panels(figure, 1)
-    names = list(dict.fromkeys(str(row["claim"]) for row in rows))
-    axes.plot([max(row["ratio"], 1e-6) for row in rows], [names.index(str(row["claim"])) for row in rows], "o")
-    axes.axvline(1, color="#7a8594", linestyle="--")
-    axes.set(xscale="log", xlabel="occurs / claimed", yticks=range(len(names)), yticklabels=names)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,9 +3,8 @@
 from itertools import product
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import private_mechanism
-from experiments.papers.wang2018.line_chart import draw_lines, legend_below, panels
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -28,16 +27,6 @@ def measure(configuration: Configuration) -> list[Row]:
             "exact_epsilon_protected_participation": protected,
         }
     ]
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the losses at the largest number of tasks."""
-    (axes,) = panels(figure, 1)
-    largest = max(row["tasks"] for row in rows)
-    lines = {"exact_epsilon": "one answer differs", "exact_epsilon_definition_3": "Definition 3 as printed"}
-    draw_lines(axes, [row for row in rows if row["tasks"] == largest], "claimed_epsilon", lines)
-    axes.set_ylabel(f"exact epsilon, {largest:.0f} tasks")
-    legend_below(figure, axes)
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.wang2018.condition16 import at_least
 from experiments.papers.wang2018.dense_crowd import (
     ITERATIONS,
@@ -13,7 +13,6 @@ from experiments.papers.wang2018.dense_crowd import (
     errors_of,
     mean_row,
 )
-from experiments.papers.wang2018.line_chart import draw_panels
 from experiments.theory.published_bounds import (
     failure_probability,
     private_wisdom,
@@ -113,14 +112,6 @@ def size_conditions(workers: int, tasks: int, wisdom: float) -> str:
     """Return whether n <= m <= e^n and log m / n <= v hold."""
     holds = workers <= tasks and math.log(tasks) <= workers * min(1.0, wisdom)
     return "hold" if holds else "fail"
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw bounds and errors against n, m, epsilon and lambda."""
-    swept = [name for name in SWEEPS if name != "iterations" and any(row["sweep"] == name for row in rows)]
-    axis = {name: SWEEPS[name][0].replace("epsilon", "claimed_epsilon") for name in swept}
-    parts = [(name, [row for row in rows if row["sweep"] == name], axis[name]) for name in swept]
-    draw_panels(figure, parts, LINES, "share of wrong truths", across=3, limits=(1e-5, 3))
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     channel_projection,
     default_inference,
@@ -14,7 +14,6 @@ from experiments.papers.wang2018.dense_crowd import (
     start_of_condition_15,
     unbiased_abilities,
 )
-from experiments.papers.wang2018.line_chart import draw_panels
 from experiments.theory.published_bounds import ability_error_bound, private_wisdom, projection_range
 
 LARGEST_FIT = 200_000
@@ -62,20 +61,6 @@ def errors_of_run(workers: int, tasks: int, epsilon: float, generator: np.random
         "default_inference": default,
         "unprotected": float(np.abs(clean - abilities).max()),
     }
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw bound and errors against m, epsilon and n."""
-    lines = {
-        "bound_32": "bound (32)",
-        "constant": "constant 0.75",
-        "error": "largest error",
-        "mean_error": "mean error",
-        "unprotected": "largest error, unprotected",
-    }
-    axis = {name: "claimed_epsilon" if name == "epsilon" else name for name in ("tasks", "epsilon", "workers")}
-    parts = [("", [row for row in rows if row["sweep"] == name], column) for name, column in axis.items()]
-    draw_panels(figure, parts, lines, "error of an ability", limits=(0.003, 20))
 
 
 def verdict(rows: list[Row]) -> Verdict:

@@ -6,7 +6,7 @@ The vote's error (33) is exact: the number of right reports is the sum of two bi
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Figure, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict
 from experiments.papers.wang2018.dense_crowd import (
     channel_projection,
     draw_crowd,
@@ -14,7 +14,6 @@ from experiments.papers.wang2018.dense_crowd import (
     errors_of,
     mean_row,
 )
-from experiments.papers.wang2018.line_chart import draw_panels
 from experiments.theory.published_bounds import private_wisdom
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
@@ -118,23 +117,6 @@ def distance_to_normal(count: int) -> float:
     at: NDArray[np.float64] = norm.cdf((2 * steps - count) / math.sqrt(count))
     upto = binom.cdf(steps, count, 0.5)
     return float(max(np.abs(upto - at).max(), np.abs(upto - binom.pmf(steps, count, 0.5) - at).max()))
-
-
-def draw(rows: list[Row], figure: Figure) -> None:
-    """Draw the three parts of (34) against n at delta 0.4."""
-    lines = {
-        "vote": "vote, exact",
-        "bound_34": "bound (34)",
-        "error": "Algorithm 1",
-        "error_from_15": "Algorithm 1 from (15)",
-        "known_abilities": "known abilities, exact",
-    }
-    mine = [row for row in rows if row["delta"] == 0.4]
-    parts = [
-        (f"epsilon {one:g}, delta 0.4", [row for row in mine if row["claimed_epsilon"] == one], "workers")
-        for one in sorted({row["claimed_epsilon"] for row in rows})
-    ]
-    draw_panels(figure, parts, lines, "share of wrong truths", limits=(1e-5, 3))
 
 
 def verdict(rows: list[Row]) -> Verdict:
