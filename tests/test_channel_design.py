@@ -11,22 +11,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crowdveil import channel_design as design_file
-from crowdveil.channel_design import (
-    baseline_channels,
-    design_channel,
-    mutual_information,
-    normal_worker_model,
-    one_coin_worker_model,
-)
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import NULL, Categories, Scale
-from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import DesignObjective, RandomizedResponse
+from tests.comparators import comparators
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 YES_NO = Categories(("no", "yes"))
 PARTICIPATIONS = st.sampled_from(["protected", "public"])
-UNARY = {"symmetric-unary-encoding", "optimized-unary-encoding"}
 
 
 def letters(size, *, ordered=False):
@@ -133,7 +127,7 @@ def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participat
     assert channel.report_alphabet.size >= 2
     lost = 1e-9 + 8 * size / (DENOMINATOR * min(epsilon, 1.0))
     best = objective.score(channel.probabilities)
-    for name, table in baseline_channels(objective, epsilon).items():
+    for name, table in comparators(objective, epsilon).items():
         assert objective.score(table) <= best * (1 + lost), name
 
 
@@ -148,9 +142,7 @@ def test_a_wide_alphabet_has_restricted_candidate_sets(size, ordered, epsilon):
 
     assert channel.ratio <= below_exp(epsilon)
     best = objective.score(channel.probabilities)
-    assert [] == [
-        name for name, table in baseline_channels(objective, epsilon).items() if objective.score(table) > best
-    ]
+    assert [] == [name for name, table in comparators(objective, epsilon).items() if objective.score(table) > best]
 
 
 @pytest.mark.slow
@@ -175,7 +167,7 @@ def test_local_search_improves_poor_candidate_sets():
 
     climbed = design_file._optimal_channel(objective, 1.0, np.eye(11, dtype=bool))
 
-    response = objective.score(baseline_channels(objective, 1.0)["randomized-response"])
+    response = objective.score(comparators(objective, 1.0)["randomized-response"])
     assert 1.5 * response < objective.score(climbed.probabilities)
 
 
@@ -209,7 +201,7 @@ def test_the_table_of_shares_of_the_optimum(objective, epsilon, expected):
     quantized response reaches it. The earlier setting of the skewed prior is known roughly only.
     """
     best = objective.score(design_channel(objective, epsilon).probabilities)
-    shares = {name: objective.score(table) / best for name, table in baseline_channels(objective, epsilon).items()}
+    shares = {name: objective.score(table) / best for name, table in comparators(objective, epsilon).items()}
     shares["opt"] = best / objective.score(np.eye(objective.input_count))
 
     assert 1.0 == pytest.approx(shares["quantized-response"], abs=2e-3)
@@ -243,7 +235,7 @@ def test_binary_labels_need_no_design():
     objective = DesignObjective(
         alphabet=YES_NO, prior=[0.5, 0.5], worker_model=one_coin_worker_model(2, 0.75), participation_rate=0.1
     )
-    coin = baseline_channels(objective, 0.1)["null-as-coin"]
+    coin = comparators(objective, 0.1)["null-as-coin"]
 
     assert 0.998 == pytest.approx(
         objective.score(coin) / objective.score(design_channel(objective, 0.1).probabilities), abs=5e-4
@@ -262,54 +254,6 @@ def test_a_question_that_cannot_be_asked_has_a_channel_too():
 
     assert ("0", "1", "2", NULL) == design_channel(known, 1.0).outputs
     assert design_channel(blind, 1.0).report_alphabet.size >= 2
-
-
-def test_comparators_are_channels_within_the_epsilon():
-    """Every comparator's rows sum to 1 and no column's ratio exceeds e^epsilon; wide alphabets have no unary ones."""
-    tables = baseline_channels(normal_question(0.1), 1.0)
-    for name, table in tables.items():
-        np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-9, err_msg=name)
-        assert (table.max(axis=0) / table.min(axis=0)).max() <= math.exp(1.0) * (1 + 1e-9), name
-
-    assert tables.keys() - baseline_channels(random_question(0, letters(15)), 1.0).keys() == UNARY
-    assert "null-as-coin" not in baseline_channels(normal_question(0.1, participation="public"), 1.0)
-
-
-def test_unary_encodings_are_products_of_bits():
-    """P(bits | input): the input's bit is 1 with p, each other with q; p, q as Wang et al. give them."""
-    tables = baseline_channels(DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2)), 2.0)
-    half = math.exp(1.0) / (1 + math.exp(1.0))
-    for name, keep, flip in (
-        ("symmetric-unary-encoding", half, 1 - half),
-        ("optimized-unary-encoding", 0.5, 1 / (1 + math.exp(2.0))),
-    ):
-        for x in range(3):
-            for word, bits in enumerate(product([0, 1], repeat=3)):
-                column = sum(bit << k for k, bit in enumerate(bits))
-                probability = 1.0
-                for k, bit in enumerate(bits):
-                    one = keep if k == x else flip
-                    probability *= one if bit else 1 - one
-                assert probability == pytest.approx(tables[name][x, column], abs=1e-15), (name, x, word)
-
-
-def test_information_of_a_channel():
-    """Two even labels, public, everyone answers rightly: it follows from the binary channel's keep probability."""
-    channel = RandomizedResponse(alphabet=YES_NO, epsilon=1.0, participation="public").channel()
-    keep = math.exp(1.0) / (1 + math.exp(1.0))
-    entropy = -keep * math.log(keep) - (1 - keep) * math.log(1 - keep)
-
-    assert math.log(2) - entropy == pytest.approx(mutual_information(channel, [0.5, 0.5], np.eye(2)))
-    assert 0.25 * (math.log(2) - entropy) == pytest.approx(mutual_information(channel, [0.5, 0.5], np.eye(2), 0.25))
-
-
-def test_two_kinds_of_workers_are_distinguished():
-    """Information is averaged over kinds, and never less than that of the averaged worker."""
-    channel = Channel.identity(YES_NO, "public")
-    sure, guessing = one_coin_worker_model(2, 1.0), one_coin_worker_model(2, 0.5)
-
-    assert 0.5 * math.log(2) == pytest.approx(mutual_information(channel, [0.5, 0.5], np.stack((sure, guessing))))
-    assert mutual_information(channel, [0.5, 0.5], (sure + guessing) / 2) < 0.5 * math.log(2)
 
 
 def test_normal_answers_are_rounded_and_clipped():
@@ -340,7 +284,6 @@ def test_one_coin_answers_err_evenly():
         lambda: normal_worker_model(Scale(0, 9), (1.0, 0.0)),
         lambda: normal_worker_model(Scale(0, 9), (math.inf,)),
         lambda: design_channel(skewed_question(0.1), 0.0),
-        lambda: baseline_channels(skewed_question(0.1), 21.0),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong):

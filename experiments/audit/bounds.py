@@ -76,7 +76,13 @@ def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]
     yield "`one-layer`", OneLayer(alphabet=YES_NO, epsilon=1.0), 1, None, 1
     yield "`laplace`", Laplace(alphabet=GRID, epsilon=1.0), 1, None, 1
     yield "`quantized-response`", QuantizedResponse(alphabet=GRID, epsilon=1.0, cuts=(2,)), 1, None, 1
-    yield "`designed`", Designed.examples()[0], 1, None, 1
+    yield (
+        "`designed`",
+        Designed.from_channel(QuantizedResponse(alphabet=Scale(0, 4), epsilon=1.0, cuts=(1,)).channel()),
+        1,
+        None,
+        1,
+    )
     published = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50)
     yield "`two-layer` as published, 50 cells", published, 50, None, 1
     yield "`two-layer`, 10 cells", TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=1.0), 10, None, 1

@@ -22,7 +22,7 @@ from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse, R
 from crowdveil.mechanisms.quantized_response import Blocks, block_names
 
 MAX_COLUMNS = 4096
-"""Largest number of sets of one size that are enumerated, and of report symbols of a baseline."""
+"""Largest number of sets of one size that are enumerated."""
 
 MAX_INTERVAL_ENDS = 24
 """Largest number of interval ends of candidate sets; they lie at quantiles of the answer distribution."""
@@ -85,39 +85,6 @@ def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bo
     return replace(best, mechanism=Designed.name)
 
 
-def mutual_information(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
-    """Return the mutual information of truth and report, in nats per cell.
-
-    Args:
-        channel: channel of every cell.
-        prior: P(truth), shape (truths,).
-        model: P(answer | truth), shape (truths, labels); or (types, truths, labels) for worker types with equal shares.
-            The information is averaged over types, each treated as known.
-        participation_rate: share of cells that are answered; with public participation the others give no information.
-    """
-    return _objective_for(channel, prior, model, participation_rate).score(channel.probabilities)
-
-
-def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
-    """Return baselines for a designed channel, by name: real tables P(report | input), shape (inputs, reports).
-
-    The blocks of quantized response and the set size of subset selection (Ye and Barg 2018) are optimized for the
-    objective. The unary encodings randomize one bit per input (Wang et al. 2017); null-as-coin replaces NULL by a
-    uniform label. Baselines with more than `MAX_COLUMNS` report symbols are omitted.
-    """
-    require_epsilon(epsilon)
-    inputs = objective.input_count
-    closed_form = _closed_form_channels(objective, epsilon, QuantizedResponse.for_objective(objective, epsilon))
-    tables = {channel.mechanism: channel.probabilities for channel in closed_form}
-    subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _enumerable_sizes(inputs))
-    tables["subset-selection"] = max(subsets, key=objective.score)
-    if 2**inputs <= MAX_COLUMNS:
-        sets, half, whole = _all_sets(inputs), math.exp(epsilon / 2), math.exp(epsilon)
-        tables["symmetric-unary-encoding"] = _unary(sets, half / (1 + half), 1 / (1 + half))
-        tables["optimized-unary-encoding"] = _unary(sets, 0.5, 1 / (1 + whole))
-    return tables
-
-
 def one_coin_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of the one-coin model, shape (labels, labels): correct with probability `ability`."""
     if labels < 2 or not 0 <= ability <= 1:
@@ -153,16 +120,6 @@ def normal_worker_model(
     edges = scale.values[:-1] + scale.step / 2
     below = ndtr((edges - centres[:, None]) / np.reshape(sigmas, (-1, 1, 1)))
     return np.diff(below, axis=2, prepend=0.0, append=1.0)
-
-
-def _objective_for(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float) -> DesignObjective:
-    return DesignObjective(
-        alphabet=channel.alphabet,
-        prior=np.asarray(prior, dtype=float),
-        worker_model=np.asarray(model, dtype=float),
-        participation_rate=participation_rate,
-        participation=channel.participation,
-    )
 
 
 def _optimal_channel(
@@ -342,20 +299,3 @@ def _sets_of_size(inputs: int, size: int) -> Sets:
     sets = np.zeros((inputs, len(members)), dtype=bool)
     sets[members, np.arange(len(members))[:, None]] = True
     return sets
-
-
-def _all_sets(inputs: int) -> Sets:
-    """Return all sets, the empty one included, shape (inputs, 2**inputs)."""
-    return (np.arange(2**inputs) >> np.arange(inputs)[:, None] & 1).astype(bool)
-
-
-def _subset_selection(sets: Sets, epsilon: float) -> NDArray[np.float64]:
-    """Return P(set | input) of subset selection: e^epsilon times as likely for sets that contain the input."""
-    table = np.where(sets, math.exp(epsilon), 1.0)
-    return table / table.sum(axis=1, keepdims=True)
-
-
-def _unary(sets: Sets, keep: float, flip: float) -> NDArray[np.float64]:
-    """Return P(bits | input) of unary encoding: the input's bit is 1 with probability `keep`, others with `flip`."""
-    others = np.where(sets, flip, 1 - flip)
-    return others.prod(axis=0) * np.where(sets, keep / flip, (1 - keep) / (1 - flip))

@@ -1,4 +1,4 @@
-"""The channel: integer tables, exact epsilon, composition, sampling."""
+"""The channel: integer tables, exact epsilon, sampling."""
 
 import json
 import math
@@ -32,17 +32,17 @@ def names(size: int) -> tuple[str, ...]:
 
 
 @st.composite
-def tables(draw: st.DrawFn, inputs: int | None = None) -> np.ndarray:
+def tables(draw: st.DrawFn) -> np.ndarray:
     """Draw a table of positive probabilities, indexed [input, output]."""
-    shape = (inputs or draw(st.integers(2, 5)), draw(st.integers(2, 5)))
+    shape = (draw(st.integers(2, 5)), draw(st.integers(2, 5)))
     entries = st.lists(st.floats(1e-4, 1.0), min_size=shape[1], max_size=shape[1])
     weights = np.array([draw(entries) for _ in range(shape[0])])
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def from_table(table: np.ndarray, claim: Fraction | None, first: tuple[str, ...] | None = None) -> Channel:
+def from_table(table: np.ndarray, claim: Fraction | None) -> Channel:
     """Return a channel over public participation whose outputs are named s0, s1, ..."""
-    alphabet = Categories(first or names(len(table)))
+    alphabet = Categories(names(len(table)))
     return Channel.from_probabilities(alphabet, "public", names(table.shape[1]), table, claim, "random")
 
 
@@ -162,47 +162,6 @@ def test_certificates_of_scales_round_trip(alphabet):
     assert text == json.dumps(Channel.from_certificate(text).certificate())
 
 
-@given(st.data())
-def test_composition_is_the_exact_product(data):
-    """`then` equals the product of the tables in fractions; its epsilon is the product's, at most either part's."""
-    table = data.draw(tables())
-    first = from_table(table, None, tuple(f"in{k}" for k in range(len(table))))
-    second = from_table(data.draw(tables(inputs=table.shape[1])), None)
-
-    both = first.compose(second)
-
-    product = [
-        [
-            sum(Fraction(row[k], DENOMINATOR) * Fraction(second.rows[k][y], DENOMINATOR) for k in range(len(row)))
-            for y in range(len(second.outputs))
-        ]
-        for row in first.rows
-    ]
-    assert product == [[Fraction(entry, both.denominator) for entry in row] for row in both.rows]
-    assert both.ratio == max(max(column) / min(column) for column in zip(*product, strict=True))
-    assert both.ratio <= min(first.ratio, second.ratio)
-    assert "random+random" == both.mechanism
-
-
-def test_composition_needs_matching_symbols():
-    """The second layer must accept what the first one sends."""
-    with pytest.raises(SettingsError, match="must accept"):
-        RATINGS.compose(RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel())
-
-
-@given(st.floats(0.1, 5), st.floats(0.1, 5))
-def test_rounding_a_product_to_48_bits_never_raises_epsilon(first, second):
-    """A composed channel comes back in the device's denominator with no larger an epsilon, and nearly the same."""
-    layers = [RandomizedResponse(alphabet=YES_NO, epsilon=e, participation="public").channel() for e in (first, second)]
-    both = layers[0].compose(layers[1])
-
-    device = both.rounded()
-
-    assert DENOMINATOR == device.denominator
-    assert device.ratio <= both.ratio
-    np.testing.assert_allclose(device.probabilities, both.probabilities, atol=1e-9)
-
-
 def test_retention_of_randomized_response_is_the_kept_share():
     """For k-ary randomized response the retention is the probability of sending the truth and not a uniform symbol."""
     kept = (math.e - 1) / (math.e + 4)
@@ -314,12 +273,11 @@ def test_only_channels_with_finite_epsilon_are_sampled():
 
 
 def test_only_channels_in_48_bits_are_sampled():
-    """Another denominator must be rounded first; rounded, it is sampled."""
+    """A table over another denominator is refused; the hint names what rounds it."""
     coin = Channel(YES_NO, "public", ("no", "yes"), ((3, 1), (1, 3)))
 
-    with pytest.raises(SettingsError, match="rounded"):
+    with pytest.raises(SettingsError, match="from_probabilities"):
         coin.sample(np.array([0]), secure())
-    assert set(coin.rounded().sample(np.zeros(100, dtype=int), seeded(0)).tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize("participation", ["public", "protected"])

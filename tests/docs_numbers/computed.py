@@ -25,10 +25,11 @@ from experiments.theory.published_bounds import (
 )
 
 from crowdveil import Categories, MajorityVote, OneCoin, RandomizedResponse
-from crowdveil.channel_design import mutual_information, one_coin_worker_model
+from crowdveil.channel_design import one_coin_worker_model
 from crowdveil.em.acceleration import REMAINING_CHANGE
 from crowdveil.estimators import Lfc
 from crowdveil.evaluation.metrics import score
+from crowdveil.mechanisms import DesignObjective
 from crowdveil.privacy.composition import composition
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
@@ -60,8 +61,9 @@ def five_cells() -> Figures:
 @cache
 def nats(epsilon: float, share: float) -> float:
     """Return the information of one report: four labels alike, workers who are right three times in four."""
-    channel = RandomizedResponse(alphabet=Categories(tuple("abcd")), epsilon=epsilon).channel()
-    return mutual_information(channel, np.full(4, 0.25), one_coin_worker_model(4, 0.75), share)
+    labels, workers = Categories(tuple("abcd")), one_coin_worker_model(4, 0.75)
+    setting = DesignObjective(alphabet=labels, prior=np.full(4, 0.25), worker_model=workers, participation_rate=share)
+    return setting.score(RandomizedResponse(alphabet=labels, epsilon=epsilon).channel().probabilities)
 
 
 def simulated_errors() -> Figures:

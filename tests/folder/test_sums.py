@@ -78,8 +78,8 @@ def test_inference_names_everyone_and_admits_what_it_cannot_know(sent: Path) -> 
 
 SPOILED: dict[str, Callable[[dict[str, Any]], object]] = {
     "another format": lambda data: data.update(format="x"),
-    "a missing setting": lambda data: data.pop("centre"),
-    "a boolean for a number": lambda data: data.update(profile_seed=True),
+    "a missing setting": lambda data: data.pop("dimensions"),
+    "a boolean for a number": lambda data: data.update(epsilon=True),
     "a fraction in the sums": lambda data: data["values"].append(0.5),
     "lists of two lengths": lambda data: data["values"].append(1),
     "a number beyond 64 bits": lambda data: data["values"].__setitem__(0, 1 << 63),

@@ -7,7 +7,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import CertificateError, SettingsError
-from crowdveil.mechanisms import Designed, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import Designed, QuantizedResponse
 
 BLOCKS = QuantizedResponse(alphabet=Scale(0, 9), epsilon=1.0, cuts=(1,)).channel()
 
@@ -41,12 +41,11 @@ def test_a_damaged_certificate_is_refused():
 
 
 def test_a_table_of_another_denominator_is_refused():
-    """A composition of two channels has a finer table than devices sample: it must be rounded first."""
-    response = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel()
+    """Devices sample tables over 2^48 only; the hint names what rounds another one."""
+    coin = Channel(Categories(("no", "yes")), "public", ("no", "yes"), ((3, 1), (1, 3)))
 
-    with pytest.raises(SettingsError, match="rounded"):
-        Designed.from_channel(response.compose(response))
-    assert Designed.from_channel(response.compose(response).rounded()).epsilon < 1.0
+    with pytest.raises(SettingsError, match="from_probabilities"):
+        Designed.from_channel(coin)
 
 
 def test_a_channel_without_protection_is_refused():

@@ -12,9 +12,8 @@ from scipy.stats import kstest
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace
-from crowdveil.mechanisms.laplace import binned_laplace_channel, clipped_geometric, simulate_continuous_laplace
+from crowdveil.mechanisms.laplace import clipped_geometric, simulate_continuous_laplace
 from crowdveil.randomness import secure, seeded
-from tests.chi_square import chi_square_p_value
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 DIGITS = Scale(0, 9)
@@ -149,47 +148,3 @@ def test_continuous_form_refuses_bad_settings(epsilon, null_value):
     """Epsilon and the NULL value obey the same rules as on a device."""
     with pytest.raises(SettingsError, match="must be"):
         simulate_continuous_laplace([1.0], domain=DIGITS, epsilon=epsilon, null_value=null_value, source=seeded(0))
-
-
-@pytest.mark.parametrize("scale", [DIGITS, Scale(-1, 1, 0.25), Scale(0, 100, 100)])
-@pytest.mark.parametrize("epsilon", [0.3, 4.0])
-def test_binned_channel_integrates_between_half_steps(scale, epsilon):
-    """A bin holds the step of Laplace's distribution function between half steps around it; the ends have the tails."""
-    width = scale.range / epsilon
-
-    def below(x):
-        return 0.5 * math.exp(x / width) if x < 0 else 1 - 0.5 * math.exp(-x / width)
-
-    table = binned_laplace_channel(scale, epsilon=epsilon, participation="public").probabilities
-
-    for answer, x in enumerate(scale.values):
-        for report, y in enumerate(scale.values):
-            low = 0.0 if report == 0 else below(y - scale.step / 2 - x)
-            high = 1.0 if report == scale.size - 1 else below(y + scale.step / 2 - x)
-            assert pytest.approx(high - low, abs=1e-12) == table[answer, report]
-
-
-@pytest.mark.parametrize("null_value", ["uniform", 2.0])
-def test_binned_simulated_reports_follow_their_channel(null_value):
-    """40,000 simulated reports each of an answer and of NULL, binned, pass a chi-square test at 1 in 10,000."""
-    channel = binned_laplace_channel(DIGITS, epsilon=1.5, null_value=null_value)
-    for code, answer in ((3, 3.0), (10, math.nan)):
-        values = np.full(40_000, answer)
-        sent = simulate_continuous_laplace(
-            values, domain=DIGITS, epsilon=1.5, source=seeded(code), null_value=null_value
-        )
-
-        counts = np.bincount(DIGITS.encode(sent), minlength=10)
-
-        assert chi_square_p_value(counts, channel.probabilities[code]) > 1e-4
-
-
-@pytest.mark.slow
-@given(epsilon=st.floats(1e-6, 20), size=st.integers(2, 40))
-@example(epsilon=1e-6, size=2)
-@example(epsilon=1e-6, size=40)
-def test_binning_never_exceeds_epsilon(epsilon, size):
-    """In exact arithmetic no ratio of the binned table's integers is above e^epsilon."""
-    channel = binned_laplace_channel(Scale(0, size - 1), epsilon=epsilon)
-
-    assert channel.ratio <= below_exp(epsilon)

@@ -6,8 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import beta
 
 from crowdveil.channels.alphabet import Categories, Scale
@@ -15,7 +13,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import matrix_factorization as module
 from crowdveil.mechanisms.discrete_laplace import discrete_laplace_variance
-from crowdveil.mechanisms.matrix_factorization import RESOLUTION, MatrixFactorization
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.randomness import secure, seeded
 
 SCALE = Scale(0, 4)
@@ -23,9 +21,7 @@ NULL = SCALE.size
 SMALL = [
     MatrixFactorization(alphabet=Scale(0, 2), epsilon=1.0),
     MatrixFactorization(alphabet=Scale(0, 2), epsilon=0.5, dimensions=1),
-    MatrixFactorization(alphabet=Scale(0, 2), epsilon=2.0, centre=0.5),
-    MatrixFactorization(alphabet=Scale(0, 2), epsilon=2.0, centre=0.0),
-    MatrixFactorization(alphabet=Scale(-1, 1), epsilon=1.0, dimensions=2, profiles="dense", profile_seed=3),
+    MatrixFactorization(alphabet=Scale(-1, 1, 0.5), epsilon=2.0, dimensions=2),
 ]
 
 
@@ -42,25 +38,20 @@ def by_loops(mechanism: MatrixFactorization, answers: list[int]) -> tuple[list[F
     """Return sum_j v_j (a_j - c) and sum_j v_j g over answered tasks, exactly as the documentation defines them."""
     scale = mechanism.alphabet
     low, high, step = (Fraction(repr(float(x))) for x in (scale.low, scale.high, scale.step))
-    centre = (low + high) / 2 if mechanism.centre is None else Fraction(repr(float(mechanism.centre)))
-    gain = (high - low) - max(high - centre, centre - low)
-    table = mechanism.profile_table(len(answers))
-    unit = RESOLUTION if mechanism.profiles == "dense" else 1
-    values, counts = [Fraction(0)] * len(table), [Fraction(0)] * len(table)
+    centre, gain = (low + high) / 2, (high - low) / 2
+    length = mechanism.dimensions or len(answers)
+    values, counts = [Fraction(0)] * length, [Fraction(0)] * length
     for task, code in enumerate(answers):
         if code < scale.size:
-            for k in range(len(table)):
-                profile = Fraction(int(table[k, task]), unit)
-                values[k] += profile * (low + code * step - centre)
-                counts[k] += profile * gain
+            values[task % length] += low + code * step - centre
+            counts[task % length] += gain
     return values, counts
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
 def test_exact_part_is_the_definition(mechanism, no_noise):
-    """Without noise the report is the definition's sums as loops, in units of half a step over the resolution."""
+    """Without noise the report is the definition's sums as loops, in units of half a step."""
     unit = Fraction(repr(float(mechanism.alphabet.step))) / 2
-    unit /= RESOLUTION if mechanism.profiles == "dense" else 1
     for answers in itertools.product(range(mechanism.alphabet.size + 1), repeat=3):
         values, counts = by_loops(mechanism, list(answers))
 
@@ -85,11 +76,10 @@ def test_no_neighbours_differ_by_more_than_the_sensitivity(mechanism, no_noise):
     assert Fraction(mechanism.epsilon) * mechanism.noise_scale == farthest
 
 
-@pytest.mark.parametrize("centre", [None, 0.5, 0.0])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_brute_force_ratio_never_exceeds_the_promise(epsilon, centre, no_noise):
+def test_brute_force_ratio_never_exceeds_the_promise(epsilon, no_noise):
     """Probabilities of all reports near the centre, one task of three labels and NULL: worst ratio is exp(epsilon)."""
-    mechanism = MatrixFactorization(alphabet=Scale(0, 2), epsilon=epsilon, centre=centre)
+    mechanism = MatrixFactorization(alphabet=Scale(0, 2), epsilon=epsilon)
     q = math.exp(-1 / float(mechanism.noise_scale))
     reports = np.array(list(itertools.product(range(-9, 10), repeat=2)))
     tables = []
@@ -143,7 +133,7 @@ def test_audit_finds_half_the_noise_too_little():
     assert audit(careless, 4, NULL, (4, 4), 20_000) > 1.0
 
 
-@pytest.mark.parametrize("mechanism", MatrixFactorization.examples(), ids=str)
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
 def test_report_has_a_fixed_length_and_the_promise_is_exact(mechanism):
     """Whatever the answers, a report is 2 d integers; there is no channel; epsilon is what was asked for."""
     size = mechanism.alphabet.size
@@ -153,37 +143,6 @@ def test_report_has_a_fixed_length_and_the_promise_is_exact(mechanism):
     assert np.int64 == mechanism.perturb(np.full(5, size), secure()).dtype
     assert mechanism.channel() is None
     assert Guarantee(epsilon=mechanism.epsilon) == mechanism.guarantee
-
-
-def test_unit_profiles_are_the_default_buckets():
-    """Task j goes to bucket j mod d, with weight one."""
-    table = MatrixFactorization(alphabet=SCALE, epsilon=1.0, dimensions=2).profile_table(5)
-
-    assert [[1, 0, 1, 0, 1], [0, 1, 0, 1, 0]] == table.tolist()
-
-
-@given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 2**60))
-def test_dense_profiles_have_norm_exactly_one(dimensions, tasks, seed):
-    """Every column's L1 norm is the resolution itself, so that the promised epsilon is exact."""
-    mechanism = MatrixFactorization(
-        alphabet=SCALE, epsilon=1.0, dimensions=dimensions, profiles="dense", profile_seed=seed
-    )
-
-    assert [RESOLUTION] * tasks == np.abs(mechanism.profile_table(tasks)).sum(axis=0).tolist()
-
-
-def test_dense_profiles_follow_from_their_public_seed():
-    """Worker and curator derive the same table; another seed gives another one; it is read-only."""
-    tables = [
-        MatrixFactorization(
-            alphabet=SCALE, epsilon=1.0, dimensions=3, profiles="dense", profile_seed=seed
-        ).profile_table(4)
-        for seed in (1, 1, 2)
-    ]
-
-    assert (tables[0] == tables[1]).all()
-    assert (tables[0] != tables[2]).any()
-    assert not tables[0].flags.writeable
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
@@ -213,33 +172,18 @@ def test_totals_are_in_the_units_of_the_answers(mechanism, no_noise):
     """Decoded sums are sum_j v_j (a_j - c) and the numbers of answers, with the noise's deviation in the same units."""
     answers = [0, 2, mechanism.alphabet.size, 1]
     values, _ = by_loops(mechanism, answers)
-    unit = RESOLUTION if mechanism.profiles == "dense" else 1
-    table = mechanism.profile_table(4) / unit
+    table = np.zeros((mechanism.dimensions or 4, 4))
+    table[np.arange(4) % len(table), np.arange(4)] = 1
 
     totals = mechanism.totals(mechanism.perturb(np.array(answers), secure()), tasks=4, workers=9)
 
     np.testing.assert_allclose(totals.numerators, [float(value) for value in values], atol=1e-12)
     deviation = 3 * math.sqrt(discrete_laplace_variance(mechanism.noise_scale))
-    assert pytest.approx(deviation * mechanism.alphabet.step / 2 / unit) == totals.numerator_deviation
-    if math.isfinite(totals.count_deviation):
-        np.testing.assert_allclose(totals.counts, table @ [1, 1, 0, 1], atol=1e-12)
-        assert totals.count_deviation >= totals.numerator_deviation / mechanism.alphabet.range * 2 - 1e-12
-    profiles = totals.profiles if totals.profiles.ndim == 2 else np.eye(len(table))[totals.profiles].T
-    np.testing.assert_allclose(profiles, table)
+    assert pytest.approx(deviation * mechanism.alphabet.step / 2) == totals.numerator_deviation
+    np.testing.assert_allclose(totals.counts, table @ [1, 1, 0, 1], atol=1e-12)
+    assert pytest.approx(totals.numerator_deviation / mechanism.alphabet.range * 2) == totals.count_deviation
+    np.testing.assert_allclose(np.eye(len(table))[totals.buckets].T, table)
     assert (mechanism.alphabet.low, mechanism.alphabet.high, 9) == (totals.low, totals.high, totals.workers)
-
-
-def test_a_centre_at_the_edge_leaves_nothing_for_participation(no_noise):
-    """With c = low the values use all of the sensitivity: the counts hold no signal, and are said to hold none."""
-    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=1.0, centre=0.0)
-
-    totals = mechanism.totals(mechanism.perturb(np.array([4, 4]), secure()), tasks=2, workers=1)
-
-    assert ([4.0, 4.0], [0.0, 0.0], math.inf) == (
-        totals.numerators.tolist(),
-        totals.counts.tolist(),
-        totals.count_deviation,
-    )
 
 
 def test_totals_refuse_a_sum_of_another_length():
@@ -254,15 +198,7 @@ def test_totals_refuse_a_sum_of_another_length():
         ({"alphabet": Categories(("no", "yes"))}, "needs numeric answers"),
         ({"participation": "public"}, "no public participation"),
         ({"epsilon": 0.0}, "epsilon must be in"),
-        ({"profiles": "sparse"}, "'unit' or 'dense'"),
         ({"dimensions": 0}, "at least 1"),
-        ({"profiles": "dense"}, "dense profiles need dimensions"),
-        ({"profiles": "dense", "dimensions": 5000}, "dense profiles need dimensions"),
-        ({"centre": math.nan}, "finite"),
-        ({"centre": -0.5}, "in the domain"),
-        ({"centre": 4.5}, "in the domain"),
-        ({"centre": 1.3}, "in the domain"),
-        ({"alphabet": Scale(0, 1023), "epsilon": 1e-5, "profiles": "dense", "dimensions": 2}, "noise scale"),
     ],
 )
 def test_bad_settings_are_refused(settings, rule):

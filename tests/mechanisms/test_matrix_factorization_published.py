@@ -192,9 +192,3 @@ def test_answers_must_cover_all_tasks():
     """A row of another length is refused."""
     with pytest.raises(SettingsError, match="12 tasks"):
         make().perturb(np.zeros(11, dtype=int), seeded(0))
-
-
-def test_examples_give_every_worker_a_report():
-    """The contract instances have a ridge, so that even an empty row has a minimiser."""
-    for mechanism in MatrixFactorizationPublished.examples():
-        assert np.isfinite(mechanism.perturb(np.full(mechanism.tasks, mechanism.alphabet.size), seeded(1))).all()

@@ -12,8 +12,9 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, TwoLayer
+from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
+from tests.mechanisms.examples import EXAMPLES, FACTORS
 
 YES_NO = Categories(("no", "yes"))
 
@@ -75,14 +76,13 @@ def test_shared_flip_probability_is_counted_by_the_mechanism():
 
 def test_a_broken_claim_stays_infinite():
     """What promises nothing for a cell promises nothing for a worker or for many rounds, and says why."""
-    mechanism = MatrixFactorizationPublished.examples()[0]
-    rows = account(mechanism, tasks=mechanism.tasks, rounds=2)
+    rows = account(FACTORS, tasks=FACTORS.tasks, rounds=2)
 
     assert all(math.isinf(row.exact) and row.reason for row in rows)
     assert [1.0, 6.0, 2.0, 12.0] == [row.claimed for row in rows]
 
 
-@pytest.mark.parametrize("mechanism", [case for m in MECHANISMS.values() for case in m.examples()], ids=repr)
+@pytest.mark.parametrize("mechanism", EXAMPLES, ids=repr)
 def test_every_mechanism_has_an_account(mechanism):
     """Exact figures are at most the claimed ones wherever no reason is given; participation is the mechanism's own."""
     for row in account(mechanism, tasks=7, rounds=3):

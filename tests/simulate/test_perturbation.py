@@ -16,11 +16,11 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
-from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import bernoulli, categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
+from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)
 DIGITS = Scale(0, 9)
@@ -198,8 +198,8 @@ def test_progress_reaches_the_whole_work():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        MatrixFactorization(alphabet=DIGITS, epsilon=1.0, profiles="dense", dimensions=5),
-        next(m for m in MatrixFactorizationPublished.examples() if m.alphabet.size == 10),
+        MatrixFactorization(alphabet=DIGITS, epsilon=1.0, dimensions=5),
+        FACTORS,
     ],
     ids=lambda mechanism: mechanism.name,
 )
@@ -246,11 +246,6 @@ class Odd(Mechanism):
     epsilon: float = 1.0
     participation: Participation = "protected"
     has_channel: bool = True
-
-    @classmethod
-    def examples(cls):
-        """None: it breaks promises on purpose."""
-        return ()
 
     @property
     def guarantee(self):

@@ -179,7 +179,7 @@ class Channel:
             raise SettingsError(
                 f"a channel is sampled with denominator 2**{WORD_BITS}",
                 value=self.denominator,
-                hint="Use rounded().",
+                hint="Channel.from_probabilities rounds a table to it.",
             )
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self.inputs)):
             raise SettingsError(f"answer codes must be in 0..{len(self.inputs) - 1}", value=(codes.min(), codes.max()))
@@ -193,26 +193,6 @@ class Channel:
     @cached_property
     def _cumulative(self) -> NDArray[np.uint64]:
         return np.cumsum(np.array(self.rows, dtype=np.uint64), axis=1)
-
-    def compose(self, second: "Channel") -> "Channel":
-        """Return the channel of this channel followed by `second`: the integer product of the tables.
-
-        Raises:
-            SettingsError: the inputs of `second` are not the outputs of this channel.
-        """
-        if second.inputs != self.outputs:
-            raise SettingsError("the second channel must accept the first one's reports", value=second.inputs)
-        columns = list(zip(*second.rows, strict=True))
-        rows = tuple(
-            tuple(sum(a * b for a, b in zip(row, column, strict=True)) for column in columns) for row in self.rows
-        )
-        return Channel(self.alphabet, self.participation, second.outputs, rows, f"{self.mechanism}+{second.mechanism}")
-
-    def rounded(self) -> "Channel":
-        """Return the nearest channel with the device's denominator whose epsilon is no larger."""
-        return Channel.from_probabilities(
-            self.alphabet, self.participation, self.outputs, self.probabilities, self.ratio, self.mechanism
-        )
 
     @classmethod
     def from_probabilities(
@@ -261,7 +241,7 @@ class Channel:
         if self.ratio is None:
             raise CertificateError("zero entry", "a channel with infinite epsilon cannot be certified.")
         if self.denominator != DENOMINATOR:
-            raise CertificateError("denominator", f"only channels over 2**{WORD_BITS} are certified; use rounded().")
+            raise CertificateError("denominator", f"only channels over 2**{WORD_BITS} are certified.")
         return with_checksum(
             {
                 "mechanism": self.mechanism,

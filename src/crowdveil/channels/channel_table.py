@@ -141,28 +141,6 @@ class ChannelTable:
         """
         return _group_codes(self.tasks, tasks, "task"), _group_codes(self.workers, workers, "worker")
 
-    def perturb(
-        self, worker: str, tasks: NDArray[Any], answers: NDArray[np.integer], source: Source
-    ) -> NDArray[np.int64]:
-        """Return one worker's reports on the given tasks, as codes of `report_alphabet`, its size for NULL.
-
-        Args:
-            worker: name of the worker.
-            tasks: names, shape (cells,).
-            answers: codes, shape (cells,); the alphabet's size for NULL.
-            source: `secure()` on a device.
-
-        Raises:
-            SettingsError: an unknown name or code, or a channel that cannot be sampled.
-        """
-        of_task, of_worker = self.groups(tasks, np.array([worker]))
-        chosen = np.array(self.choice)[of_worker[0], of_task]
-        reports = np.empty(len(tasks), dtype=np.int64)
-        for index in range(len(self.channels)):
-            cells = chosen == index
-            reports[cells] = self.sample(index, np.asarray(answers)[cells], source)
-        return reports
-
     def sample(self, index: int, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Return the reports of cells of one channel, as codes of `report_alphabet`, its size for NULL.
 

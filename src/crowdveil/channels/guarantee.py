@@ -57,23 +57,6 @@ class Guarantee:
         if self.claimed is not None and not self.claimed >= 0:
             raise SettingsError("a claimed epsilon must be non-negative", value=self.claimed)
 
-    def compose(self, other: "Guarantee") -> "Guarantee":
-        """Return the guarantee of two independent releases about the same unit (basic composition).
-
-        Raises:
-            SettingsError: the units differ.
-        """
-        if self.unit != other.unit:
-            raise SettingsError("guarantees compose only if their units are equal", value=(self.unit, other.unit))
-        both = self.participation == other.participation == "protected"
-        return Guarantee(
-            epsilon=sum_rounded_up([(self.epsilon, 1), (other.epsilon, 1)]),
-            delta=min(1.0, sum_rounded_up([(self.delta, 1), (other.delta, 1)])),
-            unit=self.unit,
-            participation="protected" if both else "public",
-            reason=self.reason or other.reason,
-        )
-
     def times(self, count: int) -> "Guarantee":
         """Return the guarantee of `count` independent releases about the same unit."""
         require_whole_number("the number of releases", count, least=1)

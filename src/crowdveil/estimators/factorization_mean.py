@@ -21,11 +21,11 @@ class Totals(Protocol):
 
     @property
     def numerators(self) -> NDArray[np.float64]:
-        """Noisy sums of profile times (answer - centre), shape (dimensions,)."""
+        """Noisy sums of answer - centre over the tasks of each bucket, shape (dimensions,)."""
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Noisy sums of profile times participation, shape (dimensions,)."""
+        """Noisy numbers of answers of each bucket, shape (dimensions,)."""
 
     @property
     def numerator_deviation(self) -> float:
@@ -33,23 +33,19 @@ class Totals(Protocol):
 
     @property
     def count_deviation(self) -> float:
-        """Standard deviation of the noise in each count; infinite if no count was sent."""
+        """Standard deviation of the noise in each count."""
 
     @property
-    def profiles(self) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Bucket of each task, integers of shape (tasks,), or numbers indexed [dimension, task]."""
+    def buckets(self) -> NDArray[np.int64]:
+        """Bucket of each task, shape (tasks,)."""
 
     @property
     def low(self) -> float:
-        """Smallest answer."""
+        """Smallest answer; a missing one contributes as much as the centre, (low + high) / 2."""
 
     @property
     def high(self) -> float:
         """Largest answer."""
-
-    @property
-    def centre(self) -> float:
-        """Public reference value of answers; a missing answer contributes as much as this value."""
 
     @property
     def workers(self) -> int:
@@ -139,30 +135,20 @@ class FactorizationMean:
         informative = sums.counts > self.count_threshold * sums.count_deviation
         counts = np.where(informative, sums.counts, 0.0)
         shift = counts * sums.numerators / (counts**2 + (sums.numerator_deviation / deviation) ** 2)
-        return np.clip(totals.centre + shift, totals.low, totals.high)
+        return np.clip((totals.low + totals.high) / 2 + shift, totals.low, totals.high)
 
 
 def task_sums(totals: Totals) -> TaskSums:
-    """Return the sums per task from the sums in profile space, by minimum-norm least squares.
-
-    With unit profiles the tasks of a bucket share its sum equally, so all of them get the bucket's mean answer; in
-    general the sums are multiplied by the pseudo-inverse of the profiles.
+    """Return the sums per task, by minimum-norm least squares: the tasks of a bucket share its sums equally.
 
     Raises:
-        ReportsError: profiles and sums have different dimensions.
+        ReportsError: the buckets are not those of the sums.
     """
-    profiles, length = totals.profiles, len(totals.numerators)
-    fits = len(profiles) == length if profiles.ndim == 2 else not profiles.size or int(profiles.max()) < length
-    if not fits or len(totals.counts) != length:
-        raise ReportsError("the profiles must belong to the sums", hint="Use the mechanism that made the reports.")
-    if profiles.ndim == 2:
-        inverse = np.linalg.pinv(profiles)
-        norm = np.linalg.norm(inverse, axis=1)
-        numerators, counts = inverse @ totals.numerators, inverse @ totals.counts
-    else:
-        buckets = profiles.astype(np.int64)
-        norm = 1.0 / np.bincount(buckets, minlength=length)[buckets]
-        numerators, counts = totals.numerators[buckets] * norm, totals.counts[buckets] * norm
+    buckets, length = totals.buckets, len(totals.numerators)
+    if (buckets.size and int(buckets.max()) >= length) or len(totals.counts) != length:
+        raise ReportsError("the buckets must belong to the sums", hint="Use the mechanism that made the reports.")
+    norm = 1.0 / np.bincount(buckets, minlength=length)[buckets]
+    numerators, counts = totals.numerators[buckets] * norm, totals.counts[buckets] * norm
     return TaskSums(numerators, counts, totals.numerator_deviation * norm, totals.count_deviation * norm)
 
 

@@ -26,9 +26,6 @@ MAX_SUM = 1 << 62
 SETTINGS: dict[str, tuple[type, ...]] = {
     "epsilon": (int, float),
     "dimensions": (int, type(None)),
-    "centre": (int, float, type(None)),
-    "profiles": (str,),
-    "profile_seed": (int,),
 }
 
 

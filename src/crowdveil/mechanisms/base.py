@@ -54,11 +54,6 @@ class Mechanism(KnownArguments, ABC):
         require_participation(self.participation)
 
     @classmethod
-    @abstractmethod
-    def examples(cls) -> "tuple[Mechanism, ...]":
-        """Return small instances for the contract tests, at least one for each supported participation."""
-
-    @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
         """Return the mechanism with these settings; a mechanism with own settings overrides it.
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Self, final
 
-from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.certificate import DESIGNED
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
-from crowdveil.mechanisms.quantized_response import QuantizedResponse
-from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS
 
@@ -58,16 +56,9 @@ class Designed(ChannelMechanism):
             raise SettingsError(
                 f"a designed channel needs the denominator 2**{WORD_BITS}",
                 value=channel.denominator,
-                hint="Use rounded().",
+                hint="Channel.from_probabilities rounds a table to it.",
             )
         object.__setattr__(self, "epsilon", require_epsilon(channel.epsilon))
-
-    @classmethod
-    def examples(cls) -> "tuple[Designed, ...]":
-        """Return small instances for the contract tests."""
-        blocks = QuantizedResponse(alphabet=Scale(0, 4), epsilon=1.0, cuts=(1,))
-        labels = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=0.5, participation="public")
-        return cls.from_channel(blocks.channel()), cls.from_channel(labels.channel())
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:

@@ -12,14 +12,13 @@ from typing import ClassVar, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import Seeded, Source
-from crowdveil.standalone.checks import REAL_VALUED
 
 NullValue = float | Literal["uniform"]
 
@@ -63,15 +62,6 @@ class Laplace(ChannelMechanism):
             )
         if self.null_value != "uniform":
             _position(self.alphabet.values, self.null_value)
-
-    @classmethod
-    def examples(cls) -> "tuple[Laplace, ...]":
-        """Return small instances for the contract tests."""
-        return (
-            cls(alphabet=Scale(0, 9), epsilon=1.0),
-            cls(alphabet=Scale(-1, 1, 0.25), epsilon=3.0, null_value=0.0),
-            cls(alphabet=Categories(("G", "P", "R", "X"), ordered=True), epsilon=0.5, participation="public"),
-        )
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
@@ -143,41 +133,6 @@ def _position(values: NDArray[np.float64], wanted: float) -> int:
             hint=f"The nearest value is {values[nearest]:g}.",
         )
     return nearest
-
-
-def binned_laplace_channel(
-    domain: Scale, *, epsilon: float, participation: Participation = "protected", null_value: NullValue = "uniform"
-) -> Channel:
-    """Return P(bin | answer) of `simulate_continuous_laplace` reports that `domain.encode` clips and rounds.
-
-    Estimators that use a channel can then read simulated real-valued reports. Clipping loses no information, because
-    the likelihood ratio of two answers is constant beyond the domain. Binning is post-processing: epsilon is an upper
-    bound.
-
-    Args:
-        domain, epsilon, null_value: as in `simulate_continuous_laplace`.
-        participation: "public" if NULL cells send nothing.
-
-    Raises:
-        SettingsError: an invalid epsilon or `null_value`.
-    """
-    require_epsilon(epsilon)
-    table = _binned_laplace(domain.size, epsilon - _epsilon_margin(epsilon))
-    if participation == "protected":
-        table = np.vstack((table, _null_row(table, domain, null_value)))
-    return Channel.from_probabilities(
-        domain, participation, domain.names, table, exp_rounded_down(epsilon), REAL_VALUED
-    )
-
-
-def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:
-    """Return P(bin | answer) of Laplace noise on `size` points, indexed [answer, bin]; end bins include the tails."""
-    # The smaller tail is used, for relative accuracy of small probabilities.
-    cuts = (np.arange(size - 1) + 0.5 - np.arange(size)[:, None]) * epsilon / (size - 1)
-    tail = 0.5 * np.exp(-np.abs(cuts))
-    below, above = np.where(cuts < 0, tail, 1 - tail), np.where(cuts < 0, 1 - tail, tail)
-    inner = np.where(cuts[:, 1:] < 0, np.diff(below, axis=1), -np.diff(above, axis=1))
-    return np.column_stack((below[:, 0], inner, above[:, -1]))
 
 
 def simulate_continuous_laplace(

@@ -63,14 +63,6 @@ class MatrixFactorizationPublished(Mechanism):
             raise SettingsError("ridge must be finite and not negative", value=self.ridge)
 
     @classmethod
-    def examples(cls) -> "tuple[MatrixFactorizationPublished, ...]":
-        """Return small instances for the contract tests; a ridge gives every worker a minimiser."""
-        return (
-            cls(alphabet=Scale(0, 9), epsilon=1.0, tasks=6, dimensions=2, ridge=0.1),
-            cls(alphabet=Scale(0, 4), epsilon=3.0, tasks=5, dimensions=3, profiles="uniform", ridge=1e-6),
-        )
-
-    @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
         """Return the mechanism with Gaussian profiles; `dimensions` is required."""
         epsilon = settings.required_epsilon(cls.name)

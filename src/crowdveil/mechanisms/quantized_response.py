@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.arguments import require_list, require_whole_number
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
+from crowdveil.channels.alphabet import NULL, Alphabet
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
@@ -101,15 +101,6 @@ class QuantizedResponse(ChannelMechanism):
             _require_cuts(self.cuts, self.alphabet)
         else:
             _require_partition(self.blocks, self.alphabet.size)
-
-    @classmethod
-    def examples(cls) -> "tuple[QuantizedResponse, ...]":
-        """Return small instances for the contract tests."""
-        return (
-            cls(alphabet=Scale(0, 9), epsilon=1.0, cuts=(1, 4)),
-            cls(alphabet=Categories(("G", "P", "R", "X")), epsilon=2.0, blocks=((0, 3), (1,), (2,))),
-            cls(alphabet=Scale(0, 9), epsilon=0.5, participation="public", cuts=(1,)),
-        )
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:

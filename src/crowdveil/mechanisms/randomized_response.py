@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, Self, final
 
-from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
@@ -38,16 +38,6 @@ class RandomizedResponse(ChannelMechanism):
 
     def __post_init__(self) -> None:
         self._require_settings()
-
-    @classmethod
-    def examples(cls) -> "tuple[RandomizedResponse, ...]":
-        """Return small instances for the contract tests."""
-        ratings = Categories(("G", "P", "R", "X"), ordered=True)
-        return (
-            cls(alphabet=ratings, epsilon=1.0),
-            cls(alphabet=Categories(("no", "yes")), epsilon=0.5, participation="public"),
-            cls(alphabet=Scale(0, 9), epsilon=3.0),
-        )
 
     def channel(self) -> Channel:
         """Return the exact channel; inputs and outputs are the same symbols."""
@@ -95,15 +85,6 @@ class OneLayer(ChannelMechanism):
 
     def __post_init__(self) -> None:
         self._require_settings()
-
-    @classmethod
-    def examples(cls) -> "tuple[OneLayer, ...]":
-        """Return small instances for the contract tests."""
-        yes_no = Categories(("no", "yes"))
-        return (
-            cls(alphabet=yes_no, epsilon=1.0, participation="public"),
-            cls.from_flip_probability(alphabet=yes_no, flip_probability=0.4),
-        )
 
     @classmethod
     def from_flip_probability(

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
+from crowdveil.channels.alphabet import NULL, Alphabet
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
@@ -105,16 +105,6 @@ class SunTwoLayer(SharedSecretMechanism):
                 hint="Choose a smaller epsilon, or a larger low.",
             )
         self._require_valid_answers()
-
-    @classmethod
-    def examples(cls) -> "tuple[SunTwoLayer, ...]":
-        """Return small instances for the contract tests."""
-        ratings = Categories(("G", "P", "R", "X"), ordered=True)
-        return (
-            cls(alphabet=ratings, epsilon=1.0),
-            cls(alphabet=Scale(0, 9), epsilon=3.0, answers=40),
-            cls(alphabet=Categories(("no", "yes")), epsilon=2.0, low=1.5),
-        )
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.arguments import require_number
-from crowdveil.channels.alphabet import NULL, Alphabet, Categories
+from crowdveil.channels.alphabet import NULL, Alphabet
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
@@ -143,17 +143,6 @@ class TwoLayer(SharedSecretMechanism):
             )
         self._require_valid_answers()
         object.__setattr__(self, "epsilon", epsilon_for_flip((self.low + self.high) / 2, self.symbols))
-
-    @classmethod
-    def examples(cls) -> "tuple[TwoLayer, ...]":
-        """Return small instances for the contract tests."""
-        yes_no, ratings = Categories(("no", "yes")), Categories(("G", "P", "R", "X"), ordered=True)
-        return (
-            cls.as_published(alphabet=yes_no, epsilon=1.0, participation="public", answers=40),
-            cls.as_published(alphabet=yes_no, epsilon=1.0, participation="public"),
-            cls.calibrated(alphabet=ratings, epsilon=1.0),
-            cls.with_bounded_loss(alphabet=ratings, epsilon=2.0),
-        )
 
     @classmethod
     def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:

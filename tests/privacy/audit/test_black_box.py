@@ -8,14 +8,14 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
+from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
 from crowdveil.privacy.audit.claims import audit_mechanism
 from crowdveil.privacy.audit.confidence import Counts
 from crowdveil.privacy.audit.events import find_event
 from crowdveil.randomness import seeded
+from tests.mechanisms.examples import EXAMPLES as CASES
 
-CASES = [case for mechanism in MECHANISMS.values() for case in mechanism.examples()]
 PRIVATE = [case for case in CASES if math.isfinite(case.guarantees(6)[0].epsilon)]
 UNFAIR = 0.2
 """Rate of false alarms in the simulations: large, so that it can be measured."""

@@ -8,10 +8,10 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import MECHANISMS, Laplace, RandomizedResponse
+from crowdveil.mechanisms import Laplace, RandomizedResponse
 from crowdveil.privacy.audit.finite import exact_loss, worst_loss
+from tests.mechanisms.examples import EXAMPLES
 
-EXAMPLES = [one for mechanism in MECHANISMS.values() for one in mechanism.examples()]
 CHANNELS = [channel for one in EXAMPLES if (channel := one.channel()) is not None]
 
 
