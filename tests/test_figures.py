@@ -1,22 +1,17 @@
-"""Figures without matplotlib: a clear error from the library, and one line from the commands."""
+"""Figures: reproducible files, and a clear error without matplotlib."""
 
-import json
 import sys
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from crowdveil.cli import main
 from crowdveil.errors import SettingsError
-from crowdveil.figures import NO_PICTURES, file_bytes, has_matplotlib, styled_figure
+from crowdveil.figures import file_bytes, has_matplotlib, styled_figure
 
 
 @pytest.fixture
-def no_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide matplotlib, in an empty folder."""
+def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide matplotlib."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.chdir(tmp_path)
 
 
 def test_a_figure_names_the_missing_package(no_matplotlib: None) -> None:
@@ -39,16 +34,6 @@ def test_the_same_figure_gives_the_same_bytes() -> None:
 
     assert has_matplotlib()
     assert files[0] == files[1]
-
-
-def test_a_plan_is_written_without_pictures(no_matplotlib: None) -> None:
-    """`plan --out` writes plan.json, warns in one line, and names no picture."""
-    size = ["--tasks", "40", "--workers", "30", "--participation-rate", "0.5", "--target-error", "0.2"]
-    words = ["plan", "--labels", "no,yes", *size, "--epsilon", "4", "--out", "planned", "--json"]
-    data = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
-
-    assert ([NO_PICTURES], ["planned/plan.json"]) == (data["warnings"], data["files"])
-    assert not list(Path("planned").glob("plan.[sp][vn]g"))
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: Run
     table = " ".join(run(*words).stdout.split())
 
     assert json.loads(Path("planned/plan.json").read_text("utf-8"))["candidates"] == data["candidates"]
-    assert {"plan.json", "plan.svg", "plan.png"} <= {path.name for path in Path("planned").iterdir()}
+    assert {"plan.json", "plan.svg"} <= {path.name for path in Path("planned").iterdir()}
     assert "participation protected and public (default)" in table
     assert [2, 2, 20, 20] == [row["budget"] for row in data["candidates"]]
     assert all(row["epsilon_per_worker"] <= row["budget"] for row in data["candidates"])

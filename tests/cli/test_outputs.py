@@ -204,7 +204,7 @@ def test_single_files_replace_their_own_kind_only(run: Run, run_json: RunJson, r
         (
             ("plan", "--labels", "no,yes", "--tasks", 9, "--workers", 9, "--participation-rate", 1,
              "--target-error", 0.1),
-            "plan.png",
+            "plan.svg",
         ),
         (("data", "synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2), "guarantee.json"),
     ],

@@ -2,67 +2,61 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_sources, sources_argument
+from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_sources, sources_argument
 from crowdveil.cli.display import (
     Bar,
-    format_number,
     print_result,
     print_warning,
     print_written,
     progress_bar,
     replaced_rows,
-    truncated_list,
     warning_rows,
+)
+from crowdveil.cli.infer_display import (
+    decisions_data,
+    inference_rows,
+    question_rows,
+    questions_data,
+    summarize,
 )
 from crowdveil.cli.options import (
     COUNT,
+    NUMBERS,
     PATH,
-    Given,
     NameChoice,
     accept_edited_option,
     alphabet_options,
     duplicates_option,
+    flag_of,
     json_option,
     kind_option,
     merge_labels_option,
-    numbers,
     options,
     resource_options,
     resources_of,
     stated_options,
 )
-from crowdveil.cli.results.reading import reading_of, truths_option
+from crowdveil.cli.results.reading import REPORTS, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.data.sources.layout import Layout
-    from crowdveil.em.estimate import Estimate
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import Evidence, Reading
+    from crowdveil.folder.named_reports import NamedReports
     from crowdveil.inference.inference import Inference, Resources, SavedFits
     from crowdveil.inference.methods import Method
 
-SHOWN_TASKS = 5
 NORMAL_PRIOR_METHOD = "gaussian"
-ENDS = {
-    "tolerance": "converged",
-    "settled": "more would change less than 1 truth in 10,000",
-    "set": "the method's own number",
-    "limit": "NOT CONVERGED",
-}
-"""Why a fit ended, by `Estimate.stopped`."""
 FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
 NOT_OF_SUMS = (
@@ -70,13 +64,6 @@ NOT_OF_SUMS = (
     *("scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "engine", "address"),
 )
 """Options that do not go with sums."""
-OF_A_QUESTION = (
-    *("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped"),
-    *("baseline", "verdict"),
-)
-"""What is printed of each of several questions."""
-SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
-"""Mark of a simulation in a certificate."""
 HELP = """Infer the truth of every task and the quality of every worker.
 
 REPORTS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools; or
@@ -108,7 +95,7 @@ method_options = options(
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
     click.option("--prior-mean", type=float, metavar="M", help="gaussian: mean of a public normal prior of truths."),
     click.option("--prior-deviation", type=float, metavar="D", help="Its standard deviation. [default: learned]"),
-    click.option("--sigmas", metavar="S,S,...", help="gaussian: public standard deviations of workers."),
+    click.option("--sigmas", type=NUMBERS, metavar="S,S,...", help="gaussian: public standard deviations of workers."),
     heading="Method",
 )
 saved_fit_options = options(
@@ -167,11 +154,10 @@ output_options = options(
 
 @dataclass(frozen=True, kw_only=True)
 class InferOptions:
-    """What `infer` is asked for.
+    """Options of `infer`, by argument.
 
     Attributes:
-        sources: names of the reports.
-        layout, reading: how they are read.
+        reports: names of the reports, and how they are read.
         method, fits, resources: estimator, saved fits, and where the fit runs.
         gold, score: known truths that guide the fit, or score it.
         prior, history, costs: files.
@@ -181,9 +167,7 @@ class InferOptions:
         form: format of the files.
     """
 
-    sources: tuple[str, ...]
-    layout: Layout
-    reading: Reading
+    reports: NamedReports
     method: Method
     fits: SavedFits
     resources: Resources
@@ -203,29 +187,19 @@ class InferOptions:
         return (self.costs, self.abstain_below) != (None, None)
 
 
-def _options(sources: tuple[str, ...], given: Given) -> InferOptions:
-    """Return the options; those that contradict one another end with wrong usage."""
+def _saved_fits(start_from: Path | None, save_fit: Path | None) -> SavedFits:
     from crowdveil.inference.inference import SavedFits
 
-    if given["certificate"] is not None and given["no_certificate"]:
-        raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    names = ("gold", "score", "prior", "history", "costs", "abstain_below", "verify", "out", "form")
-    return InferOptions(
-        sources=sources,
-        layout=layout_of(given),
-        reading=reading_of(given),
-        method=_method(given),
-        fits=SavedFits(start_from=given["start_from"], save=given["save_fit"]),
-        resources=resources_of(given),
-        **{name: given[name] for name in names},
-    )
+    return SavedFits(start_from=start_from, save=save_fit)
 
 
-def _method(given: Given) -> Method:
+def _method(
+    method: str | None, max_steps: int | None, tolerance: float | None, prior_mean: float | None,
+    prior_deviation: float | None, sigmas: tuple[float, ...] | None,
+) -> Method:  # fmt: skip
     from crowdveil.inference.methods import Method
 
-    method, sigmas = given["method"], given["sigmas"]
-    normal = (given["prior_mean"], given["prior_deviation"])
+    normal = (prior_mean, prior_deviation)
     if normal != (None, None) and (None in normal or method not in (None, NORMAL_PRIOR_METHOD)):
         raise click.UsageError(
             f"--prior-mean and --prior-deviation go together, and with --method {NORMAL_PRIOR_METHOD} only."
@@ -234,16 +208,23 @@ def _method(given: Given) -> Method:
         raise click.UsageError(f"--sigmas goes with --method {NORMAL_PRIOR_METHOD} only.")
     return Method(
         name=method,
-        max_steps=given["max_steps"],
-        tolerance=given["tolerance"],
-        prior_mean=normal[0],
-        prior_deviation=normal[1],
-        sigmas=None if sigmas is None else numbers(sigmas, "--sigmas"),
+        max_steps=max_steps,
+        tolerance=tolerance,
+        prior_mean=prior_mean,
+        prior_deviation=prior_deviation,
+        sigmas=sigmas,
     )
 
 
 @click.command(
     cls=Verb,
+    values={
+        **REPORTS,
+        "method": _method,
+        "fits": _saved_fits,
+        "resources": resources_of,
+        "asked": InferOptions,
+    },
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
@@ -263,33 +244,58 @@ def _method(given: Given) -> Method:
 @output_options
 @saved_fit_options
 @resource_options
-def infer(reports: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def infer(asked: InferOptions, as_json: bool) -> None:
     """Read, infer, write, print; see `HELP`."""
     from crowdveil.folder.crowd import is_sums
+    from crowdveil.inference.inference import infer as infer_truths
 
-    asked = _options(reports, given)
-    if len(reports) == 1 and is_sums(Path(reports[0])):
-        _infer_from_sums(Path(reports[0]), asked, as_json)
+    sources = asked.reports.sources
+    if len(sources) == 1 and is_sums(Path(sources[0])):
+        _infer_from_sums(Path(sources[0]), asked, as_json)
         return
-    with open_sources(reports, asked.layout) as source:
+    with open_sources(sources, asked.reports.layout) as source:
         with progress_bar("reading", unit="bytes") as bar:
             questions = source.by_question(progress=bar)
         if questions:
             _infer_questions(questions, asked, as_json)
             return
-        evidence, outputs, files, announced, steps = _read(source, asked)
+        ready = _prepared(source, asked)
         with progress_bar("inferring") as bar:
-            inference = _library_call(asked, bar, steps)(evidence)
-        _finish(inference, outputs, files, announced, asked, as_json)
+            inference = infer_truths(ready.evidence, **ready.arguments(bar))
+        _finish(inference, ready.files, asked, as_json, announced=ready.announced)
 
 
-def _library_call(asked: InferOptions, bar: Bar | None, steps: int | None) -> Callable[..., Inference]:
-    """Return the call that infers truths and workers from evidence."""
-    from crowdveil.inference.inference import infer as infer_truths
+@dataclass(frozen=True, kw_only=True)
+class _Files:
+    """Outputs of an inference, with the paths that are written and those that are replaced."""
 
-    names = ("method", "gold", "prior", "history", "fits", "resources")
-    settings = {name: getattr(asked, name) for name in names}
-    return partial(infer_truths, **settings, progress=None if bar is None else _counted(bar, steps))
+    outputs: Outputs
+    paths: dict[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prepared:
+    """Reports that can be inferred, with the files of the result.
+
+    Attributes:
+        evidence: the reports.
+        files: checked before the work begins.
+        asked: options.
+        announced: warning that was printed; None for none.
+        steps: number of steps of each fit; None if it is unknown.
+    """
+
+    evidence: Evidence
+    files: _Files
+    asked: InferOptions
+    announced: str | None
+    steps: int | None
+
+    def arguments(self, bar: Bar | None) -> dict[str, Any]:
+        """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
+        names = ("method", "gold", "prior", "history", "fits", "resources")
+        progress = None if bar is None else _counted(bar, self.steps)
+        return {name: getattr(self.asked, name) for name in names} | {"progress": progress}
 
 
 def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
@@ -312,47 +318,44 @@ def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_json: bool) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.folder.answers import default_folder, grade_notes
-    from crowdveil.folder.question_folders import question_folders
-    from crowdveil.folder.truths import kept_notes
+    from crowdveil.folder.truths import kept_notes, question_folders
+    from crowdveil.inference.inference import infer as infer_truths
     from crowdveil.release.conclusion import verdict
 
     if stated_options().intersection(FOR_ONE_QUESTION):
-        options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
-        raise click.UsageError(f"{options_named} go with one question of several: choose it with --question.")
+        raise click.UsageError(
+            f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: choose it with --question."
+        )
     folder = asked.out or default_folder(next(iter(sources.values())))
-    sources = _with_labels(sources, asked)
+    sources = _with_labels(sources, asked.reports.options)
     folders = {name: folder / safe for name, safe in question_folders(sources).items()}
-    each = {
-        name: replace(asked, out=path, layout=replace(asked.layout, question=name)) for name, path in folders.items()
-    }
-    read = {name: _read(source, each[name]) for name, source in sources.items()}
+    ready = {name: _prepared(source, _of_question(asked, name, folders[name])) for name, source in sources.items()}
     inferred = {}
-    for name, (evidence, *_, steps) in read.items():
+    for name, one in ready.items():
         with progress_bar("inferring") as bar:
-            inferred[name] = _library_call(asked, bar, steps)(evidence)
-    found = []
-    for name, (evidence, outputs, files, *_) in read.items():
-        inference = _write(inferred[name], outputs, each[name])
-        summary = _summary(inference, asked) | files | {"verdict": verdict(inference.estimate, evidence)}
-        summary["warnings"] += grade_notes(evidence.reports)
-        found.append({"question": name, "folder": str(folders[name])} | summary)
-    data: dict[str, Any] = {
-        "warnings": [
-            *kept_notes(folder, folders.values()),
-            *(f"{one['question']}: {text}" for one in found for text in one["warnings"]),
-        ],
-        "files": [path for one in found for path in one["files"]],
-        "replaced": [path for one in found for path in one["replaced"]],
-        "questions": [{name: one[name] for name in OF_A_QUESTION} for one in found],
-    }
-    rows = [*warning_rows(data), *(row for one in data["questions"] for row in _question_rows(one))]
+            inferred[name] = infer_truths(one.evidence, **one.arguments(bar))
+    summaries = []
+    for name, one in ready.items():
+        inference = _write(inferred[name], one.files.outputs, one.asked)
+        summary = summarize(inference, form=asked.form) | one.files.paths
+        summary["warnings"] += grade_notes(one.evidence.reports)
+        named = {"question": name, "folder": str(folders[name])}
+        summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
+    data = questions_data(summaries, kept_notes(folder, folders.values()))
+    rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
     print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
 
 
-def _with_labels(sources: dict[str, AnswerSource], asked: InferOptions) -> dict[str, AnswerSource]:
+def _of_question(asked: InferOptions, question: str, out: Path) -> InferOptions:
+    """Return the options of one question of several, with its own folder."""
+    reports = replace(asked.reports, layout=replace(asked.reports.layout, question=question))
+    return replace(asked, reports=reports, out=out)
+
+
+def _with_labels(sources: dict[str, AnswerSource], reading: Reading) -> dict[str, AnswerSource]:
     """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
     doubts = {name: source.doubt for name, source in sources.items()}
-    if all(doubts.values()) or asked.reading.kind is not None or asked.reading.alphabet is not None:
+    if all(doubts.values()) or reading.kind is not None or reading.alphabet is not None:
         return sources
     for name, doubt in doubts.items():
         if doubt:
@@ -363,234 +366,77 @@ def _with_labels(sources: dict[str, AnswerSource], asked: InferOptions) -> dict[
     return {name: source for name, source in sources.items() if not doubts[name]}
 
 
-def _question_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
-    crowd = f"{one['reports']:,} reports from {one['workers']:,} workers on {one['tasks']:,} tasks"
-    fit = f"{one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
-    return [(one["question"], f"{crowd}; {fit}"), ("", f"{one['baseline']['sentence']} Verdict: {one['verdict']}")]
-
-
 def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:
     """Infer from sums, write, print."""
     from crowdveil.folder.evidence import evidence_files
-    from crowdveil.folder.truths import estimate_outputs
     from crowdveil.inference.inference import infer_from_sums
 
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
-    inference = infer_from_sums(sums, asked.method, accept_edited=asked.reading.accept_edited)
-    outputs = estimate_outputs(asked.out or sums.parent, asked.form)
-    files = _checked(outputs, asked.fits, [*evidence_files(sums), asked.score])
-    _finish(inference, outputs, files, None, asked, as_json)
+    inference = infer_from_sums(sums, asked.method, accept_edited=asked.reports.options.accept_edited)
+    _finish(inference, _files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked, as_json)
 
 
-def _read(
-    source: AnswerSource, asked: InferOptions
-) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None, int | None]:
-    """Return the evidence, the outputs with their paths, the printed warning and the number of steps, or refuse."""
+def _prepared(source: AnswerSource, asked: InferOptions) -> _Prepared:
+    """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
-    from crowdveil.folder.truths import estimate_outputs
     from crowdveil.inference.inference import check_score
     from crowdveil.inference.methods import build_estimator, slow_fit, unread_channel
 
-    outputs = estimate_outputs(asked.out or default_folder(source), asked.form)
+    folder, reading = default_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
-        evidence = read_evidence(source, asked.reading, verify=asked.verify, progress=bar)
+        evidence = read_evidence(source, reading, verify=asked.verify, progress=bar)
     if asked.score is not None:
         check_score(evidence, asked.score)
-    named = (asked.reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)
-    files = _checked(outputs, asked.fits, [*evidence_files(source), *named])
+    named = (reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)
+    files = _files(asked, folder, [*evidence_files(source), *named])
     built = build_estimator(asked.method, evidence)
-    estimator = type(built)
-    announced = unread_channel(evidence, estimator)
-    for warning in (announced, slow_fit(evidence.reports, estimator.name)):
+    announced = unread_channel(evidence, type(built))
+    for warning in (announced, slow_fit(evidence.reports, built.name)):
         if warning is not None:
             print_warning(warning)
-    return evidence, outputs, files, announced, None if asked.fits.start_from else built.known_steps
+    steps = None if asked.fits.start_from else built.known_steps
+    return _Prepared(evidence=evidence, files=files, asked=asked, announced=announced, steps=steps)
 
 
-def _finish(
-    inference: Inference,
-    outputs: Outputs,
-    files: dict[str, list[str]],
-    announced: str | None,
-    asked: InferOptions,
-    as_json: bool,
-) -> None:
-    """Score, write, print."""
-    from crowdveil.folder.truths import kept_notes
-
-    inference = _write(inference, outputs, asked)
-    data = _summary(inference, asked) | _decisions(inference.estimate, asked) | files
-    data["warnings"] += kept_notes(outputs.folder)
-    print_written(data, _rows(data, announced), as_json=as_json)
-
-
-def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
-    """Write and return the inference with its score and decisions; the record says how the reports were read."""
-    from crowdveil.folder.recorded_reading import RecordedReading
-    from crowdveil.folder.truths import outdated_notes, write_estimate
-
-    judged = _judged(inference, asked)
-    judged = replace(judged, notes=(*judged.notes, *outdated_notes(outputs.folder, inference.reports_sha256)))
-    recorded = RecordedReading(sources=asked.sources, layout=asked.layout, options=asked.reading)
-    record = {"reports_sha256": inference.reports_sha256, "reading": recorded.to_json(outputs.folder)}
-    with progress_bar("writing") as bar:
-        write_estimate(outputs.folder, judged.estimate, form=asked.form, progress=bar, **record)
-    return judged
-
-
-def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
-    """Return the paths to be written and replaced, or refuse before the work begins."""
+def _files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _Files:
+    """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
     from crowdveil.em.saved_fit import fit_outputs
+    from crowdveil.folder.truths import estimate_outputs
 
+    fits, outputs = asked.fits, estimate_outputs(asked.out or folder, asked.form)
     written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
     if fits.save is not None:
         written.append(fits.save)
         replaced += fit_outputs(fits.save).check(inputs=inputs)
-    return {"files": list(map(str, written)), "replaced": list(map(str, replaced))}
+    return _Files(outputs=outputs, paths={"files": list(map(str, written)), "replaced": list(map(str, replaced))})
 
 
-def _summary(inference: Inference, asked: InferOptions) -> dict[str, Any]:
-    estimate, panel, check = inference.estimate, inference.panel, inference.estimate.cross_validation
-    return {
-        "method": estimate.method,
-        "channel_used": estimate.channel_used,
-        "noise_model": inference.noise_model,
-        "simulation": inference.simulation,
-        "reports": int(estimate.reports_per_worker.sum()),
-        "tasks": len(estimate.tasks),
-        "workers": len(estimate.worker_names),
-        "steps": estimate.steps,
-        "steps_before": inference.steps_before,
-        "converged": estimate.converged,
-        "stopped": estimate.stopped,
-        "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
-        "gold_used": estimate.gold_used,
-        "gold_unknown": estimate.gold_unknown,
-        "gold": inference.gold_line,
-        "cross_validation": None if check is None else asdict(check) | {"sentence": str(check)},
-        "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
-        "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
-        "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
-        "quality": _quality(estimate),
-        "confidence": inference.confidence_note,
-        "history": inference.history_note,
-        "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
-        "warnings": [*inference.notes, *_formulas(estimate, asked)],
-    }
+def _finish(
+    inference: Inference, files: _Files, asked: InferOptions, as_json: bool, *, announced: str | None = None
+) -> None:
+    """Score, write, print; a warning that was announced is not printed again."""
+    from crowdveil.folder.truths import kept_notes
+
+    inference = _write(inference, files.outputs, asked)
+    decisions = decisions_data(inference.estimate, asked.costs, asked.abstain_below) if asked.decides else None
+    data = summarize(inference, form=asked.form) | {"decisions": decisions} | files.paths
+    data["warnings"] += kept_notes(files.outputs.folder)
+    print_written(data, inference_rows(data, announced), as_json=as_json)
 
 
-def _formulas(estimate: Estimate, asked: InferOptions) -> tuple[str, ...]:
-    """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
-    from crowdveil.data.report_tables import formula_notes
-
-    if asked.form != "csv":
-        return ()
-    return formula_notes(estimate.alphabet.names if estimate.alphabet else (), estimate.tasks, estimate.worker_names)
-
-
-def _judged(inference: Inference, asked: InferOptions) -> Inference:
-    """Return the inference with its score and decisions, if requested."""
+def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
+    """Write and return the inference with its score and decisions; the record says how the reports were read."""
+    from crowdveil.folder.truths import outdated_notes, write_estimate
     from crowdveil.inference.inference import decided, scored
 
     inference = inference if asked.score is None else scored(inference, asked.score)
-    if not asked.decides:
-        return inference
-    return decided(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
-
-
-def _decisions(estimate: Estimate, asked: InferOptions) -> dict[str, Any]:
-    """Return the settings of decisions, the number of undecided tasks, and the mean expected cost; None by default."""
-    if not asked.decides:
-        return {"decisions": None}
-    undecided, expected = estimate.undecided, estimate.without_gold.expected_cost
-    return {
-        "decisions": {
-            "costs": None if asked.costs is None else str(asked.costs),
-            "abstain_below": asked.abstain_below,
-            "undecided": 0 if undecided is None else int(undecided.sum()),
-            "expected_cost": float(expected.mean()) if expected is not None and len(expected) else None,
-        }
-    }
-
-
-def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
-    shown = estimate.part(0, SHOWN_TASKS)
-    columns = [column.tolist() for column in (shown.tasks, shown.truth, shown.reports_per_task)]
-    marks = [False] * len(columns[0]) if shown.gold is None else shown.gold.tolist()
-    certain = [None] * len(columns[0]) if shown.confidence is None else shown.confidence.tolist()
-    rows = zip(*columns, certain, marks, strict=True)
-    return [
-        {
-            "task": str(task),
-            "truth": None if truth == "" else truth,
-            "confidence": sure,
-            "reports": reports,
-            "gold": gold,
-        }
-        for task, truth, reports, sure, gold in rows
-    ]
-
-
-def _quality(estimate: Estimate) -> dict[str, Any]:
-    """Return name and quantiles of worker quality, and the median width of the 90 % intervals; None if unknown."""
-    import numpy as np
-
-    quality = estimate.workers.quality
-    known = quality[np.isfinite(quality)]
-    lowest, median, highest = np.quantile(known, (0, 0.5, 1)).tolist() if known.size else (None, None, None)
-    low, high = estimate.workers.ability_low, estimate.workers.ability_high
-    width = None if low is None or high is None or not len(low) else float(np.median(high - low))
-    return {
-        "name": estimate.workers.quality_name,
-        "lowest": lowest,
-        "median": median,
-        "highest": highest,
-        "interval_width": width,
-        "unknown": int(quality.size - known.size),
-    }
-
-
-def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
-    crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
-    gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
-    return [
-        *[("warning", text) for text in data["warnings"] if text != announced],
-        ("method", data["method"]),
-        ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
-        ("reports", crowd),
-        ("steps", _steps(data)),
-        *([] if data["history"] is None else [("history", data["history"])]),
-        *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
-        *([] if data["gold"] is None else [("", data["gold"])]),
-        *([] if data["cross_validation"] is None else [("", data["cross_validation"]["sentence"])]),
-        ("baseline", data["baseline"]["sentence"]),
-        *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
-        ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
-        *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
-        *([] if data["confidence"] is None else [("confidence", data["confidence"])]),
-        ("workers", _quality_line(data["quality"])),
-        *[("panel", text) for text in (data["panel"] or {"sentences": ()})["sentences"]],
-    ]
-
-
-def _steps(data: dict[str, Any]) -> str:
-    before = f"; {data['steps_before']:,} in other fits, for the dependence of errors or combined by gold"
-    return f"{data['steps']:,}, {ENDS[data['stopped']]}" + (before if data["steps_before"] else "")
-
-
-def _truth_line(truth: dict[str, Any]) -> str:
-    value = truth["truth"]
-    text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
-    confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
-    return f"{truth['task']}: {text} ({truth['reports']:,} reports{', gold' if truth['gold'] else confidence})"
-
-
-def _quality_line(quality: dict[str, Any]) -> str:
-    if quality["median"] is None:
-        return f"{quality['name']}: unknown, since these reports do not distinguish workers"
-    quantiles = ", ".join(f"{name} {format_number(quality[name])}" for name in ("lowest", "median", "highest"))
-    width = quality["interval_width"]
-    intervals = "" if width is None else f"; median width of the 90 % intervals {format_number(width)}"
-    return f"{quality['name']}: {quantiles}; {quality['unknown']:,} unknown{intervals}"
+    if asked.decides:
+        inference = decided(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
+    digest = inference.reports_sha256
+    inference = replace(inference, notes=(*inference.notes, *outdated_notes(outputs.folder, digest)))
+    record = {"reports_sha256": digest, "reading": asked.reports.to_json(outputs.folder)}
+    with progress_bar("writing") as bar:
+        write_estimate(outputs.folder, inference.estimate, form=asked.form, progress=bar, **record)
+    return inference

@@ -6,7 +6,7 @@ import csv
 import os
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,12 +18,11 @@ from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTR
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.channels.guarantee import Participation
     from crowdveil.inference.inference import Resources
     from crowdveil.privacy.mechanism_settings import MechanismSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Given = Mapping[str, Any]
-"""Values of options by parameter name, as click parsed them."""
 MAX_COUNT = 10**12
 """Largest count that is accepted; no array can be larger."""
 ANSWERS = "Answers"
@@ -58,6 +57,57 @@ class Count(click.types.IntParamType):
         return number
 
 
+class Parsed(click.ParamType[Any]):
+    """Text with a structure; `parse` returns its value, or raises ValueError with the rule it breaks."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self.parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value, or end with wrong usage."""
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def parse_words(text: str) -> tuple[str, ...]:
+    """Return the words of a line of CSV; ValueError for open quotes."""
+    try:
+        return tuple(next(csv.reader([text], skipinitialspace=True, strict=True), []))
+    except csv.Error as error:
+        rule = "Labels must be separated by commas, with closed quotes"
+        raise ValueError(f"{rule}; found {text[:100]!r}: {error}.") from None
+
+
+def parse_numbers(text: str) -> tuple[float, ...]:
+    """Return numbers separated by commas; ValueError for other text."""
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise ValueError(f"{text!r} is not a list of numbers.") from None
+
+
+def parse_bounds(text: str) -> tuple[float, ...]:
+    """Return the low and high end of a scale, and its step if it is stated; ValueError for other text."""
+    try:
+        bounds = tuple(map(float, text.split(":")))
+    except ValueError:
+        bounds = ()
+    if len(bounds) not in (2, 3):
+        raise ValueError(f"{text!r} is not LOW:HIGH or LOW:HIGH:STEP.")
+    return bounds
+
+
+def parse_bytes(text: str) -> int:
+    """Return the bytes of a size with a unit, such as 2GB, 1.5 GiB or 500M; ValueError for other text."""
+    parts = SIZE.fullmatch(text.strip())
+    if parts is None:
+        raise ValueError(f"{text!r} is not a size such as 2GB or 500MB.")
+    return int(float(parts[1]) * UNITS[parts[2].upper()])
+
+
+WORDS, NUMBERS = Parsed("words", parse_words), Parsed("numbers", parse_numbers)
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
 PATH = GivenPath(path_type=pathlib.Path)
@@ -91,7 +141,8 @@ CAMPAIGN_FOLDER, CAMPAIGN_FILE = CampaignPath(folder=True), CampaignPath(folder=
 def stated_options() -> set[str]:
     """Return the parameter names of the options that the command line states."""
     context = click.get_current_context()
-    return {name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    names = (parameter.name for parameter in context.command.params if parameter.name)
+    return {name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
 
 
 def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Callable[[Command], Command]:
@@ -111,60 +162,37 @@ def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Call
 
 
 alphabet_options = options(
-    click.option("--labels", metavar="A,B,C", help="Possible labels; ordered by --ordered."),
-    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of possible numbers; the step is 1."),
+    click.option("--labels", type=WORDS, metavar="A,B,C", help="Possible labels; ordered by --ordered."),
+    click.option(
+        "--scale",
+        type=Parsed("bounds", parse_bounds),
+        metavar="LOW:HIGH[:STEP]",
+        help="Grid of possible numbers; the step is 1.",
+    ),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
     heading=ANSWERS,
 )
 
 
-def alphabet_of(given: Given) -> Alphabet | None:
+def alphabet_of(labels: tuple[str, ...] | None, scale: tuple[float, ...] | None, ordered: bool) -> Alphabet | None:
     """Return the alphabet of answers from `alphabet_options`, None without --labels and --scale."""
     from crowdveil.channels.alphabet import Categories, Scale
 
-    labels, scale, ordered = given["labels"], given["scale"], given["ordered"]
     if labels is not None and scale is not None:
         raise click.UsageError("Give --labels or --scale, not both.")
     if ordered and labels is None:
         raise click.UsageError("--ordered is an option of --labels: give both.")
     if labels is not None:
-        return Categories(_words(labels), ordered)
-    return None if scale is None else Scale(*_bounds(scale))
+        return Categories(labels, ordered)
+    return None if scale is None else Scale(*scale)
 
 
-def required_alphabet(given: Given) -> Alphabet:
+def required_alphabet(labels: tuple[str, ...] | None, scale: tuple[float, ...] | None, ordered: bool) -> Alphabet:
     """Return the alphabet of answers; without one, end with wrong usage."""
-    alphabet = alphabet_of(given)
+    alphabet = alphabet_of(labels, scale, ordered)
     if alphabet is None:
         raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
     return alphabet
-
-
-def _words(text: str) -> tuple[str, ...]:
-    try:
-        return tuple(next(csv.reader([text], skipinitialspace=True, strict=True), []))
-    except csv.Error as error:
-        raise click.UsageError(
-            f"Labels must be separated by commas, with closed quotes; found {text[:100]!r}: {error}."
-        ) from None
-
-
-def numbers(text: str, option: str) -> tuple[float, ...]:
-    """Return the comma-separated numbers of an option."""
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a list of numbers.", param_hint=f"'{option}'") from None
-
-
-def _bounds(text: str) -> list[float]:
-    try:
-        bounds = [float(part) for part in text.split(":")]
-    except ValueError:
-        bounds = []
-    if len(bounds) not in (2, 3):
-        raise click.BadParameter(f"{text!r} is not LOW:HIGH or LOW:HIGH:STEP.", param_hint="'--scale'")
-    return bounds
 
 
 participation_option = click.option(
@@ -251,6 +279,7 @@ setting_options = options(
     ),
     click.option(
         "--cuts",
+        type=WORDS,
         metavar="A,B",
         multiple=True,
         help="quantized-response: first label of each block after the first. If repeated, the groups of cuts are "
@@ -273,50 +302,57 @@ expectation_options = options(
     ),
     click.option("--ability", type=float, metavar="P", help="The same: probability of a right answer. [default: 0.75]"),
     click.option(
-        "--sigmas", metavar="S,T", help="The same, on a scale: workers' standard deviations, in equal shares."
+        "--sigmas",
+        type=NUMBERS,
+        metavar="S,T",
+        help="The same, on a scale: workers' standard deviations, in equal shares.",
     ),
     heading="Expected answers",
 )
 mechanism_options = options(choice_options, setting_options, expectation_options)
 
 
-def mechanism_settings(given: Given) -> MechanismSettings:
+def mechanism_settings(
+    *, mechanism: str, cuts: tuple[tuple[str, ...], ...], most_answers: int | None, prior: pathlib.Path | None,
+    participation_rate: float | None, ability: float | None, sigmas: tuple[float, ...] | None,
+    epsilon: float | None, budget: float | None, participation: Participation, null_value: str | None,
+    low: float | None, high: float | None, dimensions: int | None, ridge: float | None,
+) -> MechanismSettings:  # fmt: skip
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
     from crowdveil.privacy.mechanism_settings import Expectation, MechanismSettings
 
-    cuts, rate, sigmas = given["cuts"], given["participation_rate"], given["sigmas"]
-    _refuse_expectation(given)
+    expected = {"prior": prior, "participation_rate": participation_rate, "ability": ability, "sigmas": sigmas}
+    stated = [name for name, value in expected.items() if value is not None]
+    if stated and (mechanism not in DESIGNED_MECHANISMS or cuts):
+        owners = " and ".join(DESIGNED_MECHANISMS)
+        raise click.UsageError(f"{flag_of(stated[0])} is an option of {owners}, and of these without --cuts.")
     requested = MechanismSettings(
-        name=given["mechanism"],
-        epsilon=given["epsilon"],
-        budget=given["budget"],
-        participation=given["participation"],
-        null_value=given["null_value"],
-        low=given["low"],
-        high=given["high"],
-        answers=given["most_answers"],
-        dimensions=given["dimensions"],
-        ridge=given["ridge"],
-        cuts=_words(cuts[0]) if cuts else (),
-        dealt_cuts=tuple(map(_words, cuts)) if len(cuts) > 1 else (),
+        name=mechanism,
+        epsilon=epsilon,
+        budget=budget,
+        participation=participation,
+        null_value=null_value,
+        low=low,
+        high=high,
+        answers=most_answers,
+        dimensions=dimensions,
+        ridge=ridge,
+        cuts=cuts[0] if cuts else (),
+        dealt_cuts=cuts if len(cuts) > 1 else (),
         expected=Expectation(
-            prior=given["prior"],
-            participation_rate=1.0 if rate is None else rate,
-            ability=given["ability"],
-            sigmas=() if sigmas is None else numbers(sigmas, "--sigmas"),
+            prior=prior,
+            participation_rate=1.0 if participation_rate is None else participation_rate,
+            ability=ability,
+            sigmas=sigmas or (),
         ),
     )
     _check_usage(requested)
     return requested
 
 
-def _refuse_expectation(given: Given) -> None:
-    """Refuse expected answers for mechanisms whose channel does not depend on them."""
-    stated = [name for name in ("prior", "participation_rate", "ability", "sigmas") if given[name] is not None]
-    if stated and (given["mechanism"] not in DESIGNED_MECHANISMS or given["cuts"]):
-        owners = " and ".join(DESIGNED_MECHANISMS)
-        flag = "--" + stated[0].replace("_", "-")
-        raise click.UsageError(f"{flag} is an option of {owners}, and of these without --cuts.")
+def flag_of(name: str) -> str:
+    """Return the option of a parameter, which is named as the option is."""
+    return "--" + name.replace("_", "-")
 
 
 def _check_usage(requested: MechanismSettings) -> None:
@@ -324,9 +360,8 @@ def _check_usage(requested: MechanismSettings) -> None:
     settings = dict.fromkeys(name for entry in MECHANISM_ENTRIES.values() for name in entry.settings)
     for setting in settings:
         if getattr(requested, setting) not in (None, ()) and setting not in MECHANISM_ENTRIES[requested.name].settings:
-            flag = "--" + setting.replace("_", "-")
             owners = " and ".join(mechanisms_with(setting))
-            raise click.UsageError(f"{flag} is an option of {owners}, not of {requested.name}.")
+            raise click.UsageError(f"{flag_of(setting)} is an option of {owners}, not of {requested.name}.")
     if requested.high is not None and (requested.low is None or requested.epsilon is not None):
         raise click.UsageError("--high goes with --low and without --epsilon, which the two determine.")
     if requested.budget is not None and (requested.epsilon is not None or requested.high is not None):
@@ -360,6 +395,7 @@ def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: flo
 resource_options = options(
     click.option(
         "--memory",
+        type=Parsed("size", parse_bytes),
         metavar="SIZE",
         help="Memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
     ),
@@ -375,22 +411,11 @@ resource_options = options(
 )
 
 
-def resources_of(given: Given) -> Resources:
+def resources_of(memory: int | None, engine: str, address: str | None) -> Resources:
     """Return memory limit and engine from `resource_options`."""
     from crowdveil.inference.inference import Resources
 
-    memory = given["memory"]
-    return Resources(
-        memory=None if memory is None else byte_count(memory), engine=given["engine"], address=given["address"]
-    )
-
-
-def byte_count(text: str) -> int:
-    """Return the bytes of a size with a unit: 2GB, 1.5 GiB, 500M."""
-    parts = SIZE.fullmatch(text.strip())
-    if parts is None:
-        raise click.BadParameter(f"{text!r} is not a size such as 2GB or 500MB.", param_hint="'--memory'")
-    return int(float(parts[1]) * UNITS[parts[2].upper()])
+    return Resources(memory=memory, engine=engine, address=address)
 
 
 json_option = click.option(

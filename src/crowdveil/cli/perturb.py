@@ -34,11 +34,14 @@ from crowdveil.cli.options import (
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
+    from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.reports import Reports
+    from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.answers import AnswersRead
     from crowdveil.folder.reports import Form
+    from crowdveil.privacy.mechanism_settings import MechanismSettings
     from crowdveil.simulate.channel_assignment import Setup
     from crowdveil.simulate.collection import Collection
 
@@ -95,6 +98,7 @@ list_options = options(
 
 @click.command(
     cls=Verb,
+    values={"requested": mechanism_settings, "alphabet": alphabet_of, "layout": layout_of},
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
@@ -123,6 +127,9 @@ list_options = options(
 @json_option
 def perturb(
     answers: tuple[str, ...],
+    requested: MechanismSettings,
+    alphabet: Alphabet | None,
+    layout: Layout,
     seed: int | None,
     duplicates: Duplicates | None,
     merge_labels: bool,
@@ -136,10 +143,8 @@ def perturb(
     form: Form,
     replace: bool,
     as_json: bool,
-    **given: Any,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
-    requested, alphabet = mechanism_settings(given), alphabet_of(given)
     from crowdveil.folder.answers import read_answers, read_lists
     from crowdveil.folder.reports import collection_outputs
     from crowdveil.folder.truths import estimate_notes
@@ -148,7 +153,7 @@ def perturb(
     from crowdveil.simulate.channel_assignment import set_up
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
-    with open_sources(answers, layout_of(given)) as source, progress_bar("reading", unit="bytes") as reading:
+    with open_sources(answers, layout) as source, progress_bar("reading", unit="bytes") as reading:
         read = read_answers(
             source,
             alphabet=alphabet,

@@ -5,10 +5,11 @@ A group lists its commands by heading, in the order of use.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
 
 OTHER = "Options"
 """Heading of the options without one."""
@@ -20,6 +21,11 @@ def set_heading(parameter: click.Parameter, heading: str) -> None:
     setattr(parameter, _HEADING, heading)
 
 
+def own_values(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given values that are parameters of a function, by name."""
+    return {name: given[name] for name in inspect.signature(function).parameters if name in given}
+
+
 class Verb(click.Command):
     """Command whose --help fits on one screen.
 
@@ -28,11 +34,32 @@ class Verb(click.Command):
         example: command line that is shown first.
         details: paragraphs that only --help-all shows.
         main_options: names of the options that --help shows, besides the required ones.
+        values: function of each argument of the command that follows from options, by the argument's name, in order;
+            its parameters are the options, or earlier arguments, which do not reach the command.
     """
 
-    def __init__(self, *, example: str, details: str = "", main_options: Sequence[str] = (), **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        example: str,
+        details: str = "",
+        main_options: Sequence[str] = (),
+        values: Mapping[str, Callable[..., Any]] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
         self.example, self.details, self.main_options = example, details, frozenset(main_options)
+        self.values = values or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options, and replace those of `values` by the values that follow from them."""
+        rest = super().parse_args(ctx, args)
+        with augment_usage_errors(ctx):
+            for name, value_of in ({} if ctx.resilient_parsing else self.values).items():
+                used = own_values(value_of, ctx.params)
+                ctx.params = {key: value for key, value in ctx.params.items() if key not in used}
+                ctx.params[name] = value_of(**used)
+        return rest
 
     @property
     def full_text(self) -> str:

@@ -1,16 +1,19 @@
 """Truths and workers of a folder: their files, and which outputs of earlier runs a new estimate leaves there."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from unicodedata import normalize
 
 import pyarrow as pa
 
 from crowdveil.data.report_tables import TABLE_FORMS, TableForm, write_tables
 from crowdveil.em.estimate import Estimate
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
 from crowdveil.files.output_record import OutputEntry, read_record, refuse_unfinished
 
@@ -22,6 +25,8 @@ PAGE, PREDICTIONS = "page of results", "predictions"
 FROM_REPORTS = (PAGE, PREDICTIONS, "shares", "agreement", "review", "next answers")
 """Kinds of outputs that follow from reports or their truths."""
 NO_RESULTS = "the folder must hold truths and workers with the record that infer writes"
+LONGEST = 60
+"""Characters of the name of a question's folder."""
 INFER_AGAIN = "Give a folder that `crowdveil infer` wrote, unchanged, or run `infer` again."
 
 
@@ -42,7 +47,7 @@ def write_estimate(
         directory, form: as `estimate_outputs`.
         estimate: the truths and workers.
         reports_sha256: `Evidence.digest` of the reports, which the record names; without it no release accepts reports.
-        reading: how they were read (`recorded_reading.reading_text`), which the record names, too.
+        reading: how they were read (`NamedReports.to_json`), which the record names, too.
         progress: called with the number of tasks written and of all.
 
     Raises:
@@ -93,6 +98,25 @@ def estimate_names(folder: Path) -> tuple[str, str] | None:
             hint="Run `infer` again: it removes the earlier ones.",
         )
     return found[0] if found else None
+
+
+def question_folders(questions: Collection[str]) -> dict[str, str]:
+    """Return the folder name of each question: its letters, digits, `-` and `_`.
+
+    Raises:
+        SettingsError: a name is empty, or two differ at most in case.
+    """
+    folders = {question: re.sub(r"[^\w-]+", "_", question).strip("_")[:LONGEST] for question in questions}
+    spelt = {question: normalize("NFKC", folder).casefold() for question, folder in folders.items()}
+    counts = Counter(spelt.values())
+    clashing = [question for question in questions if not spelt[question] or counts[spelt[question]] > 1]
+    if clashing:
+        raise SettingsError(
+            "each question needs a folder of its own, named by its letters and digits",
+            value=clashing[:5],
+            hint="Infer one question at a time with --question and --out, or rename them.",
+        )
+    return folders
 
 
 def refuse_question_folders(folder: Path) -> None:

@@ -59,6 +59,8 @@ def expected_objective(alphabet: Alphabet, expected: Expectation, participation:
     On a scale, workers without stated sigmas have those of `DEFAULT_SIGMAS`.
     """
     if isinstance(alphabet, Scale):
+        if expected.ability is not None:
+            raise SettingsError("workers on a scale are described by sigmas, not by ability", value=expected.ability)
         expected = replace(expected, sigmas=_sigmas(alphabet, expected))
     return expected.objective(alphabet, participation)
 

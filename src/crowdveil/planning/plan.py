@@ -26,7 +26,7 @@ from crowdveil.planning.prediction import (
     predict,
     predict_from_bayes_errors,
 )
-from crowdveil.presentation.html import card, table
+from crowdveil.presentation.html import Html, card, table
 from crowdveil.presentation.pictures import lines
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -45,7 +45,7 @@ MAX_CHECK_REPORTS_LABELS, MAX_CHECK_REPORTS_NUMBERS = 1_000_000, 200_000
 """Expected reports of a simulation that checks a search, at most."""
 
 MAX_LINES = 5
-"""Candidates in a notebook's picture."""
+"""Candidates in a picture."""
 
 Progress = Callable[[int, int], None]
 """Callback with the number of finished simulations, and the expected total."""
@@ -205,13 +205,16 @@ class Plan(ArrowRows):
 
     def _repr_html_(self) -> str:
         """Return the recommendation for a notebook, and expected errors on the axis."""
+        return card("Plan", self._advice(), table(ROW_HEADER, self._cells()), self.picture())
+
+    def picture(self) -> Html:
+        """Return expected errors by epsilon: the best `MAX_LINES` candidates, constant, unprotected and target."""
         axis = "epsilon per worker" if self.by_budget else "epsilon per answer"
         by_name = [
             (name, [(one.position, one.prediction.error) for one in rows]) for name, rows in self.lines().items()
         ]
         nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
-        shown = lines(f"Expected error by {axis}", "epsilon", nearest, self.limits)
-        return card("Plan", self._advice(), table(ROW_HEADER, self._cells()), shown)
+        return lines(f"Expected error by {axis}", "epsilon", nearest, self.limits)
 
     def _advice(self) -> list[str]:
         """Return what to use, and the size that was planned."""

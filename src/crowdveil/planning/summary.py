@@ -1,65 +1,17 @@
-"""Text and figure of a plan: findings in sentences, rounded errors, and expected error against epsilon."""
-
-from __future__ import annotations
+"""Text of a plan: findings in sentences, and rounded errors."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
-from typing import TYPE_CHECKING, Literal
 
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, format_delta, percent_rounded_up
-from crowdveil.figures import INK, file_bytes, styled_figure
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
 from crowdveil.privacy.posterior import posterior_sentences
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-HEADROOM = 1.15
-"""Height of the figure in units of its highest line."""
-LIMIT_STYLES = ("--", ":", "-.")
-"""Line styles of the best constant, of unprotected answers, and of the target."""
 DIGITS = 2
 """Significant digits of a predicted error."""
-
-
-def draw(plan: Plan, file_format: Literal["svg", "png"]) -> bytes:
-    """Return the figure as the bytes of an SVG or PNG file; the same plan gives the same bytes."""
-    with styled_figure(8.2, 4.4) as figure:
-        axes = figure.add_subplot()
-        # Candidates are often equal: the first are drawn last, and narrower.
-        for place, (name, rows) in reversed([*enumerate(plan.lines().items())]):
-            across, found = [one.position for one in rows], [one.prediction for one in rows]
-            (drawn,) = axes.plot(across, [one.error for one in found], marker="o", ms=4, lw=1.4 + place, label=name)
-            lows, highs = [one.low for one in found], [one.high for one in found]
-            axes.fill_between(across, lows, highs, color=drawn.get_color(), alpha=0.09, lw=0)
-        for style, (name, height) in zip(LIMIT_STYLES, plan.limits, strict=False):
-            axes.axhline(height, color=INK, ls=style, lw=1.6, label=name)
-        if plan.recommended is not None:
-            at = plan.recommended.position, plan.recommended.prediction.error
-            axes.plot(*at, "o", ms=13, mfc="none", mec="#dc2626", mew=1.6, ls="none", label="recommended")
-        _label_axes(axes, plan)
-        return file_bytes(figure, file_format)
-
-
-def _label_axes(axes: Axes, plan: Plan) -> None:
-    """Name both axes and the size of the crowd; bands of a single simulation may be wide, so lines set the height."""
-    if plan.by_budget:
-        axes.set_xscale("log")
-        axes.set_xlabel(f"epsilon per worker{_slack(plan.best.cost)}, whole campaign")
-    else:
-        axes.set_xlabel(f"epsilon per cell, participation {plan.campaign.participation}")
-    marks = sorted({one.position for one in plan.results})
-    axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
-    axes.minorticks_off()
-    errors = (one.prediction.error for one in (*plan.results, *plan.without_assignment))
-    axes.set_ylim(0, HEADROOM * max(*errors, *(height for _, height in plan.limits)))
-    axes.set_ylabel("mean absolute error" if plan.campaign.crowd.error_name == "mae" else "share of wrong truths")
-    size = f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks"
-    axes.set_title(f"{size}; bands: nine of ten runs, if the crowd is as assumed", fontsize=10)
-    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> str:

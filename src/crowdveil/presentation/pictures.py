@@ -9,7 +9,7 @@ from math import inf
 from textwrap import wrap
 from zlib import crc32
 
-from crowdveil.presentation.html import Html, filled, joined
+from crowdveil.presentation.html import STYLE, Html, filled, joined
 
 WIDTH = 360
 ROW, LINE = 26, 18
@@ -327,3 +327,10 @@ def svg(name: str | None, title: str, described: str, height: float, drawn: Sequ
         described=described,
         body=body,
     )
+
+
+def svg_file(picture: Html) -> str:
+    """Return a picture as an SVG file with the style of a card."""
+    style = f"{STYLE}.crowdveil text{{fill:var(--ink);font:12px system-ui,sans-serif}}"
+    opened = picture.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" class="crowdveil" ', 1)
+    return opened.replace("<title", f"<style>{style}</style><title", 1) + "\n"

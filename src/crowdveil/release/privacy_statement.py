@@ -38,7 +38,7 @@ from crowdveil.folder.evidence import (
     question_of,
     read_evidence,
 )
-from crowdveil.folder.recorded_reading import recorded_reading
+from crowdveil.folder.named_reports import recorded_reports
 from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
@@ -95,7 +95,7 @@ def find_asked(folder: Path) -> Path | None:
 
 
 def _beside_reports(results: Path) -> Path | None:
-    recorded = recorded_reading(results)
+    recorded = recorded_reports(results)
     for source in () if recorded is None else map(Path, recorded.sources):
         crowd, beside = find_crowd(source), find_campaign(report_directory(source))
         if crowd and beside and campaign_of(read_crowd(crowd)) == read_campaign(beside).name:
@@ -135,7 +135,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     facts = YARDSTICK if campaign is None or named is None else (*asked_facts(campaign, named), *YARDSTICK)
     whole = source is not None or (campaign is not None and bool(held_questions(path, campaign)))
     reports = None if whole else find_reports(path)
-    recorded = recorded_reading(path) if reports is None and not whole else None
+    recorded = recorded_reports(path) if reports is None and not whole else None
     if named is not None and campaign is not None and reports is None and recorded is None:
         return state_campaign(campaign, _lists(named, campaign)), facts
     inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from crowdveil.cli.options import _words
+from crowdveil.cli.options import parse_words
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import csv_row, read_header
 from crowdveil.data.ingest.gold_files import load_gold
@@ -183,7 +183,7 @@ def test_assignments_come_back(folder, tasks: list[str], workers: list[str]) -> 
 @example([" yes", "a\rb"])
 def test_labels_listed_for_a_command_are_read_back(labels: list[str]) -> None:
     """`--labels` reads the list that `plan` prints."""
-    assert tuple(labels) == _words(csv_row(labels))
+    assert tuple(labels) == parse_words(csv_row(labels))
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=5))

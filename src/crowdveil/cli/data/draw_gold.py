@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from crowdveil.cli.display import truncated_list
-from crowdveil.cli.options import COUNT, PATH, Given, json_option
-from crowdveil.cli.results.reading import Reviewed, read_given, reports_options
+from crowdveil.cli.options import COUNT, PATH, json_option
+from crowdveil.cli.results.reading import REPORTS, Reviewed, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.crowd_review.gold_tasks import DrawnGold
+    from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_TASKS = 5
 KIND = "gold"
@@ -29,6 +30,7 @@ results look better than they are."""
 @click.command(
     "draw-gold",
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     details=DETAILS,
     example="crowdveil data draw-gold labels.csv --number 50 --out gold.csv",
@@ -40,22 +42,20 @@ results look better than they are."""
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file: task, truth, seed.")
 @reports_options
 @json_option
-def draw_gold(reports: tuple[str, ...], number: int, seed: int | None, out: Path, as_json: bool, **given: Any) -> None:
+def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path, as_json: bool) -> None:
     """Read, draw, write; see `HELP`."""
     from crowdveil.crowd_review.gold_tasks import draw_from
 
-    with read_given(reports, out, KIND, given) as read:
+    with read_given(reports, out, KIND) as read:
         drawn = draw_from(read.evidence.reports, number, seed=seed)
     _show(read, drawn, as_json=as_json)
 
 
-def more_gold(
-    reports: tuple[str, ...], number: int, gold: str, out: Path | None, given: Given, *, as_json: bool
-) -> None:
+def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None, *, as_json: bool) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
     from crowdveil.crowd_review.gold_tasks import draw_more
 
-    with read_given(reports, out, KIND, given, [Path(gold)]) as read:
+    with read_given(reports, out, KIND, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, gold)
     _show(read, drawn, as_json=as_json)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
+from crowdveil.cli.data.sources import column_options, open_sources, sources_argument
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
@@ -19,8 +19,11 @@ from crowdveil.cli.options import (
     merge_labels_option,
     replace_option,
 )
-from crowdveil.cli.results.reading import reading_of
+from crowdveil.cli.results.reading import REPORTS
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.folder.named_reports import NamedReports
 
 HELP = """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
 
@@ -30,6 +33,7 @@ The blocks have checksums, which infer verifies."""
 
 @click.command(
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     example="crowdveil data encode sent/reports.csv --out blocks",
     main_options=("labels", "scale", "replace", "as_json"),
@@ -45,24 +49,17 @@ The blocks have checksums, which infer verifies."""
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the blocks.")
 @replace_option
 @json_option
-def encode(
-    reports: tuple[str, ...],
-    out: Path,
-    replace: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def encode(reports: NamedReports, out: Path, replace: bool, as_json: bool) -> None:
     """Convert and print; see `HELP`."""
-    reading = reading_of(given)
     from crowdveil.folder.crowd import caveats
     from crowdveil.folder.encoding import encode as encode_reports
     from crowdveil.folder.encoding import encoded_outputs
     from crowdveil.folder.evidence import evidence_files, read_crowd_for
 
-    with open_sources(reports, layout_of(given)) as source, progress_bar("reading", unit="bytes") as bar:
+    with open_sources(reports.sources, reports.layout) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
         replaced = list(map(str, outputs.check(inputs=evidence_files(source))))
-        encoded, notes = encode_reports(source, out, reading, replace=replace, progress=bar)
+        encoded, notes = encode_reports(source, out, reports.options, replace=replace, progress=bar)
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)

@@ -16,6 +16,7 @@ from crowdveil.data.importers.registry import TOOLS
 if TYPE_CHECKING:
     from crowdveil.data.importers.collecting import ImportedAnswers
     from crowdveil.data.report_tables import TableForm
+    from crowdveil.data.sources.layout import Layout
 
 HELP = f"""Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
 
@@ -30,6 +31,7 @@ address or a time gets a number, which holds within one import only: import all 
 @click.command(
     "import",
     cls=Verb,
+    values={"layout": layout_of},
     help=HELP,
     example="crowdveil import label-studio export.json --out answers.parquet",
     details=DETAILS,
@@ -47,14 +49,12 @@ address or a time gets a number, which holds within one import only: import all 
     help="Format of the file. [default: by the end of its name]",
 )
 @json_option
-def import_answers(
-    tool: str, files: tuple[str, ...], out: Path, form: TableForm | None, as_json: bool, **given: Any
-) -> None:
+def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None, as_json: bool) -> None:
     """Import, write, print; see `HELP`."""
     from crowdveil.folder.imported_answers import answers_outputs, form_of_output, write_answers
 
     written_form = form_of_output(out, form)
-    with open_sources(files, layout_of(given, tool)) as source:
+    with open_sources(files, layout) as source:
         replaced = list(map(str, answers_outputs(out).check(inputs=source.inputs)))
         with progress_bar("reading", unit="bytes") as bar:
             imported = source.import_answers(bar)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import progress_bar
-from crowdveil.cli.options import Command, Given, options
+from crowdveil.cli.options import Command, options
 
 if TYPE_CHECKING:
+    from crowdveil.data.ingest.validation import Missing
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.data.sources.layout import Layout
 
@@ -62,12 +63,6 @@ column_options = options(
     heading="Columns and exports",
 )
 
-OF_SOURCES = (
-    *("task_column", "worker_column", "label_column", "value_column"),
-    *("delimiter", "encoding", "decimal", "missing", "question"),
-)
-"""Parameters of `column_options`."""
-
 
 @contextmanager
 def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSource]:
@@ -80,23 +75,21 @@ def open_sources(sources: Sequence[str], layout: Layout) -> Iterator[AnswerSourc
         yield source
 
 
-def layout_of(given: Given, tool: str | None = None) -> Layout:
+def layout_of(
+    *, task_column: str | None, worker_column: str | None, label_column: str | None, value_column: str | None,
+    delimiter: str | None, encoding: str | None, decimal: str, missing: Missing,
+    question: str | None = None, tool: str | None = None,
+) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
     from crowdveil.data.ingest.readers import ColumnNames
     from crowdveil.data.sources.layout import Layout
 
-    delimiter = given["delimiter"]
     return Layout(
-        names=ColumnNames(
-            task=given["task_column"],
-            worker=given["worker_column"],
-            label=given["label_column"],
-            value=given["value_column"],
-        ),
+        names=ColumnNames(task=task_column, worker=worker_column, label=label_column, value=value_column),
         delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
-        encoding=given["encoding"],
-        decimal=given["decimal"],
-        missing=given["missing"],
-        question=given.get("question"),
+        encoding=encoding,
+        decimal=decimal,
+        missing=missing,
+        question=question,
         tool=tool,
     )

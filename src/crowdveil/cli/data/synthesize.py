@@ -9,7 +9,6 @@ import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.data.sources import (
-    OF_SOURCES,
     SOURCE_TEXT,
     column_options,
     layout_of,
@@ -23,6 +22,7 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
     from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
     from crowdveil.synthesis.claims import Outside
 
@@ -179,6 +179,7 @@ tuning_options = options(
 @click.command(
     help=HELP,
     cls=Verb,
+    values={"layout": layout_of},
     example=EXAMPLE,
     details=DETAILS,
     main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
@@ -216,6 +217,7 @@ tuning_options = options(
 @json_option
 def synthesize(
     claims: tuple[str, ...],
+    layout: Layout,
     bounds: str,
     logarithmic: bool,
     outside: Outside,
@@ -227,7 +229,7 @@ def synthesize(
     **given: Any,
 ) -> None:
     """Read the claims, release, write the files and print the result; see `HELP`."""
-    settings = _settings(**{name: value for name, value in given.items() if name not in OF_SOURCES})
+    settings = _settings(**given)
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder import synthesis as publication
 
@@ -239,7 +241,7 @@ def synthesize(
         )
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE), kind="synthesis")
-    with open_sources(claims, layout_of(given)) as source:
+    with open_sources(claims, layout) as source:
         inputs = [*source.inputs, tasks]
         replaced = outputs.check(inputs=inputs)
         read = publication.read_claims(

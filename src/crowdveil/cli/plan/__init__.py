@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     COUNT,
+    NUMBERS,
     PATH,
-    Given,
+    alphabet_of,
     alphabet_options,
+    flag_of,
     json_option,
-    numbers,
     options,
     participation_option,
-    required_alphabet,
     stated_options,
 )
-from crowdveil.cli.plan.request import PlanRequest, carry_out
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
     from crowdveil.campaign.source.settings_file import CampaignSource
     from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.planning import Pilot
-    from crowdveil.privacy.mechanism_settings import Expectation
+    from crowdveil.channels.guarantee import Participation
+    from crowdveil.cli.display import Bar
+    from crowdveil.planning import Campaign, Pilot, Plan
 
 HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
@@ -42,39 +44,76 @@ without a target or budget the target is .9 of the error of the best public cons
 Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error
 has an interval for real crowds. The commands that carry out the plan are printed.
 
---out writes plan.json, plan.svg and plan.png, and prior.csv if a long scale was merged."""
+--out writes plan.json and plan.svg, and prior.csv if a long scale was merged."""
+FILE, PICTURE, PRIOR = "plan.json", "plan.svg", "prior.csv"
+"""Names of the files; the last one is the prior of merged labels."""
 
 
-def _expectation(given: Given) -> Expectation:
-    from crowdveil.privacy.mechanism_settings import Expectation
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """Options of a plan, by parameter name; those that are not given are None or empty.
 
-    sigmas = () if given["sigmas"] is None else numbers(given["sigmas"], "--sigmas")
-    rate = given["participation_rate"]
-    return Expectation(prior=given["prior"], participation_rate=rate, ability=given["ability"], sigmas=sigmas)
+    Attributes:
+        settings: settings file of a campaign, in place of the other options.
+        alphabet, tasks, workers: answers and sizes.
+        target: error wanted.
+        budget, epsilon: epsilons of a worker, or of a cell.
+        delta: at which budgets hold.
+        participation, assigned_per_task, method: of the campaign.
+        participation_rate, prior, ability, sigmas: expected answers.
+        pilot, gold: files of answers to some tasks, and of their truths.
+        out: folder of the files.
+    """
+
+    settings: Path | None
+    alphabet: Alphabet | None
+    tasks: int | None
+    workers: int | None
+    target: float | None
+    budget: tuple[float, ...]
+    epsilon: tuple[float, ...]
+    delta: float | None
+    participation: Participation
+    assigned_per_task: int | None
+    method: str | None
+    participation_rate: float | None
+    prior: Path | None
+    ability: float | None
+    sigmas: tuple[float, ...] | None
+    pilot: Path | None
+    gold: Path | None
+    out: Path | None
 
 
-def _with_settings(source: CampaignSource, given: Given) -> dict[str, Any]:
-    """Return the options with those that are not given from the settings of a campaign; its alphabet is `alphabet`."""
+def _joined(_context: click.Context, _option: click.Parameter, lists: tuple[tuple[float, ...], ...]) -> Any:
+    return tuple(number for numbers in lists for number in numbers)
+
+
+def _with_settings(asked: PlanOptions, source: CampaignSource) -> PlanOptions:
+    """Return the options, with those that are not given from the settings of a campaign."""
+    from crowdveil.inference.methods import channel_method
     from crowdveil.planning.settings.expected_error import expectation_of
 
     assigned, expected = expectation_of(source)
     stated: dict[str, Any] = {
         "tasks": len(source.rows),
         "workers": source.slots,
-        "participation": source.participation,
         "participation_rate": expected.participation_rate,
     }
-    if given["labels"] is None and given["scale"] is None:
+    if asked.alphabet is None:
         stated |= {"alphabet": source.alphabet, "ability": expected.ability, "prior": expected.prior_file}
-        stated["sigmas"] = ",".join(map(repr, expected.sigmas)) or None
-    if not (given["epsilon"] or given["budget"]):
+        stated["sigmas"] = expected.sigmas or None
+    if not (asked.epsilon or asked.budget):
         own = source.privacy
         budgets, epsilon = own.levels or (own.budget_per_worker,), own.epsilon_per_answer
-        stated["budget"] = (",".join(map(repr, budgets)),) if epsilon is None else ()
-        stated["epsilon"] = () if epsilon is None else (repr(epsilon),)
-    if not (given["budget"] or stated.get("budget")):
+        stated |= {"budget": budgets} if epsilon is None else {"epsilon": (epsilon,)}
+    if not (asked.budget or stated.get("budget")):
         stated["assigned_per_task"] = assigned
-    return {**given} | {name: value for name, value in stated.items() if given.get(name) in (None, ())}
+    if "participation" not in stated_options():
+        asked = replace(asked, participation=source.participation)
+    found = replace(asked, **{name: value for name, value in stated.items() if getattr(asked, name) in (None, ())})
+    assert found.alphabet is not None
+    return replace(found, method=found.method or channel_method(found.alphabet))
 
 
 expectation_options = options(
@@ -88,6 +127,7 @@ expectation_options = options(
     click.option("--ability", type=float, metavar="A", help="Mean probability of a correct label. [default: 0.75]"),
     click.option(
         "--sigmas",
+        type=NUMBERS,
         metavar="S,T",
         help="Scale: workers' standard deviations, in equal shares. [default: 0.1 and 0.5 of the range]",
     ),
@@ -99,6 +139,7 @@ expectation_options = options(
 
 @click.command(
     cls=Verb,
+    values={"alphabet": alphabet_of, "asked": PlanOptions},
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
@@ -114,13 +155,22 @@ expectation_options = options(
 @click.option("--target-error", "target", type=float, metavar="E", help="Target error; not needed with --budget.")
 @click.option(
     "--budget",
+    type=NUMBERS,
     multiple=True,
+    callback=_joined,
     metavar="E,F",
     help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
 )
 @click.option("--delta", type=float, metavar="D", help="The budgets hold at this delta, such as 1e-6.")
 @expectation_options
-@click.option("--epsilon", multiple=True, metavar="E,F", help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]")
+@click.option(
+    "--epsilon",
+    type=NUMBERS,
+    multiple=True,
+    callback=_joined,
+    metavar="E,F",
+    help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]",
+)
 @participation_option
 @click.option(
     "--assigned-per-task",
@@ -136,49 +186,69 @@ expectation_options = options(
 )
 @click.option("--out", type=PATH, metavar="DIR", help="Folder of the files.")
 @json_option
-def plan(
-    settings: Path | None,
-    target: float | None,
-    delta: float | None,
-    method: str | None,
-    out: Path | None,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Plan a campaign; see `HELP`."""
-    own = given["participation"] if "participation" in stated_options() else None
-    campaign = None if settings is None else _settings(settings)
-    if campaign is not None:
-        given = _with_settings(campaign, given | {"participation": own})
-    _check_usage(target, delta, given, for_campaign=campaign is not None)
-    alphabet, expected = given.get("alphabet") or required_alphabet(given), _expectation(given)
-    from crowdveil.channels.alphabet import Scale
+def plan(asked: PlanOptions, as_json: bool) -> None:
+    """Plan a campaign, write the files, and print the result; see `HELP`."""
+    source = None if asked.settings is None else _settings(asked.settings)
+    asked = asked if source is None else _with_settings(asked, source)
+    _check_usage(asked, for_campaign=source is not None)
+    from crowdveil.cli.plan.display import expected_by_settings, plan_lines, print_candidates
+    from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.planning.expected_campaign import expected_campaign
+    from crowdveil.planning.next_commands import next_commands
+    from crowdveil.planning.plan_document import plan_data, prior_csv
+    from crowdveil.presentation.pictures import svg_file
+    from crowdveil.privacy.mechanism_settings import Expectation
 
-    if isinstance(alphabet, Scale) and expected.ability is not None:
-        raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
-    sizes = {name: given[name] for name in ("tasks", "workers", "assigned_per_task")}
-    if campaign is not None and method is None:
-        from crowdveil.inference.methods import channel_method
-
-        method = channel_method(alphabet)
-    pilot = _pilot(given["pilot"], given["gold"], alphabet)
-    planned = expected_campaign(alphabet, expected, given["participation"], method=method, pilot=pilot, **sizes)
-    request = PlanRequest(
-        campaign=planned,
-        expected=expected,
-        alphabet=alphabet,
-        target=target,
-        by_budget=bool(given["budget"]),
-        values=tuple(
-            value for text in given["budget"] or given["epsilon"] for value in numbers(text, "--budget or --epsilon")
-        ),
-        participation_given=settings is not None or own is not None,
-        out=out,
-        delta=delta,
-        settings=campaign,
+    assert asked.participation_rate is not None
+    expected = Expectation(
+        prior=asked.prior,
+        participation_rate=asked.participation_rate,
+        ability=asked.ability,
+        sigmas=asked.sigmas or (),
     )
-    carry_out(request, as_json=as_json)
+    alphabet: Any = asked.alphabet
+    sizes: Any = {name: getattr(asked, name) for name in ("tasks", "workers", "assigned_per_task")}
+    pilot = _pilot(asked.pilot, asked.gold, alphabet)
+    campaign = expected_campaign(alphabet, expected, asked.participation, method=asked.method, pilot=pilot, **sizes)
+    merged = campaign.crowd.alphabet != alphabet
+    prior = asked.prior if not merged or None in (asked.prior, asked.out) else asked.out / PRIOR  # type: ignore[operator]
+    names = (FILE, PICTURE, *([PRIOR] if merged and asked.prior is not None else []))
+    outputs = None if asked.out is None else Outputs(folder=asked.out, names=names, kind="plan", remove_stale=True)
+    replaced = [] if outputs is None else outputs.check(inputs=[asked.prior])
+    given = source is not None or "participation" in stated_options()
+    with progress_bar("simulating") as bar:
+        made = _planned(campaign, asked, bar, participation_given=given)
+    data, stated = plan_data(made, expected, participation_given=given), list[tuple[str, str]]()
+    data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
+    if source is not None:
+        data["campaign"], stated = expected_by_settings(source)
+    data["merged_labels"] = alphabet.size if merged else None
+    data["files"] = [] if outputs is None else list(map(str, outputs.paths))
+    data["replaced"] = list(map(str, replaced))
+    if outputs is not None:
+        files = {FILE: as_text(json_document(data)) + "\n", PICTURE: svg_file(made.picture())}
+        write_outputs(outputs, files | {PRIOR: prior_csv(campaign.crowd)})
+    written = [("written", path) for path in data["files"]]
+    rows = [*stated, *plan_lines(made, data), *written, *replaced_rows(data["replaced"])]
+    print_result(data, rows, as_json=as_json)
+    if not as_json:
+        print_candidates(made)
+
+
+def _planned(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
+    """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
+    from crowdveil import planning
+    from crowdveil.planning.settings.alternatives import WORTH_ASKING
+
+    if asked.budget:
+        both: tuple[Participation, ...] = ("protected", "public")
+        compared = (campaign.participation,) if participation_given else both
+        return planning.plan_budgets(
+            campaign, asked.budget, target=asked.target, participations=compared, delta=asked.delta, progress=bar
+        )
+    usual = WORTH_ASKING * campaign.crowd.constant_error
+    target, epsilons = usual if asked.target is None else asked.target, asked.epsilon or planning.EPSILONS
+    return planning.plan(campaign, target=target, epsilons=epsilons, progress=bar)
 
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
@@ -204,16 +274,18 @@ def _settings(path: Path) -> CampaignSource:
     return source
 
 
-def _check_usage(target: float | None, delta: float | None, given: Given, *, for_campaign: bool) -> None:
-    """Refuse a plan without a size or an aim, and options that a plan by budgets chooses itself."""
+def _check_usage(asked: PlanOptions, *, for_campaign: bool) -> None:
+    """Refuse a plan without answers, a size or an aim, and options that a plan by budgets chooses itself."""
     for name in ("tasks", "workers", "participation_rate"):
-        if given[name] is None:
-            raise click.UsageError(f"Missing option '--{name.replace('_', '-')}' (or '--campaign', a settings file).")
-    if target is None and not given["budget"] and not for_campaign:
+        if getattr(asked, name) is None:
+            raise click.UsageError(f"Missing option '{flag_of(name)}' (or '--campaign', a settings file).")
+    if asked.target is None and not asked.budget and not for_campaign:
         raise click.UsageError("Missing option '--target-error' (or '--budget', the epsilon of a worker).")
-    if given["budget"] and (given["epsilon"] or given["assigned_per_task"] is not None):
+    if asked.budget and (asked.epsilon or asked.assigned_per_task is not None):
         raise click.UsageError(
             "--budget chooses epsilon per answer and assignment: leave out --epsilon and --assigned-per-task."
         )
-    if delta is not None and not given["budget"]:
+    if asked.delta is not None and not asked.budget:
         raise click.UsageError("--delta goes with --budget.")
+    if asked.alphabet is None:
+        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")

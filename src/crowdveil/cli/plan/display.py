@@ -8,6 +8,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import printing
 
 if TYPE_CHECKING:
+    from crowdveil.campaign.source.settings_file import CampaignSource
     from crowdveil.planning import Plan
 
 ALIGN_LEFT = {"epsilon", "budget", "participation", "tasks", "per answer", "mechanism"}
@@ -145,3 +146,38 @@ def merged_scale(data: dict[str, Any]) -> str:
         f"{data['merged_labels']:,} labels were merged to {len(labels)} to plan: {shown}; the plan holds for answers "
         "and a prior on that scale"
     )
+
+
+def expected_by_settings(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
+    from crowdveil.channels.rounding import format_promise
+    from crowdveil.planning.settings.alternatives import is_worth_asking
+    from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
+    from crowdveil.planning.settings.expected_error import predict_error
+    from crowdveil.planning.summary import error_with_interval
+
+    chosen = choose_mechanism(source)
+    mechanism, tasks = chosen.mechanism, chosen.most_tasks
+    error = predict_error(chosen.source, mechanism, method=chosen.method)
+    cell, all_tasks = mechanism.guarantee, mechanism.guarantee.per_worker(tasks)
+    asked = is_worth_asking(error)
+    data = {
+        "mechanism": mechanism.name,
+        "planned": chosen.planned,
+        "tasks_per_worker": tasks,
+        "epsilon_per_answer": cell.epsilon,
+        "epsilon_per_worker": all_tasks.epsilon,
+        "worth_asking": asked,
+        "expected": error.to_json(),
+    }
+    loss = (
+        f"epsilon {format_promise(all_tasks.epsilon)} per worker, {format_promise(cell.epsilon)} per answer, "
+        f"participation {cell.participation}{', every worker at level 1' if source.privacy.levels else ''}"
+    )
+    lines = [
+        ("campaign", f"{mechanism.name}, {tasks:,} task{'s' * (tasks > 1)} per worker, {loss}: as the settings are"),
+        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
+        ("unprotected", f"{error_with_interval(error.unprotected)}, for the same answers"),
+        *([] if asked else [("warning", "`crowdveil campaign new` refuses these settings without --anyway.")]),
+    ]
+    return data, lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,10 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.verb import Verb
 
+if TYPE_CHECKING:
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.privacy.mechanism_settings import MechanismSettings
+
 HELP = """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
 
 A cell is one worker's answer to one task; a worker's loss is that of all cells together. With protected participation
@@ -30,6 +34,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
 
 @click.command(
     cls=Verb,
+    values={"requested": mechanism_settings, "alphabet": required_alphabet},
     help=HELP,
     example=EXAMPLE,
     main_options=("epsilon", "budget", "labels", "delta", "shuffled"),
@@ -51,17 +56,17 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
 @shuffling_options
 @json_option
 def account(
+    requested: MechanismSettings,
+    alphabet: Alphabet,
     tasks: int,
     rounds: int,
     delta: float | None,
     shuffled: int | None,
     linked: int | None,
     as_json: bool,
-    **given: Any,
 ) -> None:
     """Build the mechanism, account, print; see `HELP`."""
     require_shuffling_usage(shuffled, linked, delta, alone=False)
-    requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
     from crowdveil.privacy.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget

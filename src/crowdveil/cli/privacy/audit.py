@@ -27,7 +27,7 @@ from crowdveil.cli.options import (
     stated_options,
 )
 from crowdveil.cli.privacy.claim_file import claim_file
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.verb import Verb, own_values
 from crowdveil.registry import MECHANISM_NAMES
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def audit(
 def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
     if given["epsilon"] is None and given["high"] is None:
         raise click.UsageError("Missing option '--epsilon'.")
-    requested, alphabet = mechanism_settings(given | {"mechanism": name, "budget": None}), required_alphabet(given)
+    requested = mechanism_settings(**own_values(mechanism_settings, given | {"mechanism": name, "budget": None}))
+    alphabet = required_alphabet(**own_values(required_alphabet, given))
     _refuse("inputs", "others", "delta")
     from crowdveil.privacy.audit.claims import audit_mechanism
     from crowdveil.privacy.mechanism_settings import build_mechanism

@@ -9,11 +9,12 @@ import click
 
 from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.agreement import Agreement
+    from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_WORKERS = 5
 NAMES = {"agreement": "equal answers", "difference": "difference"}
@@ -32,6 +33,7 @@ reports without a certificate are refused."""
 
 @click.command(
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     details=DETAILS,
     example="crowdveil agreement labels.csv --out agreement.csv",
@@ -41,11 +43,11 @@ reports without a certificate are refused."""
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
 @reports_options
 @json_option
-def agreement(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
+def agreement(reports: NamedReports, out: Path | None, as_json: bool) -> None:
     """Read, compare, print; see `HELP`."""
     from crowdveil.crowd_review.agreement import agreement_of, worker_columns
 
-    with read_given(reports, out, "agreement", given) as read:
+    with read_given(reports, out, "agreement") as read:
         found = agreement_of(read.evidence)
     read.show(_data(found), _rows, lambda: worker_columns(found), as_json=as_json)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.display import first_rows
 from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.results.reading import read_given, reports_options, truths_option
+from crowdveil.cli.results.reading import REPORTS, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_ROWS = 20
 HELP = """Conclude from few known truths: how common each truth is, how often each worker is right.
@@ -31,6 +34,7 @@ only."""
 
 @click.command(
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     details=DETAILS,
     example="crowdveil conclude labels.csv --gold gold.csv --out conclusions.csv",
@@ -47,19 +51,18 @@ only."""
 @reports_options
 @json_option
 def conclude(
-    reports: tuple[str, ...],
+    reports: NamedReports,
     gold: str,
     compare: tuple[str, ...],
     random: bool,
     out: Path | None,
     as_json: bool,
-    **given: Any,
 ) -> None:
     """Read, fit, conclude, print; see `HELP`."""
     from crowdveil.crowd_review.conclusions import conclude
 
     pairs = [_pair(text) for text in compare]
-    with read_given(reports, out, "conclusions", given, [Path(gold)]) as read:
+    with read_given(reports, out, "conclusions", [Path(gold)]) as read:
         found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
     data = {
         "gold": found.gold,

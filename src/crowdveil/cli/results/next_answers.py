@@ -9,13 +9,14 @@ import click
 
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import first_rows, format_number
-from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
-from crowdveil.cli.results.reading import history_option, read_given, reports_options, truths_option
+from crowdveil.cli.options import COUNT, PATH, NameChoice, flag_of, json_option, stated_options
+from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.crowd_review.next_answers import Purchase
+    from crowdveil.folder.named_reports import NamedReports
     from crowdveil.planning.next_answers import Objective
 
 SHOWN_ANSWERS = 5
@@ -41,6 +42,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
 @click.command(
     "next",
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     details=DETAILS,
     example="crowdveil next labels.csv --budget 500 --out next.csv",
@@ -67,7 +69,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
 @reports_options
 @json_option
 def next_answers(
-    reports: tuple[str, ...],
+    reports: NamedReports,
     budget: int,
     out: Path | None,
     workers: Path | None,
@@ -77,27 +79,28 @@ def next_answers(
     method: str | None,
     history: Path | None,
     as_json: bool,
-    **given: Any,
 ) -> None:
     """Read, fit, choose, print; see `HELP`."""
     if gold is not None:
-        _refuse_beside_gold(workers=workers, per_worker=per_worker, method=method, history=history)
-        more_gold(reports, budget, gold, out, given, as_json=as_json)
+        for name in sorted(stated_options().intersection(("workers", "per_worker", "method", "history"))):
+            raise click.UsageError(f"{flag_of(name)} does not go with --gold.")
+        more_gold(reports, budget, gold, out, as_json=as_json)
         return
     from crowdveil.crowd_review.next_answers import choose_next
     from crowdveil.inference.methods import Method
 
-    with read_given(reports, out, "next answers", given, [workers, history]) as read:
-        asked: dict[str, Any] = {"budget": budget, "workers": workers, "per_worker": per_worker, "by": by}
-        asked["gold"] = read.gold
-        chosen = choose_next(read.evidence, Method(name=method), history=history, **asked)
+    with read_given(reports, out, "next answers", [workers, history]) as read:
+        chosen = choose_next(
+            read.evidence,
+            Method(name=method),
+            budget=budget,
+            gold=read.gold,
+            workers=workers,
+            history=history,
+            per_worker=per_worker,
+            by=by,
+        )
     read.show(_data(chosen) | {"by": by}, _rows, chosen.columns, as_json=as_json)
-
-
-def _refuse_beside_gold(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --gold.")
 
 
 def _data(purchase: Purchase) -> dict[str, Any]:

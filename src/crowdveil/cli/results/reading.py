@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.data.sources import (
-    OF_SOURCES,
     column_options,
     layout_of,
     name_options,
@@ -21,10 +21,11 @@ from crowdveil.cli.data.sources import (
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import (
     PATH,
-    Given,
+    WORDS,
     alphabet_of,
     alphabet_options,
     duplicates_option,
+    flag_of,
     kind_option,
     merge_labels_option,
     options,
@@ -32,10 +33,14 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.identifiers import Identifiers
+    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.read_options import Kind
+    from crowdveil.data.sources.layout import Layout
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import Evidence, Reading
-    from crowdveil.folder.recorded_reading import RecordedReading
+    from crowdveil.folder.named_reports import NamedReports
 
 NOT_OF_PANELS = (
     *("method", "max_steps", "tolerance", "prior", "history", "start_from", "save_fit"),
@@ -44,7 +49,7 @@ NOT_OF_PANELS = (
 """Options that do not go with truths of their own."""
 
 truths_option = click.option(
-    "--truths", metavar="A,B,...", help="Truths that are not labels of the answers; low answers: first."
+    "--truths", type=WORDS, metavar="A,B,...", help="Truths that are not labels of the answers; low answers: first."
 )
 history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
 certificate_option = click.option(
@@ -62,37 +67,53 @@ release_options = options(
 """Options by which a release reads the reports as `infer` did; it finds the question by itself."""
 
 
-READING = (
-    *("certificate", "no_certificate", "labels", "scale", "ordered", "kind", "duplicates", "merge_labels", "truths"),
-    *OF_SOURCES,
-)
-"""Parameters of `reports_options` and `release_options`."""
-
-
-def reading_of(given: Given) -> Reading:
-    """Return how the options say that reports are read; a command may lack those of certificates and of truths."""
+def reading_of(
+    *,
+    alphabet: Alphabet | None,
+    kind: Kind | None,
+    duplicates: Duplicates | None,
+    merge_labels: bool,
+    certificate: Path | None = None,
+    no_certificate: bool = False,
+    accept_edited: bool = False,
+    truths: tuple[str, ...] | None = None,
+) -> Reading:
+    """Return how the options say that reports are read; a command may lack those with a default."""
     from crowdveil.folder.evidence import Reading
 
-    truths = given.get("truths")
+    if certificate is not None and no_certificate:
+        raise click.UsageError("Give --certificate or --no-certificate, not both.")
     if truths is not None:
-        _refuse_beside_truths()
+        for name in sorted(stated_options().intersection(NOT_OF_PANELS)):
+            raise click.UsageError(f"{flag_of(name)} does not go with --truths.")
     return Reading(
-        certificate=given.get("certificate"),
-        use_certificate=not given.get("no_certificate"),
-        alphabet=alphabet_of(given),
-        kind=given["kind"],
-        duplicates=given["duplicates"],
-        merge_labels=given["merge_labels"],
-        accept_edited=given.get("accept_edited", False),
-        truths=() if truths is None else tuple(name.strip() for name in truths.split(",")),
+        certificate=certificate,
+        use_certificate=not no_certificate,
+        alphabet=alphabet,
+        kind=kind,
+        duplicates=duplicates,
+        merge_labels=merge_labels,
+        accept_edited=accept_edited,
+        truths=() if truths is None else tuple(name.strip() for name in truths),
     )
 
 
-def _refuse_beside_truths() -> None:
-    """Refuse options of fits that have no truths of their own."""
-    for name in NOT_OF_PANELS:
-        if name in stated_options():
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --truths.")
+def named_reports(reports: tuple[str, ...], layout: Layout, reading: Reading) -> NamedReports:
+    """Return the reports that the argument names, with the options that say how they are read."""
+    from crowdveil.folder.named_reports import NamedReports
+
+    return NamedReports(sources=reports, layout=layout, options=reading)
+
+
+REPORTS: dict[str, Callable[..., Any]] = {
+    "alphabet": alphabet_of,
+    "layout": layout_of,
+    "reading": reading_of,
+    "reports": named_reports,
+}
+"""Values (see `Verb`) by which the options of reading become one argument, `reports`."""
+READING = {name for function in REPORTS.values() for name in signature(function).parameters}.difference(REPORTS)
+"""Options that say how reports are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,56 +170,52 @@ class Reviewed:
 
 @contextmanager
 def read_given(
-    reports: Sequence[str], out: Path | None, kind: str, given: Given, inputs: Sequence[Path | None] = ()
+    reports: NamedReports, out: Path | None, kind: str, inputs: Sequence[Path | None] = ()
 ) -> Iterator[Reviewed]:
     """Yield the reports, with the earlier table that will be replaced; refuse a bad place of the table first.
 
     Sources that were copied for reading are removed at the end.
 
     Args:
-        reports: names of sources.
+        reports: as the options name them.
         out: file of the table; None for none.
         kind: kind of the table.
-        given: values of `reports_options`.
         inputs: further files that are read.
     """
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder.evidence import evidence_files, read_evidence
 
-    recorded = folder_reading(reports)
-    folder = None if recorded is None else Path(reports[0])
-    if recorded is None:
-        layout, reading = layout_of(given), reading_of(given)
-    else:
-        reports, layout, reading = recorded.sources, recorded.layout, recorded.options
-    with open_sources(reports, layout) as source:
+    recorded = folder_reading(reports.sources)
+    used = reports if recorded is None else recorded
+    with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
-        used = [*evidence_files(source), reading.certificate, *inputs]
-        replaced = [] if outputs is None else list(map(str, outputs.check(inputs=used)))
+        read = [*evidence_files(source), used.options.certificate, *inputs]
+        replaced = [] if outputs is None else list(map(str, outputs.check(inputs=read)))
         with progress_bar("reading", unit="bytes") as bar:
-            evidence = read_evidence(source, reading, progress=bar)
+            evidence = read_evidence(source, used.options, progress=bar)
         if recorded is not None:
             recorded.require_same(evidence, source)
+        folder = None if recorded is None else Path(reports.sources[0])
         yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced, folder=folder)
 
 
-def folder_reading(reports: Sequence[str]) -> RecordedReading | None:
-    """Return how the reports of a folder of results were read; None for reports.
+def folder_reading(sources: Sequence[str]) -> NamedReports | None:
+    """Return the reports from which a folder of results was inferred; None for other sources.
 
     Raises:
-        click.UsageError: the folder says how, and an option says it again.
+        click.UsageError: the folder says how they were read, and an option says it again.
         ReportsError: a folder that only has folders of results, one for each question.
     """
-    from crowdveil.folder.recorded_reading import recorded_reading
+    from crowdveil.folder.named_reports import recorded_reports
     from crowdveil.folder.truths import refuse_question_folders
 
-    folder = Path(reports[0]) if len(reports) == 1 else None
-    recorded = None if folder is None else recorded_reading(folder)
+    folder = Path(sources[0]) if len(sources) == 1 else None
+    recorded = None if folder is None else recorded_reports(folder)
     if folder is not None and folder.is_dir() and not any(path.is_file() for path in folder.iterdir()):
         refuse_question_folders(folder)
     if recorded is not None and stated_options().intersection(READING):
         raise click.UsageError(
-            f"{reports[0]} holds results, which say how their reports were read: leave options of reading (such as "
+            f"{sources[0]} holds results, which say how their reports were read: leave options of reading (such as "
             "--labels) out, or name the reports."
         )
     return recorded

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import SourceName, layout_of, open_sources
+from crowdveil.cli.data.sources import SourceName, open_sources
 from crowdveil.cli.display import print_written, shuffled_data
 from crowdveil.cli.options import (
     CAMPAIGN_FILE,
     FOLDER,
     PATH,
-    Given,
     json_option,
     require_shuffling_usage,
     shuffling_options,
     stated_options,
 )
-from crowdveil.cli.results.reading import READING, folder_reading, reading_of, release_options
+from crowdveil.cli.results.reading import READING, REPORTS, folder_reading, release_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.folder.evidence import Reading
+    from crowdveil.folder.named_reports import NamedReports
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
     from crowdveil.release.page import Answered, PageText
@@ -40,6 +40,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 
 @click.command(
     cls=Verb,
+    values=REPORTS,
     example='crowdveil report found --title "Cats and dogs" --out cats.html',
     main_options=("out", "reports", "campaign", "title", "shown_question", "workers"),
     short_help="Write the results as one HTML page.",
@@ -69,7 +70,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 def report(
     folder: Path,
     out: Path | None,
-    reports: tuple[str, ...],
+    reports: NamedReports,
     campaign: Path | None,
     title: str | None,
     shown_question: str | None,
@@ -78,7 +79,6 @@ def report(
     shuffled: int | None,
     linked: int | None,
     as_json: bool,
-    **given: Any,
 ) -> None:
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
 
@@ -105,7 +105,7 @@ def report(
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
     folders = [] if asked is None else held_questions(folder, asked)
-    answered = [_answered(one, reports, given, asked, text) for one in folders or [folder]]
+    answered = [_answered(one, reports, asked, text) for one in folders or [folder]]
     if asked is not None and folders:
         require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
     stated = [one.statement for one in answered]
@@ -121,16 +121,14 @@ def report(
     print_written(data, rows, as_json=as_json)
 
 
-def _answered(
-    folder: Path, reports: Sequence[str], given: Given, campaign: Campaign | None, text: PageText
-) -> Answered:
+def _answered(folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText) -> Answered:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
     from crowdveil.release.page import Answered, campaign_text
     from crowdveil.release.privacy_statement import asked_question, find_reports, state_results
     from crowdveil.release.result_files import read_results
 
     results = read_results(folder)
-    with _opened(folder, reports, given) as (source, reading):
+    with _opened(folder, reports) as (source, reading):
         found = source or find_reports(folder)
         stated, evidence = state_results(results.reports_sha256, found, campaign, reading, text.question)
         one = None if campaign is None or evidence is None else asked_question(evidence, campaign)
@@ -139,22 +137,22 @@ def _answered(
 
 
 @contextmanager
-def _opened(folder: Path, reports: Sequence[str], given: Given) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
+def _opened(folder: Path, reports: NamedReports) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
     from crowdveil.folder.crowd import is_sums
 
-    reading = reading_of(given)
-    recorded = None if reports or stated_options().intersection(READING) else folder_reading([str(folder)])
-    names = reports if recorded is None or not recorded.is_there else recorded.sources
+    used = reports
+    if not reports.sources and not stated_options().intersection(READING):
+        recorded = folder_reading([str(folder)])
+        if recorded is not None and recorded.is_there:
+            # The question is found by its digest, so that a page cannot name another one.
+            used = replace(recorded, layout=replace(recorded.layout, question=None))
+    names = used.sources
     if not names or (len(names) == 1 and is_sums(Path(names[0]))):
-        yield Path(names[0]) if names else None, reading
-    elif reports or recorded is None:
-        with open_sources(reports, layout_of(given)) as source:
-            yield source, reading
+        yield Path(names[0]) if names else None, reports.options
     else:
-        # The question is found by its digest, so that a page cannot name another one.
-        with open_sources(recorded.sources, replace(recorded.layout, question=None)) as source:
-            yield source, recorded.options
+        with open_sources(names, used.layout) as source:
+            yield source, used.options
 
 
 def _data(statement: PrivacyStatement, conclusions: Sequence[Conclusion]) -> dict[str, Any]:

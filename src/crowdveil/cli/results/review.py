@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import PATH, NameChoice, json_option
-from crowdveil.cli.results.reading import history_option, read_given, reports_options, truths_option
+from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
+
+if TYPE_CHECKING:
+    from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_WORKERS = 10
 RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"
@@ -31,6 +34,7 @@ refused. With --truths, workers with equal answers are listed, and pairs whose e
 
 @click.command(
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     details=DETAILS,
     example="crowdveil review labels.csv --out review.csv",
@@ -45,19 +49,18 @@ refused. With --truths, workers with equal answers are listed, and pairs whose e
 @reports_options
 @json_option
 def review(
-    reports: tuple[str, ...],
+    reports: NamedReports,
     out: Path | None,
     below: float | None,
     method: str | None,
     history: Path | None,
     as_json: bool,
-    **given: Any,
 ) -> None:
     """Read, fit, compare, print; see `HELP`."""
     from crowdveil.crowd_review.workers import review_columns, review_workers
     from crowdveil.inference.methods import Method
 
-    with read_given(reports, out, "review", given, [history]) as read:
+    with read_given(reports, out, "review", [history]) as read:
         found = review_workers(read.evidence, Method(name=method), bound=below, gold=read.gold, history=history)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
     data = {

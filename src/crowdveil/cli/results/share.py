@@ -9,11 +9,12 @@ import click
 
 from crowdveil.cli.display import progress_bar, truncated_list
 from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.shares import Shares
+    from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_TASKS = 20
 HELP = """Estimate the share of each label among the answers to each task: what share said yes.
@@ -31,6 +32,7 @@ interval. Reports without a certificate are read as answers; protected ones are 
 
 @click.command(
     cls=Verb,
+    values=REPORTS,
     help=HELP,
     details=DETAILS,
     example="crowdveil share labels.csv --out shares.csv",
@@ -40,12 +42,12 @@ interval. Reports without a certificate are read as answers; protected ones are 
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, label, of, share, low, high, reports.")
 @reports_options
 @json_option
-def share(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
+def share(reports: NamedReports, out: Path | None, as_json: bool) -> None:
     """Read, estimate, print; see `HELP`."""
     from crowdveil.evaluation.shares import label_shares
     from crowdveil.folder.evidence import required_channel
 
-    with read_given(reports, out, "shares", given) as read, progress_bar("estimating") as bar:
+    with read_given(reports, out, "shares") as read, progress_bar("estimating") as bar:
         channel = required_channel(read.evidence, "share")
         found = label_shares(read.evidence.reports, channel, assignment=read.evidence.assignment, progress=bar)
     data = {"channel_used": channel is not None, "shares": truncated_list(_items(found), len(found.tasks))}

@@ -27,14 +27,14 @@ ADDRESS = "://"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedReading:
-    """Reports of an estimate, and how they were read.
+class NamedReports:
+    """Reports by the names of their sources, and how they are read.
 
     Attributes:
         sources: names, as `open_source` takes them.
         layout: what the user stated of their layout.
         options: as `read_evidence` takes them.
-        reports_sha256: `Evidence.digest`; empty if it is not recorded.
+        reports_sha256: `Evidence.digest` in the record of an estimate; empty without one.
     """
 
     sources: tuple[str, ...]
@@ -100,8 +100,8 @@ class RecordedReading:
         )
 
 
-def recorded_reading(folder: Path) -> RecordedReading | None:
-    """Return how the reports of the estimate in a folder were read; None without an estimate, or if not recorded.
+def recorded_reports(folder: Path) -> NamedReports | None:
+    """Return the reports of the estimate in a folder as its record names them; None without an estimate, or record.
 
     Raises:
         SettingsError: the record is damaged.
@@ -111,7 +111,7 @@ def recorded_reading(folder: Path) -> RecordedReading | None:
     entries = [] if names is None else [entry for entry in read_record(folder) if entry.name == names[0]]
     if not entries or not entries[0].reading or not entries[0].reports_sha256:
         return None
-    return RecordedReading.from_json(entries[0].reading, folder, entries[0].reports_sha256)
+    return NamedReports.from_json(entries[0].reading, folder, entries[0].reports_sha256)
 
 
 def _relative(source: str, folder: Path) -> str:

@@ -1,0 +1,176 @@
+"""Inferred truths and workers as the JSON data and the table of `crowdveil infer`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crowdveil.cli.display import format_number, truncated_list
+
+if TYPE_CHECKING:
+    from crowdveil.em.estimate import Estimate
+    from crowdveil.inference.inference import Inference
+
+SHOWN_TASKS = 5
+ENDS = {
+    "tolerance": "converged",
+    "settled": "more would change less than 1 truth in 10,000",
+    "set": "the method's own number",
+    "limit": "NOT CONVERGED",
+}
+"""Why a fit ended, by `Estimate.stopped`."""
+OF_A_QUESTION = (
+    *("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped"),
+    *("baseline", "verdict"),
+)
+"""What is printed of each of several questions."""
+SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
+"""Mark of a simulation in a certificate."""
+
+
+def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
+    """Return the inference as JSON data but its decisions and files, which have this form."""
+    estimate, panel, check = inference.estimate, inference.panel, inference.estimate.cross_validation
+    return {
+        "method": estimate.method,
+        "channel_used": estimate.channel_used,
+        "noise_model": inference.noise_model,
+        "simulation": inference.simulation,
+        "reports": int(estimate.reports_per_worker.sum()),
+        "tasks": len(estimate.tasks),
+        "workers": len(estimate.worker_names),
+        "steps": estimate.steps,
+        "steps_before": inference.steps_before,
+        "converged": estimate.converged,
+        "stopped": estimate.stopped,
+        "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
+        "gold_used": estimate.gold_used,
+        "gold_unknown": estimate.gold_unknown,
+        "gold": inference.gold_line,
+        "cross_validation": None if check is None else asdict(check) | {"sentence": str(check)},
+        "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
+        "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
+        "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
+        "quality": _quality(estimate),
+        "confidence": inference.confidence_note,
+        "history": inference.history_note,
+        "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
+        "warnings": [*inference.notes, *_formulas(estimate, form)],
+    }
+
+
+def _formulas(estimate: Estimate, form: str) -> tuple[str, ...]:
+    """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
+    from crowdveil.data.report_tables import formula_notes
+
+    if form != "csv":
+        return ()
+    return formula_notes(estimate.alphabet.names if estimate.alphabet else (), estimate.tasks, estimate.worker_names)
+
+
+def decisions_data(estimate: Estimate, costs: Path | None, abstain_below: float | None) -> dict[str, Any]:
+    """Return the settings of decisions, the number of undecided tasks, and the mean expected cost."""
+    undecided, expected = estimate.undecided, estimate.without_gold.expected_cost
+    return {
+        "costs": None if costs is None else str(costs),
+        "abstain_below": abstain_below,
+        "undecided": 0 if undecided is None else int(undecided.sum()),
+        "expected_cost": float(expected.mean()) if expected is not None and len(expected) else None,
+    }
+
+
+def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
+    shown = estimate.part(0, SHOWN_TASKS)
+    nothing = [None] * len(shown.tasks)
+    columns = {
+        "task": map(str, shown.tasks.tolist()),
+        "truth": (None if truth == "" else truth for truth in shown.truth.tolist()),
+        "confidence": nothing if shown.confidence is None else shown.confidence.tolist(),
+        "reports": shown.reports_per_task.tolist(),
+        "gold": map(bool, nothing if shown.gold is None else shown.gold.tolist()),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _quality(estimate: Estimate) -> dict[str, Any]:
+    """Return name and quantiles of worker quality, and the median width of the 90 % intervals; None if unknown."""
+    import numpy as np
+
+    quality = estimate.workers.quality
+    known = quality[np.isfinite(quality)]
+    lowest, median, highest = np.quantile(known, (0, 0.5, 1)).tolist() if known.size else (None, None, None)
+    low, high = estimate.workers.ability_low, estimate.workers.ability_high
+    width = None if low is None or high is None or not len(low) else float(np.median(high - low))
+    return {
+        "name": estimate.workers.quality_name,
+        "lowest": lowest,
+        "median": median,
+        "highest": highest,
+        "interval_width": width,
+        "unknown": int(quality.size - known.size),
+    }
+
+
+def questions_data(summaries: Sequence[dict[str, Any]], kept: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON data of several questions; `kept` are warnings of earlier truths."""
+    return {
+        "warnings": [*kept, *(f"{one['question']}: {text}" for one in summaries for text in one["warnings"])],
+        "files": [path for one in summaries for path in one["files"]],
+        "replaced": [path for one in summaries for path in one["replaced"]],
+        "questions": [{name: one[name] for name in OF_A_QUESTION} for one in summaries],
+    }
+
+
+def question_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the table rows of one of several questions."""
+    crowd = f"{one['reports']:,} reports from {one['workers']:,} workers on {one['tasks']:,} tasks"
+    fit = f"{one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
+    return [(one["question"], f"{crowd}; {fit}"), ("", f"{one['baseline']['sentence']} Verdict: {one['verdict']}")]
+
+
+def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
+    """Return the table of an inference, without the warning that was announced."""
+    crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
+    gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
+    return [
+        *[("warning", text) for text in data["warnings"] if text != announced],
+        ("method", data["method"]),
+        ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
+        ("reports", crowd),
+        ("steps", _steps(data)),
+        *([] if data["history"] is None else [("history", data["history"])]),
+        *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
+        *([] if data["gold"] is None else [("", data["gold"])]),
+        *([] if data["cross_validation"] is None else [("", data["cross_validation"]["sentence"])]),
+        ("baseline", data["baseline"]["sentence"]),
+        *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
+        ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
+        *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
+        *([] if data["confidence"] is None else [("confidence", data["confidence"])]),
+        ("workers", _quality_line(data["quality"])),
+        *[("panel", text) for text in (data["panel"] or {"sentences": ()})["sentences"]],
+    ]
+
+
+def _steps(data: dict[str, Any]) -> str:
+    before = f"; {data['steps_before']:,} in other fits, for the dependence of errors or combined by gold"
+    return f"{data['steps']:,}, {ENDS[data['stopped']]}" + (before if data["steps_before"] else "")
+
+
+def _truth_line(truth: dict[str, Any]) -> str:
+    value = truth["truth"]
+    text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
+    confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
+    return f"{truth['task']}: {text} ({truth['reports']:,} reports{', gold' if truth['gold'] else confidence})"
+
+
+def _quality_line(quality: dict[str, Any]) -> str:
+    if quality["median"] is None:
+        return f"{quality['name']}: unknown, since these reports do not distinguish workers"
+    quantiles = ", ".join(f"{name} {format_number(quality[name])}" for name in ("lowest", "median", "highest"))
+    width = quality["interval_width"]
+    intervals = "" if width is None else f"; median width of the 90 % intervals {format_number(width)}"
+    return f"{quality['name']}: {quantiles}; {quality['unknown']:,} unknown{intervals}"
