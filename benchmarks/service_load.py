@@ -1,6 +1,6 @@
 """Load of the service: reports per second, latency, and the same with the service killed in between.
 
-    python benchmarks/service_load.py [--reports 10000] [--cells 200] [--clients 200] [--workers 1] [--kills 10]
+    python benchmarks/service_load.py [--reports 10000] [--cells 200] [--clients 200] [--kills 10]
                                       [--database postgresql://...]
 
 Without --database it uses SQLite in a temporary folder. The clients run in this process, on the same processor.
@@ -20,9 +20,8 @@ MILLISECONDS = 1000
 
 async def measure(load: LoadCampaign, folder: Path, options: argparse.Namespace, database: str, kills: int) -> str:
     """Send all reports while the service is killed `kills` times; return a row of figures."""
-    arguments = ("--workers", str(options.workers)) if options.workers > 1 else ()
     log = folder / "log"
-    service = ServiceProcess(load.folder, log, *arguments, database=database)
+    service = ServiceProcess(load.folder, log, database=database)
     delivery = Delivery()
     start = time.perf_counter()
     sending = asyncio.create_task(
@@ -33,9 +32,7 @@ async def measure(load: LoadCampaign, folder: Path, options: argparse.Namespace,
         while len(delivery.receipts) < due and not sending.done():
             await asyncio.sleep(0.005)
         service.kill()
-        service = await asyncio.to_thread(
-            ServiceProcess, load.folder, log, *arguments, database=database, port=service.port
-        )
+        service = await asyncio.to_thread(ServiceProcess, load.folder, log, database=database, port=service.port)
     await sending
     elapsed = time.perf_counter() - start
     service.stop()
@@ -54,7 +51,6 @@ def main() -> None:
     parser.add_argument("--reports", type=int, default=10_000)
     parser.add_argument("--cells", type=int, default=200)
     parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--database", default="", help="an empty PostgreSQL database; each run is another campaign")
     options = parser.parse_args()

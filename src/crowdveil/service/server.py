@@ -1,24 +1,19 @@
-"""Processes of the service: one, or several that share a listening socket and a database."""
+"""Process of the service: settings, listening socket, and the server until it is asked to end."""
 
 from __future__ import annotations
 
 import ipaddress
 import logging
-import multiprocessing
 import os
 import re
 import signal
 import socket
 import ssl
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import wait
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -26,11 +21,8 @@ from starlette.applications import Starlette
 from crowdveil.errors import SettingsError
 from crowdveil.service.rate import REQUESTS_PER_SECOND, RateLimit
 
-MAX_WORKERS = 64
 GRACE_SECONDS = 30
 BACKLOG = 2048
-RESTART_SECONDS = 1.0
-"""Delay before a worker process that ended is started again."""
 SWITCH_SECONDS = 0.0005
 """Time after which a thread hands over: the writer thread must not delay each reply by Python's default of 5 ms."""
 SPARE_FILES = 200
@@ -46,12 +38,10 @@ class ServerSettings:
     Attributes:
         database: URL of the database.
         host, port: listening address; port 0 is a free one.
-        workers: number of processes.
         tls_certificate, tls_key: files in PEM format; both or none.
         behind_proxy: whether a proxy ends TLS, so that plain HTTP is accepted beyond the loopback address.
-        metrics: listening address of `/metrics`; None for none.
         log_requests: whether each request has a log line of route, status and class of duration.
-        rate: requests per second and client address in each process; 0 for no bound.
+        rate: requests per second and client address; 0 for no bound.
         client_header: header in which the proxy names the client; None if it names none.
 
     Raises:
@@ -61,18 +51,14 @@ class ServerSettings:
     database: str
     host: str = "127.0.0.1"
     port: int = 8000
-    workers: int = 1
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     behind_proxy: bool = False
-    metrics: tuple[str, int] | None = None
     log_requests: bool = False
     rate: int = REQUESTS_PER_SECOND
     client_header: str | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.workers <= MAX_WORKERS:
-            raise SettingsError(f"workers must be in 1..{MAX_WORKERS}", value=self.workers)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise SettingsError("TLS needs a certificate and its key", value=str(self.tls_certificate or self.tls_key))
         if not (self.behind_proxy or self.tls_certificate or _is_loopback(self.host)):
@@ -132,15 +118,6 @@ def address_of(settings: ServerSettings, listening: socket.socket) -> str:
 
 def run(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; requests in progress are answered before the end."""
-    with _metrics(settings):
-        if settings.workers == 1:
-            _serve(settings, listening)
-        else:
-            _supervise(settings, listening)
-
-
-def _serve(settings: ServerSettings, listening: socket.socket) -> None:
-    """Serve in this process."""
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
     from crowdveil.service.release import Retention
@@ -199,35 +176,6 @@ def _allow_files(wanted: int) -> int:
     return allowed
 
 
-def _supervise(settings: ServerSettings, listening: socket.socket) -> None:
-    """Run worker processes, and start one again that ended without being asked to."""
-    context = multiprocessing.get_context("spawn")
-    reader, writer = os.pipe()
-
-    def stop(_: int, __: FrameType | None) -> None:
-        os.write(writer, b"x")
-
-    def start() -> Any:
-        worker = context.Process(target=_serve, args=(settings, listening))
-        worker.start()
-        return worker
-
-    handlers = {code: signal.signal(code, stop) for code in (signal.SIGTERM, signal.SIGINT)}
-    workers = [start() for _ in range(settings.workers)]
-    try:
-        while reader not in wait([reader, *(worker.sentinel for worker in workers)]):
-            if reader in wait([reader], timeout=RESTART_SECONDS):
-                break
-            workers = [worker if worker.is_alive() else start() for worker in workers]
-    finally:
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            worker.join()
-        for code, handler in handlers.items():
-            signal.signal(code, handler)
-
-
 @contextmanager
 def _signals_ignored() -> Iterator[None]:
     handlers = {code: signal.signal(code, lambda *_: None) for code in (signal.SIGTERM, signal.SIGINT)}
@@ -236,24 +184,6 @@ def _signals_ignored() -> Iterator[None]:
     finally:
         for code, handler in handlers.items():
             signal.signal(code, handler)
-
-
-@contextmanager
-def _metrics(settings: ServerSettings) -> Iterator[None]:
-    """Serve `/metrics` from this process; several processes count together in a temporary folder."""
-    if settings.metrics is None:
-        yield
-        return
-    with tempfile.TemporaryDirectory(prefix="crowdveil-metrics-") as folder:
-        if settings.workers > 1:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read when the counters are imported
-        from crowdveil.service.metrics import serve_metrics
-
-        stop = serve_metrics(*settings.metrics)
-        try:
-            yield
-        finally:
-            stop()
 
 
 def _is_loopback(host: str) -> bool:

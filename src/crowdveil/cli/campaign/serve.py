@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, COUNT, PATH, json_option, options
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option, options
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -90,13 +90,12 @@ def database_url(campaign: Path, given: str | None) -> str:
     help=HELP,
     details=DETAILS,
     example="crowdveil campaign serve essays/campaign.json",
-    main_options=("database", "host", "port", "workers", "tls_certificate", "tls_key", "behind_proxy"),
+    main_options=("database", "host", "port", "tls_certificate", "tls_key", "behind_proxy"),
     short_help="Collect the reports of a campaign over HTTP.",
 )
 @click.argument("campaign", type=CAMPAIGN_FILE)
 @database_option
 @server_options
-@click.option("--workers", type=COUNT, default=1, show_default=True, metavar="N", help="Processes.")
 @click.option("--client-header", metavar="NAME", help="Header in which the proxy names the client: bounds its rate.")
 @click.option(
     "--rate",
@@ -106,7 +105,6 @@ def database_url(campaign: Path, given: str | None) -> str:
     metavar="N",
     help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
 )
-@click.option("--metrics", metavar="HOST:PORT", help="Serve /metrics on this address.")
 @click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
 @click.option(
     "--accept-second-report",
@@ -117,7 +115,6 @@ def database_url(campaign: Path, given: str | None) -> str:
 def serve(
     campaign: Path,
     database: str | None,
-    metrics: str | None,
     accept_second_report: bool,
     as_json: bool,
     **server_settings: Any,
@@ -127,7 +124,7 @@ def serve(
     from crowdveil.service.registration import CURATOR_FILE, prepare_database
     from crowdveil.service.server import ServerSettings, address_of, bind, run
 
-    settings = ServerSettings(database=database_url(campaign, database), metrics=_address(metrics), **server_settings)
+    settings = ServerSettings(database=database_url(campaign, database), **server_settings)
     with bind(settings) as listening:
         with database_errors():
             prepared, left_out = prepare_database(
@@ -152,13 +149,3 @@ def serve(
         ]
         print_result(data, rows, as_json=as_json)
         run(settings, listening)
-
-
-def _address(text: str | None) -> tuple[str, int] | None:
-    """Return host and port of HOST:PORT."""
-    if text is None:
-        return None
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise click.UsageError(f"--metrics {text} is not HOST:PORT.")
-    return host.strip("[]"), int(port)
