@@ -70,9 +70,9 @@ def test_the_guide_to_a_mechanism_works(project: Path) -> None:
 def test_the_guide_to_an_estimator_works(project: Path) -> None:
     """A copy of the smallest estimator and its line pass the contract of estimators, and the tests of layers."""
     line = next(one for one in blocks("add-an-estimator.md", "text") if "EstimatorEntry" in one)
-    code = (project / ESTIMATORS / "voting" / "wawa.py").read_text("utf-8")
-    renamed = code.replace('"wawa"', '"second-vote"').replace("class Wawa", "class SecondVote")
-    (project / ESTIMATORS / "voting" / "second_vote.py").write_text(renamed, "utf-8")
+    code = (project / ESTIMATORS / "weighted_vote.py").read_text("utf-8")
+    renamed = code.replace('"weighted-vote"', '"second-vote"').replace("class WeightedVote", "class SecondVote")
+    (project / ESTIMATORS / "second_vote.py").write_text(renamed, "utf-8")
     register(project, "ESTIMATOR_ENTRIES", line)
 
     contract = run_tests(project, "tests/estimators/test_estimator_contract.py", "-k", "second-vote")

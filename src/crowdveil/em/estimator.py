@@ -4,7 +4,7 @@ from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from inspect import isabstract
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import resolve_saddle
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.presentation.progress import ProgressDisplay
-from crowdveil.registry import estimators_with
+from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
 
 def check_null_reports(reports: Reports, channel: Channel) -> None:
@@ -111,6 +111,23 @@ def _require_types(
         require_whole_number("memory", memory, least=0, example="2_000_000_000 (bytes, 2 GB)")
 
 
+INTERVALS_IN_WORDS = {"[0, inf)": "finite and not negative", "(0, inf)": "positive and finite"}
+"""Phrases for the most frequent intervals in messages."""
+
+
+def _require_within(name: str, value: Any, interval: str, default: object) -> None:
+    """Refuse a number, and a tuple with a number, outside an interval such as "(0, 1]"; empty tuples, too."""
+    low, high = map(float, interval[1:-1].split(","))
+    numbers = value if isinstance(value, tuple) else (value,)
+    for number in numbers:
+        require_number(name, number)
+    above = all(number > low or (number == low and interval[0] == "[") for number in numbers)
+    below = all(number < high or (number == high and interval[-1] == "]") for number in numbers)
+    if not (numbers and above and below):
+        rule = f"{name} must be {INTERVALS_IN_WORDS.get(interval, f'in {interval}')}"
+        raise SettingsError(rule, value=value, hint=f"The default is {default}.")
+
+
 class EstimatorType(ABCMeta):
     """Type of estimators: `dir`, and so `help` and completion, list settings and `fit`, no step of the EM loop."""
 
@@ -126,10 +143,31 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
     """Model with `fit`: infers truths and worker qualities from reports.
 
     An estimator is a frozen value of settings: `fit` returns what it learned and stores nothing.
+
+    Attributes:
+        ranges: interval of each setting that is a number, such as "(0, 1]"; None is always accepted.
     """
 
+    ranges: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__dict__.get("name") in ESTIMATOR_ENTRIES:
+            cls.capabilities = ESTIMATOR_ENTRIES[cls.name].capabilities
+
     def __post_init__(self) -> None:
-        self._require_setting_types()
+        """Refuse settings of another type than their defaults, or out of range."""
+        ranges = {"tolerance": "[0, inf)", **self.ranges}
+        for name, default in ((one.name, one.default) for one in fields(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if isinstance(default, bool):
+                require_instance(name, value, bool, what="True or False", hint="Without quotes.")
+            elif isinstance(default, int):
+                require_whole_number(name, value, least=min(default, 1))
+            elif isinstance(default, float):
+                require_number(name, value)
+            if name in ranges and value is not None:
+                _require_within(name, value, ranges[name], default)
 
     def __dir__(self) -> Iterable[str]:
         return dir(type(self))
@@ -143,20 +181,6 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             if not name.startswith("_") and (hasattr(Estimate, name) or name in Estimate.__dataclass_fields__):
                 rule += f": results are those of a fit, estimate = {owner}().fit(answers), then estimate.{name}"
             raise AttributeError(rule, name=name, obj=self)
-
-    def _require_setting_types(self) -> None:
-        """Refuse settings of another type than their defaults, and steps or a tolerance out of range."""
-        for name, default in ((one.name, one.default) for one in fields(self)):  # type: ignore[arg-type]
-            value = getattr(self, name)
-            if isinstance(default, bool):
-                require_instance(name, value, bool, what="True or False", hint="Without quotes.")
-            elif isinstance(default, int):
-                require_whole_number(name, value, least=min(default, 1))
-            elif isinstance(default, float):
-                require_number(name, value)
-        if not 0 <= self.tolerance < np.inf:
-            hint = "Such as 1e-6; 0 takes all steps."
-            raise SettingsError("tolerance must be finite and not negative", value=self.tolerance, hint=hint)
 
     def fit(
         self,
@@ -377,12 +401,11 @@ def summarize(
         )
     if channel is not None:
         _check_channel(estimator, reports, channel)
-    if assignment is not None and not estimator.capabilities.reads_channel_tables:
-        raise SettingsError(
-            f"{estimator.name} cannot use an assignment",
-            value=f"{len(assignment):,} assigned cells",
-            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
-        )
+    if assignment is not None:
+        cells = f"{len(assignment):,} assigned cells"
+        _require_capability(estimator, "reads_channel_tables", "cannot use an assignment", cells)
+    if prior is not None:
+        _require_capability(estimator, "uses_prior", "uses no prior", "prior", ", or fit without it")
     alphabet = reports.alphabet if channel is None else channel.alphabet
     _check_order(estimator, alphabet)
     coded, model = reports, None
@@ -415,12 +438,9 @@ def _earlier_answers(
     estimator: Estimator[Any, Any], history: Any, reports: Reports, summary: Summary
 ) -> EarlierAnswers | None:
     """Return the earlier answers of the workers; refuse a history that the method cannot use."""
-    kind = estimator.capabilities.kind
-    if not estimator.capabilities.uses_history:
-        hint = f"Use {one_of(kind=kind, uses_history=True)}, or fit without it."
-        raise SettingsError(f"{estimator.name} cannot use a worker history", value="history", hint=hint)
+    _require_capability(estimator, "uses_history", "cannot use a worker history", "history", ", or fit without it")
     known = as_history(history)
-    known.check(kind, summary.alphabet, estimator.name)
+    known.check(estimator.capabilities.kind, summary.alphabet, estimator.name)
     return known.aligned(reports.workers)
 
 
@@ -449,6 +469,15 @@ def one_of(**required: object) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
+def _require_capability(
+    estimator: Estimator[Any, Any], capability: str, rule: str, value: object, otherwise: str = ""
+) -> None:
+    """Refuse an input that a method cannot use; the hint names those of its kind that can, or what to do otherwise."""
+    if not getattr(estimator.capabilities, capability):
+        others = one_of(**{"kind": estimator.capabilities.kind, capability: True})
+        raise SettingsError(f"{estimator.name} {rule}", value=value, hint=f"Use {others}{otherwise}.")
+
+
 def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
     counts = np.zeros((len(reports.workers), reports.labels))
@@ -459,18 +488,11 @@ def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
 
 
 def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
-    if not estimator.capabilities.reads_channel:
-        raise SettingsError(
-            f"{estimator.name} cannot use a channel",
-            value=channel.mechanism,
-            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel=True)}, or fit without the channel.",
-        )
-    if isinstance(channel, ChannelTable) and not estimator.capabilities.reads_channel_tables:
-        raise SettingsError(
-            f"{estimator.name} reads one channel, not a table of them",
-            value=channel.mechanism,
-            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
-        )
+    mechanism = channel.mechanism
+    _require_capability(estimator, "reads_channel", "cannot use a channel", mechanism, ", or fit without the channel")
+    if isinstance(channel, ChannelTable):
+        rule = "reads one channel, not a table of them"
+        _require_capability(estimator, "reads_channel_tables", rule, mechanism)
     sent = channel.report_alphabet
     if reports.alphabet is None or reports.alphabet.names != sent.names:
         known = () if reports.alphabet is None else reports.alphabet.names
@@ -479,12 +501,8 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
             examples=str(known),
             hint="Give the certificate that was written with these reports.",
         )
-    if sent.names != channel.alphabet.names and not estimator.capabilities.reads_label_blocks:
-        raise SettingsError(
-            f"{estimator.name} needs reports in the answers' own labels",
-            value=sent.names,
-            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_label_blocks=True)}.",
-        )
+    if sent.names != channel.alphabet.names:
+        _require_capability(estimator, "reads_label_blocks", "needs reports in the answers' own labels", sent.names)
     for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
         if one.null_output is not None:
             check_null_reports(reports, one)

@@ -4,9 +4,10 @@ A model is a frozen value of settings with pure functions. Parameters are small 
 statistics are sums over reports. Threads, processes or a cluster can therefore process the blocks.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -211,9 +212,13 @@ class Model(ABC, Generic[P, S]):
     def worker_table(self, statistics: S, parameters: P) -> WorkerTable:
         """Return estimates of the workers after the last E-step."""
 
-    @abstractmethod
     def log_likelihood(self, statistics: S) -> float | None:
-        """Return the marginal log-likelihood of the reports or a lower bound, None if the model has none."""
+        """Return the marginal log-likelihood of the reports or a lower bound: `log_likelihood` of the statistics.
+
+        None if the model has none, or none in this step (nan).
+        """
+        found: float = getattr(statistics, "log_likelihood", math.nan)
+        return None if math.isnan(found) else found
 
     def log_prior(self, parameters: P) -> float:
         """Return the log-density of the priors that `m_step` uses; the traced objective includes it and never falls."""
@@ -267,8 +272,11 @@ class Model(ABC, Generic[P, S]):
         return parameters
 
     def to_state(self, parameters: P) -> Mapping[str, NDArray[np.float64]]:
-        """Return the learned arrays named in `state_fields`; empty before the first M-step."""
-        return {}
+        """Return the learned arrays, attributes of the parameters named in `state_fields`; empty before they are."""
+        if getattr(parameters, "is_initial", False):
+            return {}
+        arrays = ((name, getattr(parameters, name, None)) for name in self.state_fields)
+        return {name: array for name, array in arrays if array is not None}
 
     def from_state(self, initial: P, state: FitState) -> P:
         """Return initial parameters with the learned arrays of a state, whose rows are aligned with the workers.
@@ -276,7 +284,13 @@ class Model(ABC, Generic[P, S]):
         Raises:
             LookupError, TypeError, ValueError: the state is not of this model.
         """
-        return initial
+        own: Any = initial
+        arrays: dict[str, Any] = {
+            name: state.rows(name, getattr(initial, name)) if field.by_worker else state.shared[name]
+            for name, field in self.state_fields.items()
+        }
+        learned = {"is_initial": False} if hasattr(initial, "is_initial") else {}
+        return replace(own, **arrays, **learned)
 
     def credible_intervals(
         self, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64], result: FitResult[P, S]

@@ -13,7 +13,6 @@ from crowdveil.estimators.confusion.credible_intervals import confusion_interval
 from crowdveil.estimators.confusion.model import CrowdStatistics, DirichletEstimator
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.one_coin import OneCoin
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 @final
@@ -37,7 +36,6 @@ class DawidSkene(DirichletEstimator):
     """
 
     name: ClassVar[str] = "dawid-skene"
-    capabilities: ClassVar[Capabilities] = capabilities_of("dawid-skene")
     max_steps: int = 1000
     tolerance: float = 1e-6
     smoothing: float = 0.01

@@ -33,7 +33,6 @@ from crowdveil.estimators.confusion.model import (
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
 from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
-from crowdveil.registry import Capabilities, capabilities_of
 
 MAX_NUMBERS = 25_000_000
 """Largest number of Dirichlet parameters of all workers; a fit with as many was measured to take 1.9 GB."""
@@ -81,7 +80,7 @@ class Ebcc(CrowdEstimator):
     """
 
     name: ClassVar[str] = "ebcc"
-    capabilities: ClassVar[Capabilities] = capabilities_of("ebcc")
+    ranges: ClassVar[Mapping[str, str]] = {"concentration": "(0, inf)", "correct": "(0, inf)", "wrong": "(0, inf)"}
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "tables": StateField("real"),
         "participation": StateField("probability"),
@@ -95,14 +94,6 @@ class Ebcc(CrowdEstimator):
     starts: int = 2
     max_steps: int = 500
     tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if self.subtypes < 1 or self.starts < 1:
-            raise SettingsError("subtypes and starts must be at least 1", value=(self.subtypes, self.starts))
-        priors = (self.concentration, self.correct, self.wrong)
-        if not all(0 < parameter < np.inf for parameter in priors):
-            raise SettingsError("priors must be positive and finite", value=priors)
 
     def initialize(self, summary: Summary) -> EbccParameters:
         """Return the prior for every worker; the first posterior is the share of votes, spread over subtypes.
@@ -224,27 +215,13 @@ class Ebcc(CrowdEstimator):
         tables = jittered(parameters.tables, direction, seed)
         return expected(replace(parameters, tables=tables, score_tables=None))
 
-    def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return all Dirichlet parameters and participations; empty before the first M-step."""
-        return {} if parameters.is_initial else {name: getattr(parameters, name) for name in self.state_fields}
-
     def from_state(self, initial: CrowdParameters, state: FitState) -> EbccParameters:
         """Return the parameters of the state; new workers keep the prior."""
-        assert isinstance(initial, EbccParameters)
-        rows = {name: state.rows(name, getattr(initial, name)) for name in ("tables", "participation")}
-        classes, subtypes = state.shared["classes"], state.shared["subtypes"]
-        if subtypes.shape != initial.subtypes.shape:
-            raise ValueError(f"subtypes has the shape {subtypes.shape}")
-        return expected(
-            replace(
-                initial,
-                tables=rows["tables"],
-                participation=rows["participation"],
-                classes=classes,
-                subtypes=subtypes,
-                is_initial=False,
-            )
-        )
+        known = CrowdEstimator.from_state(self, initial, state)
+        assert isinstance(known, EbccParameters)
+        if known.subtypes.shape != (known.pool.labels, self.subtypes):
+            raise ValueError(f"subtypes has the shape {known.subtypes.shape}")
+        return expected(known)
 
     def _row_prior(self, labels: int) -> NDArray[np.float64]:
         """Return the Dirichlet parameters of every worker's rows, indexed [pair, label]."""

@@ -21,12 +21,11 @@ from scipy.special import expit
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
-from crowdveil.em.fit_state import FitState, StateField
+from crowdveil.em.fit_state import StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
-from crowdveil.registry import Capabilities, capabilities_of
 
 LOG_BETA = np.linspace(-2.5, 2.5, 11)
 """Grid of log beta; large beta are easy tasks."""
@@ -65,7 +64,6 @@ class Glad(Estimator[GladParameters, GladStatistics]):
     """
 
     name: ClassVar[str] = "glad"
-    capabilities: ClassVar[Capabilities] = capabilities_of("glad")
     state_fields: ClassVar[Mapping[str, StateField]] = {"alpha": StateField("real")}
     task_parameters: ClassVar[tuple[str, ...]] = ("difficulty",)
     max_steps: int = 1000
@@ -108,10 +106,6 @@ class Glad(Estimator[GladParameters, GladStatistics]):
         """Return sigma(alpha) as the ability of each worker."""
         return WorkerTable(expit(parameters.alpha), "ability")
 
-    def log_likelihood(self, statistics: GladStatistics) -> float | None:
-        """Return the marginal log-likelihood of the reports."""
-        return statistics.log_likelihood
-
     def log_prior(self, parameters: GladParameters) -> float:
         """Return the log-density of the abilities up to a constant."""
         return -0.5 * float(((parameters.alpha - 1) ** 2).sum())
@@ -123,11 +117,3 @@ class Glad(Estimator[GladParameters, GladStatistics]):
     def jitter(self, parameters: GladParameters, direction: float, seed: int) -> GladParameters:
         """Return the parameters with slightly changed abilities."""
         return replace(parameters, alpha=jittered(parameters.alpha, direction, seed))
-
-    def to_state(self, parameters: GladParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the abilities."""
-        return {"alpha": parameters.alpha}
-
-    def from_state(self, initial: GladParameters, state: FitState) -> GladParameters:
-        """Return the abilities of the state, 1 for new workers."""
-        return replace(initial, alpha=state.rows("alpha", initial.alpha))

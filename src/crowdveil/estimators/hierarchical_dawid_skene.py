@@ -31,7 +31,6 @@ from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import Discount
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, normalize_confusion
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
@@ -44,7 +43,6 @@ from crowdveil.estimators.confusion.model import (
 from crowdveil.estimators.confusion.own_ability import OwnPrior, learn_own_prior, wrong_answers
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
 from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.registry import Capabilities, capabilities_of
 
 CLEAR_VOTE = 0.05
 """Expected answers from which a label counts as voted for, behind a channel."""
@@ -87,13 +85,17 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     """
 
     name: ClassVar[str] = "hierarchical-dawid-skene"
-    capabilities: ClassVar[Capabilities] = capabilities_of("hierarchical-dawid-skene")
     state_fields: ClassVar[Mapping[str, StateField]] = {
         **ConfusionEstimator.state_fields,
         "reports": StateField("real", by_worker=False),
         "own_prior": StateField("real", by_worker=False),
     }
     stops_early: ClassVar[bool] = True
+    ranges: ClassVar[Mapping[str, str]] = {
+        **ConfusionEstimator.ranges,
+        **dict.fromkeys(("crowd_share", "uniform_share", "error_correlation", "vote_share"), "[0, 1]"),
+        "temperature": "(0, inf)",
+    }
     max_steps: int = 10
     tolerance: float = 1e-6
     smoothing: float = 0.01
@@ -105,16 +107,6 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     error_correlation: float = 0.25
     temperature: float = 1.0
     vote_share: float = 0.2
-
-    def __post_init__(self) -> None:
-        ConfusionEstimator.__post_init__(self)
-        shares = (self.crowd_share, self.uniform_share, self.error_correlation, self.vote_share)
-        if not all(0 <= share <= 1 for share in shares):
-            raise SettingsError(
-                "crowd_share, uniform_share, error_correlation and vote_share must be in [0, 1]", value=shares
-            )
-        if not 0 < self.temperature < np.inf:
-            raise SettingsError("temperature must be positive and finite", value=self.temperature)
 
     def estimate_confusion(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
@@ -230,7 +222,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         if not learned:
             return {}
         prior = np.zeros(2) if own is None else np.array([own.strength, own.ability])
-        return {**learned, "reports": np.array([float(parameters.summary.per_worker.sum())]), "own_prior": prior}
+        matrices = {name: learned[name] for name in ConfusionEstimator.state_fields}
+        return {**matrices, "reports": np.array([float(parameters.summary.per_worker.sum())]), "own_prior": prior}
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
         """Return the parameters of the state, with its own prior; new workers keep the initial ones."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.estimators.confusion.model import DirichletEstimator
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 @final
@@ -32,7 +31,6 @@ class Lfc(DirichletEstimator):
     """
 
     name: ClassVar[str] = "lfc"
-    capabilities: ClassVar[Capabilities] = capabilities_of("lfc")
     max_steps: int = 1000
     tolerance: float = 1e-6
     smoothing: float = 1.0

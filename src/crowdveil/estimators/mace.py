@@ -20,7 +20,6 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import Summary
 from crowdveil.em.saddle_points import jittered
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
@@ -31,7 +30,6 @@ from crowdveil.estimators.confusion.model import (
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters, participation_prior
 from crowdveil.estimators.confusion.variational import dirichlet_divergence, expected_log
-from crowdveil.registry import Capabilities, capabilities_of
 
 SMALLEST = 1e-300
 
@@ -66,7 +64,7 @@ class Mace(CrowdEstimator):
     """
 
     name: ClassVar[str] = "mace"
-    capabilities: ClassVar[Capabilities] = capabilities_of("mace")
+    ranges: ClassVar[Mapping[str, str]] = {"competence": "(0, inf)", "strategy": "(0, inf)"}
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "knowing": StateField("real"),
         "strategy": StateField("real"),
@@ -76,11 +74,6 @@ class Mace(CrowdEstimator):
     strategy: float = 10.0
     max_steps: int = 500
     tolerance: float = 1e-4
-
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if not all(0 < parameter < np.inf for parameter in (*self.competence, self.strategy)):
-            raise SettingsError("priors must be positive and finite", value=(*self.competence, self.strategy))
 
     def initialize(self, summary: Summary) -> MaceParameters:
         """Return the prior for every worker; the first posterior is the share of votes."""
@@ -151,19 +144,11 @@ class Mace(CrowdEstimator):
         knowing = jittered(parameters.knowing, direction, seed)
         return replace(with_confusion(replace(parameters, knowing=knowing)), score_tables=None)
 
-    def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the counts of theta and xi, and participations; empty before the first M-step."""
-        return {} if parameters.is_initial else {name: getattr(parameters, name) for name in self.state_fields}
-
     def from_state(self, initial: CrowdParameters, state: FitState) -> MaceParameters:
         """Return the parameters of the state; new workers keep the prior."""
-        assert isinstance(initial, MaceParameters)
-        rows = {name: state.rows(name, getattr(initial, name)) for name in self.state_fields}
-        return replace(
-            with_confusion(replace(initial, knowing=rows["knowing"], strategy=rows["strategy"])),
-            participation=rows["participation"],
-            is_initial=False,
-        )
+        known = CrowdEstimator.from_state(self, initial, state)
+        assert isinstance(known, MaceParameters)
+        return with_confusion(known)
 
 
 def with_confusion(parameters: MaceParameters) -> MaceParameters:

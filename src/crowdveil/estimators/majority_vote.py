@@ -11,7 +11,6 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 class Parameters(NamedTuple):
@@ -45,7 +44,6 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     """
 
     name: ClassVar[str] = "majority-vote"
-    capabilities: ClassVar[Capabilities] = capabilities_of("majority-vote")
     max_steps: int = 1
     tolerance: float = 0.0
 
@@ -68,10 +66,6 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         counts = parameters.summary.per_worker
         ability = np.where(counts > 0, statistics.agreement / np.maximum(counts, 1), np.nan)
         return WorkerTable(quality=ability, quality_name="ability")
-
-    def log_likelihood(self, statistics: Statistics) -> None:
-        """Return None: a vote has no likelihood."""
-        return None
 
 
 def agreement_table(pool: AnswerFrequencies) -> NDArray[np.float64]:

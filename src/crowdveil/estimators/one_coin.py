@@ -35,7 +35,6 @@ from crowdveil.estimators.confusion.parameters import (
     log_joint_ability_density,
     most_likely_ability,
 )
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,6 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     """
 
     name: ClassVar[str] = "one-coin"
-    capabilities: ClassVar[Capabilities] = capabilities_of("one-coin")
     state_fields: ClassVar[Mapping[str, StateField]] = {"ability": StateField("probability")}
     smoothing: float
     shrinkage: float
@@ -174,14 +172,6 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             summary.history,
         )
 
-    def log_likelihood(self, statistics: CoinStatistics) -> float | None:
-        """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
-        return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
-
-    def to_state(self, parameters: CoinParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the abilities; empty before the first M-step."""
-        return {} if parameters.ability is None else {"ability": parameters.ability}
-
     def from_state(self, initial: CoinParameters, state: FitState) -> CoinParameters:
         """Return the abilities of the state; new workers have the initial one."""
         labels, given = initial.summary.labels, initial.summary.prior
@@ -230,7 +220,6 @@ class OneCoin(ConfusionEstimator):
     """
 
     name: ClassVar[str] = "one-coin"
-    capabilities: ClassVar[Capabilities] = capabilities_of("one-coin")
     state_fields: ClassVar[Mapping[str, StateField]] = {
         **CoinModel.state_fields,
         **ConfusionEstimator.state_fields,

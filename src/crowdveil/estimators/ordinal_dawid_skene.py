@@ -16,7 +16,6 @@ from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import FitResult, GoldBlock, MemoryUse, Summary
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.credible_intervals import confusion_intervals
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
@@ -29,7 +28,6 @@ from crowdveil.estimators.confusion.model import (
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture, participation_prior
 from crowdveil.estimators.one_coin import OneCoin
-from crowdveil.registry import Capabilities, capabilities_of
 
 LAPSE_RATE = 0.2
 """Share of guesses among the answers of every worker; without it, one large error would exclude a truth."""
@@ -123,7 +121,7 @@ class OrdinalDawidSkene(CrowdEstimator):
     """
 
     name: ClassVar[str] = "ordinal-dawid-skene"
-    capabilities: ClassVar[Capabilities] = capabilities_of("ordinal-dawid-skene")
+    ranges: ClassVar[Mapping[str, str]] = {"shrinkage": "(0, inf)", "pseudo_answers": "[0, inf)", "damping": "[0, inf)"}
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "responsibility": StateField("distribution"),
         "participation": StateField("probability"),
@@ -135,15 +133,6 @@ class OrdinalDawidSkene(CrowdEstimator):
     shrinkage: float = 100.0
     pseudo_answers: float = 5.0
     damping: float = 0.1
-
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if not 0 < self.shrinkage < np.inf:
-            raise SettingsError("shrinkage must be positive and finite", value=self.shrinkage)
-        if not (0 <= self.pseudo_answers < np.inf and 0 <= self.damping < np.inf):
-            raise SettingsError(
-                "pseudo_answers and damping must not be negative", value=(self.pseudo_answers, self.damping)
-            )
 
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the prior mixture of types for every worker; the first posterior is the share of votes."""

@@ -29,7 +29,6 @@ from crowdveil.estimators.confusion.parameters import (
     most_likely_ability,
 )
 from crowdveil.estimators.weighted_vote import log_odds_weight, right_share
-from crowdveil.registry import Capabilities, capabilities_of
 
 DEFAULT_PROJECTION = 0.001
 """Default lambda: keeps P(report right) away from 0 and 1 if the channel does not."""
@@ -110,7 +109,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     """
 
     name: ClassVar[str] = "private-dawid-skene"
-    capabilities: ClassVar[Capabilities] = capabilities_of("private-dawid-skene")
+    ranges: ClassVar[Mapping[str, str]] = {"projection": "(0, 0.5)", "shrinkage": "[0, inf)"}
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "right": StateField("probability"),
         "centre": StateField("probability", by_worker=False),
@@ -119,17 +118,6 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     shrinkage: float = 0.0
     max_steps: int = 1000
     tolerance: float = 1e-8
-
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if self.projection is not None and not 0 < self.projection < 0.5:
-            raise SettingsError(
-                "projection must be in (0, 0.5)",
-                value=self.projection,
-                hint="Leave it out to use the channel's own.",
-            )
-        if not 0 <= self.shrinkage < np.inf:
-            raise SettingsError("shrinkage must be finite and not negative", value=self.shrinkage)
 
     def initialize(self, summary: Summary) -> DawidSkeneParameters:
         """Return parameters without abilities: the first truths are votes.
@@ -216,10 +204,6 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             crowd_ability + (1 - crowd_ability) / initial.summary.labels
         )
         return replace(initial, right=state.rows("right", default), crowd_ability=crowd_ability)
-
-    def log_likelihood(self, statistics: DawidSkeneStatistics) -> float | None:
-        """Return the log of equation (2), None at the start; gold tasks count with their known label."""
-        return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
 
     def fit_from(
         self,

@@ -12,8 +12,6 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import EStep, GoldBlock, Summary
-from crowdveil.errors import SettingsError
-from crowdveil.registry import Capabilities, capabilities_of
 
 ROUNDING = 1e-12
 """Residuals up to this share of the reported number count as 0."""
@@ -66,27 +64,14 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     """
 
     name: ClassVar[str] = "weighted-mean"
-    capabilities: ClassVar[Capabilities] = capabilities_of("weighted-mean")
+    ranges: ClassVar[Mapping[str, str]] = {"floor": "(0, 1]"}
     state_fields: ClassVar[Mapping[str, StateField]] = {"quality": StateField("distribution")}
     floor: float = 0.01
     max_steps: int = 1000
     tolerance: float = 1e-6
 
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if not 0 < self.floor <= 1:
-            raise SettingsError(
-                "floor must be in (0, 1]", value=self.floor, hint="0.01 is the default; 1 is nearly the mean."
-            )
-
     def initialize(self, summary: Summary) -> MeanParameters:
-        """Return equal qualities, 1 / workers each.
-
-        Raises:
-            SettingsError: a prior was given; means have none.
-        """
-        if summary.prior is not None:
-            raise SettingsError("weighted-mean uses no prior", value=summary.prior, hint="Fit without it.")
+        """Return equal qualities, 1 / workers each."""
         return MeanParameters(summary, np.full(summary.workers, 1.0 / max(summary.workers, 1)), math.inf)
 
     def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
@@ -106,19 +91,11 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         """Return the qualities that follow from the last truths; they sum to 1."""
         return WorkerTable(self.m_step(statistics, parameters).quality, "weight")
 
-    def to_state(self, parameters: MeanParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the qualities."""
-        return {"quality": parameters.quality}
-
     def from_state(self, initial: MeanParameters, state: FitState) -> MeanParameters:
         """Return the qualities of the state, their mean for new workers, rescaled to sum to 1."""
         default = np.full(initial.summary.workers, np.nanmean(state.by_worker["quality"]))
         quality = state.rows("quality", default)
         return replace(initial, quality=quality / quality.sum())
-
-    def log_likelihood(self, statistics: MeanStatistics) -> float | None:
-        """Return None: the objective is the sum of the workers' |T_i| sigma_i, not a marginal likelihood."""
-        return None
 
     def _floor(self, sigma: NDArray[np.float64], before: float) -> float:
         """Return the lower bound of sigma, in units of the values; 1 if all reports agree from the start."""

@@ -1,18 +1,16 @@
 """Truth discovery by weighted votes (Li et al., KDD 2018, equations 2 and 3)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimate import TIE, WorkerTable
-from crowdveil.em.estimator import Estimator, one_of
-from crowdveil.em.fit_state import FitState, StateField
+from crowdveil.em.estimator import Estimator
+from crowdveil.em.fit_state import StateField
 from crowdveil.em.model import EStep, GoldBlock, Summary
-from crowdveil.errors import SettingsError
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,29 +46,14 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     """
 
     name: ClassVar[str] = "weighted-vote"
-    capabilities: ClassVar[Capabilities] = capabilities_of("weighted-vote")
+    ranges: ClassVar[Mapping[str, str]] = {"clamp": "(0, 0.5)"}
     state_fields: ClassVar[Mapping[str, StateField]] = {"weight": StateField("real")}
     clamp: float = 0.01
     max_steps: int = 200
     tolerance: float = 1e-8
 
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if not 0 < self.clamp < 0.5:
-            raise SettingsError("clamp must be in (0, 0.5)", value=self.clamp, hint="0.01 is the default.")
-
     def initialize(self, summary: Summary) -> VoteParameters:
-        """Return equal weights.
-
-        Raises:
-            SettingsError: a prior was given; votes have none.
-        """
-        if summary.prior is not None:
-            raise SettingsError(
-                "weighted-vote uses no prior",
-                value=summary.prior,
-                hint=f"Use {one_of(kind='categorical', uses_prior=True)}.",
-            )
+        """Return equal weights."""
         return VoteParameters(summary, np.ones(summary.workers))
 
     def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
@@ -88,18 +71,6 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     def worker_table(self, statistics: VoteStatistics, parameters: VoteParameters) -> WorkerTable:
         """Return the weights from the last vote; 0 for a worker without reports."""
         return WorkerTable(self.m_step(statistics, parameters).weight, "weight")
-
-    def to_state(self, parameters: VoteParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the weights."""
-        return {"weight": parameters.weight}
-
-    def from_state(self, initial: VoteParameters, state: FitState) -> VoteParameters:
-        """Return the weights of the state, 1 for new workers."""
-        return replace(initial, weight=state.rows("weight", initial.weight))
-
-    def log_likelihood(self, statistics: VoteStatistics) -> float | None:
-        """Return None: a vote has no marginal likelihood."""
-        return None
 
 
 def right_share(sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> NDArray[np.float64]:

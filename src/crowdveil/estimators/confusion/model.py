@@ -32,7 +32,6 @@ from crowdveil.em.kernels.interface import TableStep
 from crowdveil.em.kernels.reductions import floored_log, map_row_chunks, normalize_confusion, softmax_by_label
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
 BYTES_PER_EXPECTED_ANSWER = 48
@@ -100,10 +99,6 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             participation=parameters.participation if parameters.pool.protected else None,
         )
 
-    def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
-        """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
-        return None if np.isnan(statistics.log_likelihood) else statistics.log_likelihood
-
 
 class ConfusionEstimator(CrowdEstimator):
     """EM for one confusion matrix per worker; subclasses define how matrices and class prior are estimated.
@@ -125,20 +120,16 @@ class ConfusionEstimator(CrowdEstimator):
         "participation": StateField("probability"),
         "class_prior": StateField("distribution", by_worker=False),
     }
+    ranges: ClassVar[Mapping[str, str]] = {
+        "smoothing": "(0, inf)",
+        "shrinkage": "[0, inf)",
+        "damping": "[0, inf)",
+        "anchor_ability": "[0, 1)",
+    }
     smoothing: float
     shrinkage: float
     anchor_ability: float
     damping: float
-
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if not (0 < self.smoothing < np.inf and 0 <= self.shrinkage < np.inf and 0 <= self.damping < np.inf):
-            raise SettingsError(
-                "smoothing must be positive, shrinkage and damping not negative, all finite",
-                value=(self.smoothing, self.shrinkage, self.damping),
-            )
-        if not 0 <= self.anchor_ability < 1:
-            raise SettingsError("anchor_ability must be in [0, 1)", value=self.anchor_ability)
 
     @abstractmethod
     def estimate_confusion(
@@ -183,11 +174,6 @@ class ConfusionEstimator(CrowdEstimator):
         """
         prior_mean = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
         return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * prior_mean
-
-    def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return confusion matrices, participations and the class prior; empty before the first M-step."""
-        names = () if parameters.is_initial else ConfusionEstimator.state_fields
-        return {name: getattr(parameters, name) for name in names}
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
         """Return the parameters of the state; new workers keep the initial ones."""

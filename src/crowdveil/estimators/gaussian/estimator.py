@@ -39,7 +39,6 @@ from crowdveil.estimators.gaussian.discretization import (
     sigma_grid,
 )
 from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, fit_anonymous_models
-from crowdveil.registry import Capabilities, capabilities_of
 
 CHUNK_TASKS = 4096
 BYTES_PER_CLASS, BYTES_PER_POINT = 240, 96
@@ -158,7 +157,11 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     """
 
     name: ClassVar[str] = "gaussian"
-    capabilities: ClassVar[Capabilities] = capabilities_of("gaussian")
+    ranges: ClassVar[Mapping[str, str]] = {
+        "prior_mean": "(-inf, inf)",
+        **dict.fromkeys(("prior_deviation", "smoothing", "sigmas"), "(0, inf)"),
+        "participations": "(0, 1]",
+    }
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "q": StateField("distribution"),
         "sigma_shares": StateField("distribution", by_worker=False),
@@ -174,22 +177,9 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     points_per_step: int = grid.MAX_POINTS_PER_STEP
 
     def __post_init__(self) -> None:
-        self._require_setting_types()
+        Estimator.__post_init__(self)
         if (self.prior_mean is None) != (self.prior_deviation is None):
             raise SettingsError("a normal prior needs both mean and deviation", value=self.prior_mean)
-        mean, deviation = self.prior_mean or 0.0, 1.0 if self.prior_deviation is None else self.prior_deviation
-        if not (np.isfinite(mean) and 0 < deviation < np.inf):
-            raise SettingsError("prior_deviation must be positive", value=(self.prior_mean, self.prior_deviation))
-        if not 0 < self.smoothing < np.inf:
-            raise SettingsError("smoothing must be positive and finite", value=self.smoothing)
-        if self.points_per_step < 1:
-            raise SettingsError("points_per_step must be at least 1", value=self.points_per_step)
-        if self.sigmas is not None and not (self.sigmas and all(0 < sigma < np.inf for sigma in self.sigmas)):
-            raise SettingsError("sigmas must be positive and finite", value=self.sigmas)
-        if self.participations is not None and not (
-            self.participations and all(0 < s <= 1 for s in self.participations)
-        ):
-            raise SettingsError("participations must be in (0, 1]", value=self.participations)
 
     def initialize(self, summary: Summary) -> GaussianParameters:
         """Return the initial mixture as the responsibilities of every worker, and the candidate priors.
@@ -336,10 +326,6 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             statistics.worker_scores + parameters.history_scores() + parameters.log_mixture
         )
         return grid.quantiles(*grid.refine(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
-
-    def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
-        """Return None: belief propagation maximizes no bound."""
-        return None
 
     def fit_known(
         self,

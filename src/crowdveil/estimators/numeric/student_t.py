@@ -27,7 +27,6 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.numeric.error_correlation import SUMS as SQUARE_SUMS
 from crowdveil.estimators.numeric.error_correlation import correlation_of, square_sums
 from crowdveil.estimators.numeric.medians import weighted_medians
@@ -39,7 +38,6 @@ from crowdveil.estimators.numeric.rater_bias import (
     bias_sums,
     fitted_variances,
 )
-from crowdveil.registry import Capabilities, capabilities_of
 
 LARGEST_NORMAL_KURTOSIS = 15.0
 """Kurtosis of the residuals above which errors are Student's; real sets have 3 to 7 or more than 100."""
@@ -131,7 +129,11 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     """
 
     name: ClassVar[str] = "student-t"
-    capabilities: ClassVar[Capabilities] = capabilities_of("student-t")
+    ranges: ClassVar[Mapping[str, str]] = {
+        "degrees_of_freedom": "[1, inf]",
+        "worker_prior": "(0, inf)",
+        "error_correlation": "[0, 1]",
+    }
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "variance": StateField("real"),
         "shared": StateField("real", by_worker=False),
@@ -143,23 +145,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     max_steps: int = 300
     tolerance: float = 0.05
 
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if self.degrees_of_freedom is not None and not self.degrees_of_freedom >= 1:
-            raise SettingsError("degrees_of_freedom must be at least 1", value=self.degrees_of_freedom)
-        if not 0 < self.worker_prior < math.inf:
-            raise SettingsError("worker_prior must be positive and finite", value=self.worker_prior)
-        if self.error_correlation is not None and not 0 <= self.error_correlation <= 1:
-            raise SettingsError("error_correlation must be in [0, 1]", value=self.error_correlation)
-
     def initialize(self, summary: Summary) -> StudentParameters:
-        """Return equal variances and an unknown scale.
-
-        Raises:
-            SettingsError: a prior was given; the truths have a flat one.
-        """
-        if summary.prior is not None:
-            raise SettingsError("student-t uses no prior", value=summary.prior, hint="Fit without it.")
+        """Return equal variances and an unknown scale."""
         return StudentParameters(summary, np.ones(summary.workers), math.nan, math.inf, 0.0, math.nan)
 
     def e_step(self, block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
@@ -230,10 +217,6 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         sigma = np.sqrt(parameters.scale2 * parameters.variance) if normal else None
         bias = None if parameters.biases is None else parameters.biases.mean
         return WorkerTable(precision / (precision.sum() or 1.0), "weight", sigma=sigma, bias=bias)
-
-    def log_likelihood(self, statistics: StudentStatistics) -> float | None:
-        """Return None: nu and the kind of errors change the model between steps."""
-        return None
 
     def memory(self, summary: Summary, parameters: StudentParameters) -> MemoryUse:
         """Return the size of the statistics, and of the numbers, weights and residuals of a block."""

@@ -1,24 +1,27 @@
-"""Truths of numbers from one weight per worker: the part that CRH, CATD and GTM share.
+"""Truths of numbers from one weight per worker: CRH, CATD and GTM.
 
-Each alternates truths given weights with weights given the workers' distances from the truths.
+Each alternates truths given weights with weights given the workers' distances from the truths, from the median.
 """
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaincinv
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
-from crowdveil.em.model import GoldBlock, MemoryUse, Summary
-from crowdveil.errors import SettingsError
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.estimators.numeric.medians import deviations, weighted_medians
 
 ROUNDING = 1e-12
 """Differences up to this share of the number count as 0."""
+SMALLEST_SHARE = 1e-7
+"""Lower bound of d / max d in CRH: it bounds the weights; added to each, it keeps the worst worker's above 0."""
 BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 64, 1 << 23
 """Bytes that an E-step allocates per report, and largest number of reports of a block."""
 
@@ -47,13 +50,7 @@ class WeightedTruths(Estimator[WeightParameters, Distances]):
         """Return the weights from the distances, shape (workers,); those without reports are not used."""
 
     def initialize(self, summary: Summary) -> WeightParameters:
-        """Return no weights.
-
-        Raises:
-            SettingsError: a prior over labels was given.
-        """
-        if summary.prior is not None:
-            raise SettingsError(f"{self.name} uses no prior", value=summary.prior, hint="Fit without it.")
+        """Return no weights."""
         return WeightParameters(summary, None)
 
     def m_step(self, statistics: Distances, parameters: WeightParameters) -> WeightParameters:
@@ -73,18 +70,142 @@ class WeightedTruths(Estimator[WeightParameters, Distances]):
         reports = min(int(summary.per_worker.sum()), MAX_BLOCK_REPORTS)
         return MemoryUse(summary.workers, per_thread=BYTES_PER_REPORT * reports)
 
-    def log_likelihood(self, statistics: Distances) -> float | None:
-        """Return None: the method has no marginal likelihood."""
-        return None
-
-    def to_state(self, parameters: WeightParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the weights; empty before the first M-step."""
-        return {} if parameters.weight is None else {"weight": parameters.weight}
-
     def from_state(self, initial: WeightParameters, state: FitState) -> WeightParameters:
         """Return the weights of the state, their mean for new workers."""
         mean = float(np.nanmean(state.by_worker["weight"]))
         return replace(initial, weight=state.rows("weight", np.full(initial.summary.workers, mean)))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crh(WeightedTruths):
+    """CRH for numbers: weighted medians and logarithmic weights (Li, Li, Gao, Zhao, Fan, Han, SIGMOD 2014, section 2).
+
+    truth x_j = weighted median of the task's answers;
+    d_i = sum_j |y_ij - x_j| / deviation of the task's answers;   w_i = -log(d_i / max_i' d_i').
+    The sum of weights at exactly one half averages the two medians.
+
+    Attributes:
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this, in units of the values.
+    """
+
+    name: ClassVar[str] = "crh"
+    max_steps: int = 100
+    tolerance: float = 1e-6
+
+    def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
+        """Return the medians, and each worker's normalized absolute distance from them."""
+        summary = parameters.summary
+        numbers = numbers_of(block, summary)
+        weight = np.ones(summary.workers) if parameters.weight is None else parameters.weight
+        truth = with_gold(weighted_medians(block.block, numbers, weight), block.gold)
+        unit = deviations(block.block, numbers)[block.block.task]
+        away = np.abs(differences(block, numbers, truth)) / np.where(unit > 0, unit, 1.0)
+        return EStep(by_worker(block, away, summary), truth)
+
+    def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
+        """Return -log of the distances relative to the largest."""
+        share = distance / (distance.max(initial=0.0) or 1.0)
+        return SMALLEST_SHARE - np.log(np.maximum(share, SMALLEST_SHARE))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catd(WeightedTruths):
+    """CATD: means weighted by confidence bounds of variances (Li et al., PVLDB 8(4), 2014, equations 5 and 7).
+
+    w_i = quantile of chi-squared(n_i) at alpha / 2  /  sum_j (y_ij - x_j)^2,   x_j = sum_i w_i y_ij / sum_i w_i:
+    the upper end of the confidence interval of the variance, so that workers with few answers count little.
+
+    Attributes:
+        alpha: 1 minus the level of the confidence interval.
+        floor: lower bound of a worker's mean square, as a share of the median one: weights stay finite.
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this, in units of the values.
+
+    Raises:
+        SettingsError: `alpha` or `floor` outside (0, 1).
+    """
+
+    name: ClassVar[str] = "catd"
+    ranges: ClassVar[Mapping[str, str]] = {"alpha": "(0, 1)", "floor": "(0, 1)"}
+    alpha: float = 0.05
+    floor: float = 1e-4
+    max_steps: int = 1000
+    tolerance: float = 1e-6
+
+    def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
+        """Return the medians, then weighted means, and each worker's sum of squares."""
+        if parameters.weight is not None:
+            step = block.coded.mean_step(parameters.weight, ROUNDING, block.gold, block.before)
+            return EStep(Distances(step.squares), step.truth, change=step.change)
+        summary = parameters.summary
+        numbers = numbers_of(block, summary)
+        truth = with_gold(weighted_medians(block.block, numbers, np.ones(summary.workers)), block.gold)
+        squares = differences(block, numbers, truth) ** 2
+        return EStep(by_worker(block, squares, summary), truth)
+
+    def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
+        """Return quantile / sum of squares, divided by the largest."""
+        reports = np.maximum(summary.per_worker, 1)
+        mean = distance / reports
+        positive = mean[mean > 0]
+        smallest = self.floor * float(np.median(positive)) if positive.size else 1.0
+        weight = 2 * gammaincinv(reports / 2, self.alpha / 2) / (reports * np.maximum(mean, smallest))
+        return np.asarray(weight / weight.max(initial=1e-300))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gtm(WeightedTruths):
+    """GTM: normal truths and errors, one variance per worker (Zhao and Han, QDB 2012, equations 2 to 7).
+
+    In units of each task, (y_ij - median_j) / deviation_j, truths are N(0, truth_deviation^2), errors N(0, sigma_i^2),
+    and sigma_i^2 ~ inverse gamma(shape, rate). The joint density is maximized in turn over
+        truth_j = sum_i y_ij / sigma_i^2 / (1 / truth_deviation^2 + sum_i 1 / sigma_i^2),
+        sigma_i^2 = (2 rate + sum_j (y_ij - truth_j)^2) / (2 (shape + 1) + n_i).
+    The weight of a worker is 1 / sigma^2. The paper's removal of outliers, which needs thresholds in units of the
+    answers, is left to the user.
+
+    Attributes:
+        shape, rate: of the inverse gamma prior of the variances.
+        truth_deviation: standard deviation of the normal prior of the truths, in deviations of the task's answers.
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this, in units of the values.
+
+    Raises:
+        SettingsError: a setting that is not positive.
+    """
+
+    name: ClassVar[str] = "gtm"
+    ranges: ClassVar[Mapping[str, str]] = {"shape": "(0, inf)", "rate": "(0, inf)", "truth_deviation": "(0, inf)"}
+    shape: float = 10.0
+    rate: float = 10.0
+    truth_deviation: float = 1.0
+    max_steps: int = 1000
+    tolerance: float = 1e-6
+
+    def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
+        """Return the truths, and each worker's sum of squares in units of the tasks."""
+        summary, tasks = parameters.summary, block.block.tasks
+        numbers = numbers_of(block, summary)
+        median = weighted_medians(block.block, numbers, np.ones(summary.workers))
+        deviation = deviations(block.block, numbers)
+        unit = np.where(deviation > 0, deviation, 1.0)
+        own = differences(block, numbers, median) / unit[block.block.task]
+        truth = np.zeros(tasks)
+        if parameters.weight is not None:
+            precision = parameters.weight[block.block.worker]
+            total = 1 / self.truth_deviation**2 + np.bincount(block.block.task, precision, tasks)
+            truth = np.bincount(block.block.task, precision * own, tasks) / total
+        found = with_gold(median + unit * truth, block.gold)
+        away = differences(block, numbers, found) / unit[block.block.task]
+        return EStep(by_worker(block, away**2, summary), found)
+
+    def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
+        """Return 1 / sigma^2."""
+        return (2 * (self.shape + 1) + summary.per_worker) / (2 * self.rate + distance)
 
 
 def numbers_of(block: GoldBlock, summary: Summary) -> NDArray[np.float64]:

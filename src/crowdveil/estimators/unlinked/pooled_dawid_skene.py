@@ -26,7 +26,6 @@ from crowdveil.estimators.confusion.model import (
     normalized,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 @final
@@ -40,7 +39,6 @@ class PooledDawidSkene(DirichletEstimator):
     """
 
     name: ClassVar[str] = "pooled-dawid-skene"
-    capabilities: ClassVar[Capabilities] = capabilities_of("pooled-dawid-skene")
     state_fields: ClassVar[Mapping[str, StateField]] = ConfusionEstimator.state_fields
     max_steps: int = 1000
     tolerance: float = 1e-6

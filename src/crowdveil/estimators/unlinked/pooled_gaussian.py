@@ -32,7 +32,6 @@ from crowdveil.estimators.gaussian.estimator import (
     report_counts,
     reweighted,
 )
-from crowdveil.registry import Capabilities, capabilities_of
 
 M_STEPS = 20
 """Updates of the mixture at unchanged posteriors within an M-step."""
@@ -97,7 +96,6 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
     """
 
     name: ClassVar[str] = "pooled-gaussian"
-    capabilities: ClassVar[Capabilities] = capabilities_of("pooled-gaussian")
     state_fields: ClassVar[Mapping[str, StateField]] = {
         "sigma_shares": StateField("distribution", by_worker=False),
         "participation": StateField("probability"),
@@ -108,7 +106,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
-        self._require_setting_types()
+        Estimator.__post_init__(self)
         self._gaussian()
 
     def _gaussian(self) -> Gaussian:
@@ -197,10 +195,6 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
             sigma=middle,
             sigma_high=high,
         )
-
-    def log_likelihood(self, statistics: PooledStatistics) -> float | None:
-        """Return None: smoothed shares maximize no likelihood."""
-        return None
 
 
 def _infer(

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimate import TIE, WorkerTable
-from crowdveil.em.estimator import Estimator, one_of
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
-from crowdveil.errors import SettingsError
-from crowdveil.registry import Capabilities, capabilities_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +50,12 @@ class Kos(Estimator[KosParameters, KosStatistics]):
     """
 
     name: ClassVar[str] = "kos"
-    capabilities: ClassVar[Capabilities] = capabilities_of("kos")
     state_fields: ClassVar[Mapping[str, StateField]] = {"sums": StateField("real")}
     max_steps: int = 20
     tolerance: float = 1e-8
 
     def initialize(self, summary: Summary) -> KosParameters:
-        """Return messages 1.
-
-        Raises:
-            SettingsError: a prior was given; messages have none.
-        """
-        if summary.prior is not None:
-            raise SettingsError(
-                "kos uses no prior", value=summary.prior, hint=f"Use {one_of(kind='categorical', uses_prior=True)}."
-            )
+        """Return messages 1."""
         return KosParameters(summary, np.ones((1, summary.workers)))
 
     def e_step(self, block: GoldBlock, parameters: KosParameters) -> EStep[KosStatistics]:
@@ -97,10 +86,6 @@ class Kos(Estimator[KosParameters, KosStatistics]):
         small = TIE * np.abs(parameters.sums).max(initial=0.0)
         weight = mean / largest if largest > small else np.ones_like(mean)
         return WorkerTable(weight, "weight")
-
-    def log_likelihood(self, statistics: KosStatistics) -> float | None:
-        """Return None: messages have no likelihood."""
-        return None
 
     def to_state(self, parameters: KosParameters) -> Mapping[str, NDArray[np.float64]]:
         """Return the sums of all rounds, indexed [worker, round]."""

@@ -18,11 +18,9 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.errors import SettingsError
-from crowdveil.estimators.voting.skill_vote import shares
+from crowdveil.estimators.voting.skill_votes import shares
 from crowdveil.estimators.voting.worker_pairs import CHUNK_PAIRS, WorkerPairs, pairs_of_block
 from crowdveil.estimators.weighted_vote import log_odds_weight
-from crowdveil.registry import Capabilities, capabilities_of
 
 MAX_ROUNDS = 1000
 SETTLED = 1e-10
@@ -72,16 +70,11 @@ class Mmsr(Estimator[MmsrParameters, MmsrStatistics]):
     """
 
     name: ClassVar[str] = "m-msr"
-    capabilities: ClassVar[Capabilities] = capabilities_of("m-msr")
+    ranges: ClassVar[Mapping[str, str]] = {"trimmed": "[0, inf)"}
     state_fields: ClassVar[Mapping[str, StateField]] = {"ability": StateField("probability")}
     trimmed: int | None = None
     max_steps: int = 2
     tolerance: float = 1.0
-
-    def __post_init__(self) -> None:
-        self._require_setting_types()
-        if self.trimmed is not None and self.trimmed < 0:
-            raise SettingsError("trimmed must not be negative", value=self.trimmed)
 
     def initialize(self, summary: Summary) -> MmsrParameters:
         """Return no abilities."""
@@ -124,14 +117,6 @@ class Mmsr(Estimator[MmsrParameters, MmsrStatistics]):
         known = self.m_step(statistics, parameters) if parameters.ability is None else parameters
         assert known.ability is not None
         return WorkerTable(np.where(parameters.summary.per_worker > 0, known.ability, np.nan), "ability")
-
-    def log_likelihood(self, statistics: MmsrStatistics) -> float | None:
-        """Return None: the completion has no likelihood."""
-        return None
-
-    def to_state(self, parameters: MmsrParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the abilities; empty before the first M-step."""
-        return {} if parameters.ability is None else {"ability": parameters.ability}
 
     def from_state(self, initial: MmsrParameters, state: FitState) -> MmsrParameters:
         """Return the abilities of the state, their mean for new workers."""
