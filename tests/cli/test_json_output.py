@@ -18,8 +18,8 @@ import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
 from crowdveil.cli.display import as_text, json_wanted
+from crowdveil.comparison.trials import Row
 from crowdveil.demo import Demo
-from crowdveil.demo.trials import Result, Row
 from crowdveil.errors import (
     CertificateError,
     CrowdveilError,
@@ -196,7 +196,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(crowdveil.service.relay.server, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
     monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
-    monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
+    monkeypatch.setattr(crowdveil.demo, "_rows_of", lambda trials, progress: [demo_row()])
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
@@ -222,16 +222,15 @@ def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(crowdveil.service.server, "run", answer)
 
 
-def demo_result() -> Result:
-    """Result with one row: exact epsilon above the claimed one, workers without qualities."""
-    row = Row(
+def demo_row() -> Row:
+    """Row whose exact epsilon is above the claimed one."""
+    return Row(
         crowd="small", mechanism="one-layer", requested=1.0, claimed=1.0, exact=float("inf"),
         exact_worker=float("inf"), unit="cell", participation="public", reason="a reason", method="majority-vote",
         channel_used=False,
         error=0.25, error_name="error_rate", unprotected=0.125, constant="no", constant_error=0.5, correlation=0.5,
-        workers=float("nan"), scored=4, reports=9, steps=1, converged=True,
+        scored=4, reports=9, steps=1, converged=True,
     )  # fmt: skip
-    return Result(trial=None, rows=(row,), qualities={})  # type: ignore[arg-type]
 
 
 def test_every_command_has_its_cases() -> None:
@@ -415,7 +414,7 @@ def test_the_demo_without_a_patch_has_rows_of_this_form() -> None:
     line = SCHEMA["$defs"]["demo"]["properties"]["rows"]["items"]
 
     assert sorted(line["required"]) == sorted(Row.__dataclass_fields__)
-    assert Demo.__dataclass_fields__.keys() == {"crowds", "results", "page"}
+    assert Demo.__dataclass_fields__.keys() == {"crowds", "rows", "page"}
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from crowdveil.comparison.trials import ASSIGNED, PROTECTED, Row
+from crowdveil.demo.chart import IGNORED, MAX_LINES, chart_lines
 from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd
-from crowdveil.demo.pictures import IGNORED, MAX_LINES, chart_lines
-from crowdveil.demo.trials import ASSIGNED, PROTECTED, Row
 from tests.demo.test_demo import small_crowd
 
 METHOD = "dawid-skene + channel"
 PLAIN = Row(
     crowd="small", mechanism="unprotected", requested=None, claimed=None, exact=None, exact_worker=None, unit="cell",
     participation="-", reason="", method="dawid-skene", channel_used=False, error=0.1, error_name="error_rate",
-    unprotected=0.1, constant="no", constant_error=0.5, correlation=0.5, workers=None, scored=40, reports=9, steps=1,
+    unprotected=0.1, constant="no", constant_error=0.5, correlation=0.5, scored=40, reports=9, steps=1,
     converged=True,
 )  # fmt: skip
 

@@ -10,15 +10,15 @@ import pytest
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import encode
 from crowdveil.channels.alphabet import Scale
+from crowdveil.comparison.trials import compare_with_unprotected, run
 from crowdveil.demo.page import render
-from crowdveil.demo.trials import Trial, compare_with_unprotected, run
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign, response
-from tests.demo.test_demo import LABELS, small_crowd
+from tests.demo.test_demo import LABELS, small_crowd, trial_of
 from tests.service.accessibility import await_screen, check_page
 from tests.service.browser import campaigning, chromium, free_port, needs_chromium, served
 
@@ -67,13 +67,13 @@ def test_the_page_of_the_demo(browser: Any, tmp_path: Path, scheme: str) -> None
     crowd = small_crowd()
     mechanisms = [RandomizedResponse(alphabet=LABELS, epsilon=epsilon) for epsilon in (1.0, 3.0)]
     others = [OneLayer(alphabet=LABELS, epsilon=1.0, participation="public")]
-    trials = [Trial(crowd=crowd, mechanism=mechanism, seed=1) for mechanism in (None, *mechanisms, *others)]
-    (tmp_path / "demo.html").write_text(render([crowd], compare_with_unprotected(list(map(run, trials))), 1), "utf-8")
+    rows = [row for mechanism in (None, *mechanisms, *others) for row in run(trial_of(crowd, mechanism, 1))]
+    (tmp_path / "demo.html").write_text(render([crowd], compare_with_unprotected(rows), 1), "utf-8")
     page = browser.new_page(color_scheme=scheme)
     page.goto((tmp_path / "demo.html").as_uri())
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
 
-    assert 3 == check_widths(page)
+    assert 1 == check_widths(page)
     page.close()
 
 

@@ -17,8 +17,8 @@ WIDE = 70
 """Smallest terminal width, in columns, with full headings."""
 
 if TYPE_CHECKING:
+    from crowdveil.comparison.trials import Row
     from crowdveil.demo import Demo
-    from crowdveil.demo.trials import Row
 
 
 @click.command(

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run
 from crowdveil.demo.conclusion import conclude
-from crowdveil.demo.crowds import DemoCrowd, demo_crowds
+from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_for
 from crowdveil.demo.page import render
-from crowdveil.demo.trials import Result, Row, Trial, compare_with_unprotected, run, trials_for
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
@@ -23,16 +23,11 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demo:
-    """Crowds, results in the order of the table, and path of the page."""
+    """Crowds, rows in the order of the table, and path of the page."""
 
     crowds: tuple[DemoCrowd, ...]
-    results: tuple[Result, ...]
+    rows: tuple[Row, ...]
     page: Path
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """All lines of the table."""
-        return tuple(row for result in self.results for row in result.rows)
 
     @property
     def conclusions(self) -> dict[str, str]:
@@ -73,25 +68,22 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
     outputs = demo_outputs(out)
     outputs.check()
     crowds = demo_crowds(data)
-    plain = [Trial(crowd=crowd, mechanism=None, seed=seed) for crowd in crowds]
-    private = [trial for crowd in crowds for trial in trials_for(crowd, seed)]
-    results = compare_with_unprotected(_in_order(plain + private, progress))
-    demo = Demo(crowds=crowds, results=results, page=out / PAGE_FILE)
+    trials = [trial for crowd in crowds for trial in trials_for(crowd, seed)]
+    demo = Demo(crowds=crowds, rows=compare_with_unprotected(_rows_of(trials, progress)), page=out / PAGE_FILE)
     rows = json.dumps(demo.to_json(seed), indent=1)
-    write_outputs(outputs, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: rows})
+    write_outputs(outputs, {PAGE_FILE: render(crowds, demo.rows, seed), ROWS_FILE: rows})
     return demo
 
 
-def _in_order(trials: list[Trial], progress: Progress | None) -> list[Result]:
-    """Run trials on all cores and return their results in the given order."""
+def _rows_of(trials: list[Trial], progress: Progress | None) -> list[Row]:
+    """Run trials on all cores and return their rows in the order of the trials."""
     threads = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS))
     try:
-        running = {threads.submit(run, trial): place for place, trial in enumerate(trials)}
-        found: dict[int, Result] = {}
-        for future in as_completed(running):
-            found[running[future]] = future.result()
+        running = {threads.submit(run, trial): trial for trial in trials}
+        for done, future in enumerate(as_completed(running), start=1):
+            future.result()
             if progress is not None:
-                progress(len(found), len(trials), future.result().trial.title)
+                progress(done, len(trials), running[future].title)
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
-    return [found[place] for place in range(len(trials))]
+    return [row for future in running for row in future.result()]

@@ -7,9 +7,9 @@ which the reported method keeps at least half of the gain of unprotected answers
 from collections.abc import Iterable, Sequence
 
 from crowdveil.channels.rounding import format_bound
+from crowdveil.comparison.trials import ASSIGNED, CHANNEL_SUFFIX, PROTECTED, Row
+from crowdveil.demo.chart import claim_holds, reported_method
 from crowdveil.demo.crowds import DemoCrowd
-from crowdveil.demo.pictures import claim_holds, reported_method
-from crowdveil.demo.trials import ASSIGNED, CHANNEL_SUFFIX, PROTECTED, Row
 
 CAVEAT = "The choice uses the known truths of this crowd; for another one, use crowdveil plan."
 

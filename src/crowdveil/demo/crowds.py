@@ -1,6 +1,5 @@
-"""Crowds of the demo, and the mechanisms and the assignment that each is perturbed with."""
+"""Crowds of the demo, with the mechanisms, the assignment and the methods of their trials."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,22 @@ from scipy.special import ndtr
 
 from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.comparison.trials import GoldCrowd, Trial
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.datasets import available, load
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.metrics import ErrorName
+from crowdveil.estimators import (
+    DawidSkene,
+    Estimator,
+    Gaussian,
+    MajorityVote,
+    OneCoin,
+    OrdinalDawidSkene,
+    PrivateDawidSkene,
+    WeightedMean,
+    WeightedVote,
+)
 from crowdveil.mechanisms import (
     Designed,
     DesignObjective,
@@ -37,30 +47,35 @@ TABLE_EPSILONS = (1.0, 3.0, 5.0)
 REAL = {"adult2", "duchenne", "weather_temperature"}
 TEMPERATURES = Scale(0, 120, 5)
 """Public scale of temperatures in cities, in degrees Fahrenheit."""
+TOLERANCE = 1e-3
+"""Convergence tolerance; it halves the run time of the default."""
+POINTS_PER_STEP = 4
+"""Grid points of truth per step of a scale; half of the default gives the same errors in half the time."""
+VOTES: tuple[Estimator[Any, Any], ...] = (MajorityVote(), WeightedVote(max_steps=50, tolerance=TOLERANCE))
+MEAN = WeightedMean(max_steps=100, tolerance=TOLERANCE)
+"""Methods without a model of noise, for labels and for numbers."""
+MODELS: tuple[Estimator[Any, Any], ...] = (
+    MajorityVote(),
+    PrivateDawidSkene(max_steps=50, tolerance=TOLERANCE),
+    OneCoin(max_steps=200, tolerance=TOLERANCE),
+    DawidSkene(max_steps=200, tolerance=TOLERANCE),
+)
 TASK_STEP = 8
 """Every eighth task of the temperatures is used, to keep the demo short."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DemoCrowd:
-    """Answers of a crowd with known truths.
+class DemoCrowd(GoldCrowd):
+    """Crowd of the demo.
 
     Attributes:
-        name: unique short name.
         title: heading of the page.
         description: source of the answers, in one sentence.
-        answers: unprotected answers.
-        gold: known truth by task name.
-        error: measure of error.
         prior: mean and standard deviation of the public normal prior of numbers; None for labels.
     """
 
-    name: str
     title: str
     description: str
-    answers: Reports
-    gold: Mapping[Any, Any]
-    error: ErrorName
     prior: tuple[float, float] | None = None
 
     @property
@@ -233,3 +248,39 @@ def demo_assignment(crowd: DemoCrowd) -> Assignment | None:
     workers = len(crowd.answers.workers)
     per_task = max(round(2 * crowd.participation_rate * workers), int(crowd.answers.per_task.max()))
     return None if per_task >= workers else simulated_assignment(crowd.answers, per_task, seeded(CROWD_SEED))
+
+
+def trials_for(crowd: DemoCrowd, seed: int) -> list[Trial]:
+    """Return a trial of unprotected answers and one for every mechanism; randomized response also on assigned cells."""
+    models = demo_models(crowd)
+    plain = Trial(
+        crowd=crowd, mechanism=None, seed=seed, plain=VOTES if crowd.error == "error_rate" else (MEAN,), models=models
+    )
+    private = [replace(plain, mechanism=mechanism) for mechanism in demo_mechanisms(crowd)]
+    response = [trial for trial in private if isinstance(trial.mechanism, RandomizedResponse)]
+    assignment = demo_assignment(crowd)
+    assigned = [] if assignment is None else [replace(trial, assignment=assignment) for trial in response]
+    others = [
+        # Laplace has a report in every cell: gaussian would need most of the run time.
+        replace(trial, models=models[:1]) if isinstance(trial.mechanism, Laplace) else trial
+        for trial in private
+        if trial not in response
+    ]
+    return [plain, *response, *assigned, *others]
+
+
+def demo_models(crowd: DemoCrowd) -> tuple[Estimator[Any, Any], ...]:
+    """Return the channel-aware methods for the answers of a crowd, with the public prior of numbers."""
+    alphabet = crowd.answers.alphabet
+    assert alphabet is not None
+    if crowd.error != "mae":
+        return (*MODELS, OrdinalDawidSkene(max_steps=200, tolerance=TOLERANCE)) if alphabet.ordered else MODELS
+    mean, deviation = crowd.prior or (None, None)
+    gaussian = Gaussian(
+        prior_mean=mean,
+        prior_deviation=deviation,
+        max_steps=100,
+        tolerance=TOLERANCE * float(np.ptp(alphabet.values)),
+        points_per_step=POINTS_PER_STEP,
+    )
+    return MODELS[-1], gaussian

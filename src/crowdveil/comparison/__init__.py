@@ -15,14 +15,13 @@ from crowdveil.channels.alphabet import Scale, short_list
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
+from crowdveil.comparison.trials import GoldCrowd, Row, Trial, compare_with_unprotected, run, sampling_error
 from crowdveil.data.frames import ArrowRows
 from crowdveil.data.reports import Reports
-from crowdveil.demo.crowds import DemoCrowd
-from crowdveil.demo.page import sampling_error
-from crowdveil.demo.trials import MEAN, Row, Trial, compare_with_unprotected, run
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import SettingsError
+from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.evaluation.metrics import ErrorName
 from crowdveil.figures import line_plot
 from crowdveil.folder.evidence import Evidence
@@ -36,6 +35,8 @@ from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechan
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MEAN = WeightedMean(max_steps=100, tolerance=1e-3)
+"""Beside the default method for numbers."""
 EPSILONS = (1.0, 2.0, 4.0)
 """Default epsilons, in nats per cell."""
 MAX_LINES, MAX_ROWS = 6, 40
@@ -72,7 +73,7 @@ class Comparison(ArrowRows):
     rows: tuple[Row, ...]
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, with the columns of `demo.trials.Row` without the crowd."""
+        """Return the rows as an Arrow table, with the columns of `comparison.trials.Row` without the crowd."""
         columns = [{name: value for name, value in asdict(row).items() if name != "crowd"} for row in self.rows]
         return pa.Table.from_pylist(columns)
 
@@ -170,17 +171,19 @@ def compare(
     require_whole_number("seed", seed, least=0)
     answers, known = _answers_and_gold(crowd, gold, options)
     error: ErrorName = "mae" if isinstance(answers.alphabet, Scale) else "error_rate"
-    described = DemoCrowd(name="crowd", title="crowd", description="", answers=answers, gold=known, error=error)
+    described = GoldCrowd(name="crowd", answers=answers, gold=known, error=error)
     chosen = _built(mechanisms, answers, epsilons, participation)
     models = _estimators(methods, answers)
-    trials = [Trial(crowd=described, mechanism=one, seed=seed, models=models) for one in (None, *chosen)]
-    results = []
+    readers = tuple(one for one in models if one.capabilities.reads_channel)
+    plain = tuple(one for one in models if one not in readers)
+    trials = [Trial(crowd=described, mechanism=one, seed=seed, plain=plain, models=readers) for one in (None, *chosen)]
+    rows: list[Row] = []
     with ProgressDisplay("compare", len(trials)) as display:
         for number, trial in enumerate(trials, start=1):
-            results.append(run(trial))
+            rows += run(trial)
             if progress:
                 display(number, 0.0)
-    return Comparison(rows=tuple(row for result in compare_with_unprotected(results) for row in result.rows))
+    return Comparison(rows=compare_with_unprotected(rows))
 
 
 def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[Reports, Mapping[Any, Any]]:
