@@ -69,6 +69,15 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if n
 """Signals after which the process removes its temporary files; not every system has both."""
 
 
+class WithoutPandas:
+    """Hides pandas, which no command needs, from pyarrow: its first array would import it, which is slower than a fit."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """Refuse to import pandas; other modules are left to other finders."""
+        if name == "pandas":
+            raise ModuleNotFoundError("the command line runs without pandas", name=name)
+
+
 class OpenCheck(click.ClickException):
     """Error of a check that leaves its question open."""
 
@@ -157,6 +166,7 @@ def start() -> None:
     """Run the command line as a process of its own; programs call `main` instead."""
     # Matrices are small: threads of the linear algebra library wait longer for each other than they compute.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.meta_path.insert(0, WithoutPandas())
     for code in END_SIGNALS:
         # A signal that was ignored at the start, as under nohup, stays ignored.
         if signal.getsignal(code) == signal.SIG_DFL:
