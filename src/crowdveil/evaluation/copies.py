@@ -20,13 +20,18 @@ from scipy.special import betainc
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.estimators.voting.worker_pairs import WorkerPairs, pairs_of_block
+from crowdveil.estimators.voting.worker_pairs import WorkerPairs, listed_pairs, pairs_of_block
 
 ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
 MIN_OTHERS = 2
 """Other workers who have answered a task on which a group is judged."""
 MAX_PAIRS = 5_000_000
 """Largest number of pairs of answers to a task, up to which copies are looked for."""
+
+LISTED_REPORTS = 1 << 16
+"""Reports whose pairs are listed together, in a core's own cache."""
+MAX_BUCKETS = 1 << 22
+"""Largest number of counts of equal answers; more pairs of workers share them."""
 
 
 class Alike(NamedTuple):
@@ -62,7 +67,7 @@ def find_copies(reports: Reports) -> Copies | None:
         reports: labels, unperturbed.
     """
     counts = np.asarray(reports.per_task).astype(np.int64)
-    if reports.alphabet is None or int((counts * (counts - 1) // 2).sum()) > MAX_PAIRS:
+    if reports.alphabet is None or not 0 < int((counts * (counts - 1) // 2).sum()) <= MAX_PAIRS:
         return None
     alike = _alike(reports)
     if not len(alike.first):
@@ -103,28 +108,18 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
 
 
 def _alike(reports: Reports) -> Alike:
-    """Return the pairs that are alike, ascending; equal answers are counted where enough are to common tasks."""
-    task, labels = np.asarray(reports.task).astype(np.int64), reports.labels
-    common = _shared_columns(reports, task, len(reports.tasks))
-    often = np.flatnonzero(common.data >= MIN_COMMON)
-    first, second = np.searchsorted(common.indptr, often, side="right") - 1, common.indices[often]
-    kept = np.flatnonzero(first < second)
-    if not len(kept):
-        return Alike(*np.zeros((4, 0), np.int64))
-    kept = kept[np.lexsort((second[kept], first[kept]))]
-    first, second, counts = first[kept], second[kept], common.data[often[kept]]
-    same = _shared_columns(reports, task * labels + reports.value, len(reports.tasks) * labels)[first, second]
-    found = np.flatnonzero(same >= ALIKE * counts)
-    return Alike(*(np.asarray(column, np.int64)[found] for column in (first, second, counts, same)))
-
-
-def _shared_columns(reports: Reports, column: NDArray[np.int64], columns: int) -> Any:
-    """Return the number of columns with reports of both workers, as a sparse matrix [worker, worker]."""
-    from scipy.sparse import csr_array  # slow to import
-
-    places = np.asarray(reports.worker), column
-    table = csr_array((np.ones(len(column), np.int64), places), shape=(len(reports.workers), columns))
-    return table @ table.T.tocsr()
+    """Return the pairs that are alike, ascending; a pair is sorted only if enough equal answers are in its bucket."""
+    workers = len(reports.workers)
+    listed = [listed_pairs(block, workers) for block in reports.blocks(LISTED_REPORTS)]
+    pair, same = (np.concatenate(column) for column in zip(*listed, strict=True))
+    buckets = min(workers**2, MAX_BUCKETS)
+    often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
+    kept = np.flatnonzero(often[pair % buckets])
+    pair, same = pair[kept], same[kept]
+    code, place = (np.arange(buckets), pair) if buckets == workers**2 else np.unique(pair, return_inverse=True)
+    common, equal = np.bincount(place, minlength=len(code)), np.bincount(place[same], minlength=len(code))
+    found = np.flatnonzero((common >= MIN_COMMON) & (equal >= ALIKE * common))
+    return Alike(*np.divmod(code[found], workers), common[found], equal[found])
 
 
 def _pairs(reports: Reports) -> WorkerPairs:

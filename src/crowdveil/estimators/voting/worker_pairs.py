@@ -47,7 +47,8 @@ def pairs_of_block(block: Block, workers: int) -> WorkerPairs:
     """Return the pairs of workers who answered a task of the block; a worker's repeated answers are no pair."""
     found = WorkerPairs.none()
     for tasks in _chunks(block):
-        found = found + _listed(block.slice_tasks(tasks), workers)
+        pair, same = listed_pairs(block.slice_tasks(tasks), workers)
+        found = found + WorkerPairs(*_summed(pair, np.stack((np.ones(len(pair)), same), axis=1)))
     return found
 
 
@@ -63,17 +64,16 @@ def _chunks(block: Block) -> Iterator[slice]:
         first = stop
 
 
-def _listed(block: Block, workers: int) -> WorkerPairs:
+def listed_pairs(block: Block, workers: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return each pair of reports on one task by its pair of workers, and whether the two are equal."""
     lengths = np.diff(block.pointers)
     place = np.arange(len(block.worker)) - np.repeat(block.pointers[:-1], lengths)
     later = np.repeat(lengths, lengths) - 1 - place
     one = np.repeat(np.arange(len(block.worker)), later)
     other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
-    apart = block.worker[one] != block.worker[other]
-    one, other = one[apart], other[apart]
-    pair = block.worker[one].astype(np.int64) * workers + block.worker[other]
-    same = (block.value[one] == block.value[other]).astype(float)
-    return WorkerPairs(*_summed(pair, np.stack((np.ones(len(pair)), same), axis=1)))
+    first, second, same = block.worker[one], block.worker[other], block.value[one] == block.value[other]
+    pair, apart = first.astype(np.int64) * workers + second, first != second
+    return (pair, same) if apart.all() else (pair[apart], same[apart])
 
 
 def _summed(pair: NDArray[np.int64], counts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
