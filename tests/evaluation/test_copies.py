@@ -5,6 +5,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
+from crowdveil.evaluation import copies
 from crowdveil.evaluation.copies import find_copies, once, with_copies
 
 LABELS = Categories(("a", "b", "c"))
@@ -41,6 +42,20 @@ def test_a_poor_worker_who_is_copied_does_not_decide(tasks: int) -> None:
     assert (estimate.posterior.argmax(axis=1) == truth).mean() > 0.8
     assert len(set(estimate.workers.quality[5:].tolist())) == 1
     assert reports.per_worker.tolist() == estimate.reports_per_worker.tolist()
+
+
+def test_pairs_that_share_counts_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are the same where all pairs of workers share seven counts of equal answers."""
+    reports, _ = crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), 300, 0)
+    expected = find_copies(reports)
+    monkeypatch.setattr(copies, "MAX_BUCKETS", 7)
+
+    found = find_copies(reports)
+
+    assert expected is not None and found is not None
+    assert 45 == len(found.pairs.first)
+    for one, other in zip((found.group, *found.pairs), (expected.group, *expected.pairs), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("tasks", [100, 300, 1000, 4000])

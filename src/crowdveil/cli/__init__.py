@@ -70,7 +70,7 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if n
 
 
 class WithoutPandas:
-    """Hides pandas, which no command needs, from pyarrow: its first array would import it, which is slower than a fit."""
+    """Hides pandas from pyarrow, whose first array would import it: that is slower than a fit, and not needed."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
         """Refuse to import pandas; other modules are left to other finders."""

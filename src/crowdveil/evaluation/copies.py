@@ -19,8 +19,9 @@ from scipy.special import betainc
 
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.estimators import ESTIMATORS
-from crowdveil.estimators.voting.worker_pairs import WorkerPairs, listed_pairs, pairs_of_block
+from crowdveil.em.estimator import summarize
+from crowdveil.estimators.voting.mmsr import Mmsr, MmsrStatistics
+from crowdveil.estimators.voting.worker_pairs import WorkerPairs, listed_pairs
 
 ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
 MIN_OTHERS = 2
@@ -28,6 +29,7 @@ MIN_OTHERS = 2
 MAX_PAIRS = 5_000_000
 """Largest number of pairs of answers to a task, up to which copies are looked for."""
 
+MMSR = Mmsr()
 LISTED_REPORTS = 1 << 16
 """Reports whose pairs are listed together, in a core's own cache."""
 MAX_BUCKETS = 1 << 22
@@ -74,7 +76,10 @@ def find_copies(reports: Reports) -> Copies | None:
         return None
     group = _groups(alike, len(reports.workers))
     single = once(reports, group)
-    copied = _unlikely(alike, group, _largest_abilities(single)) & _judged(reports, single)[group[alike.first]]
+    copied = _unlikely(alike, 0.5) & _judged(reports, single)[group[alike.first]]  # no expected share is smaller
+    if copied.any():
+        ability = _largest_abilities(single)[group[alike.first]]
+        copied &= _unlikely(alike, ability**2 + (1 - ability) ** 2)
     if not copied.any():
         return None
     pairs = Alike(*(column[copied] for column in alike))
@@ -83,9 +88,12 @@ def find_copies(reports: Reports) -> Copies | None:
 
 def once(reports: Reports, group: NDArray[np.int64]) -> Reports:
     """Return the reports with one answer of each group to each task, that of its first worker who gave one."""
-    key = np.asarray(reports.task).astype(np.int64) * len(group) + group[reports.worker]
-    order = np.lexsort((reports.worker, key))
-    kept = np.sort(order[np.append(True, np.diff(key[order]) > 0)])
+    of_groups = (np.bincount(group) > 1)[group[reports.worker]]
+    rows = np.flatnonzero(of_groups)
+    key = np.asarray(reports.task)[rows].astype(np.int64) * len(group) + group[reports.worker[rows]]
+    order = np.lexsort((reports.worker[rows], key))
+    of_groups[rows[order[np.append(True, np.diff(key[order]) > 0)]]] = False
+    kept = np.flatnonzero(~of_groups)
     columns = reports.task[kept], reports.worker[kept], reports.value[kept]
     return Reports(*columns, reports.tasks, reports.workers, reports.alphabet, reports.public_lists, reports.original)
 
@@ -110,21 +118,21 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
 def _alike(reports: Reports) -> Alike:
     """Return the pairs that are alike, ascending; a pair is sorted only if enough equal answers are in its bucket."""
     workers = len(reports.workers)
-    listed = [listed_pairs(block, workers) for block in reports.blocks(LISTED_REPORTS)]
-    pair, same = (np.concatenate(column) for column in zip(*listed, strict=True))
+    pair, same = _listed(reports)
     buckets = min(workers**2, MAX_BUCKETS)
     often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
     kept = np.flatnonzero(often[pair % buckets])
-    pair, same = pair[kept], same[kept]
-    code, place = (np.arange(buckets), pair) if buckets == workers**2 else np.unique(pair, return_inverse=True)
-    common, equal = np.bincount(place, minlength=len(code)), np.bincount(place[same], minlength=len(code))
+    pairs = WorkerPairs.of(pair[kept], same[kept])
+    common, equal = pairs.counts.T.astype(np.int64)
     found = np.flatnonzero((common >= MIN_COMMON) & (equal >= ALIKE * common))
-    return Alike(*np.divmod(code[found], workers), common[found], equal[found])
+    return Alike(*np.divmod(pairs.pair[found], workers), common[found], equal[found])
 
 
-def _pairs(reports: Reports) -> WorkerPairs:
-    workers = len(reports.workers)
-    return sum((pairs_of_block(block, workers) for block in reports.blocks()), WorkerPairs.none())
+def _listed(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the pairs of all reports, as `listed_pairs`."""
+    listed = (listed_pairs(block, len(reports.workers)) for block in reports.blocks(LISTED_REPORTS))
+    pair, same = map(np.concatenate, zip(*listed, strict=True))
+    return pair, same
 
 
 def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
@@ -142,9 +150,10 @@ def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
 def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
     labels, workers = single.labels, len(single.workers)
-    ability = ESTIMATORS["m-msr"]().fit(single).workers.quality
+    pairs = WorkerPairs.of(*_listed(single))
+    initial = MMSR.initialize(summarize(MMSR, single, None, None, None)[1])
+    ability = MMSR.worker_table(MmsrStatistics(pairs), initial).quality
     skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
-    pairs = _pairs(single)
     first, second = np.divmod(pairs.pair, workers)
     common = pairs.counts[:, 0]
     information = np.bincount(first, common * skill[second] ** 2, workers)
@@ -153,10 +162,8 @@ def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     return np.asarray((skill * (labels - 1) + 1) / labels)
 
 
-def _unlikely(alike: Alike, group: NDArray[np.int64], largest: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which pairs agree more than independent workers of the largest ability of their group's first."""
-    ability = largest[group[alike.first]]
-    expected = ability**2 + (1 - ability) ** 2
+def _unlikely(alike: Alike, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+    """Return which pairs agree more than chance explains if they are expected to agree in this share of tasks."""
     return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)
 
 

@@ -9,7 +9,7 @@ inside its range, where tasks have answers.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from crowdveil.estimators.weighted_vote import log_odds_weight
 
 MAX_ROUNDS = 1000
 SETTLED = 1e-10
-"""Largest change of a product u_i v_j at which the rounds end."""
+"""Largest change of a product u_i v_j, and of an entry of the eigenvector, at which rounds end."""
 SIGN_ROUNDS = 100
 BYTES_PER_PAIR = 240
 """Bytes of the completion per pair of workers, and of a block per pair of reports."""
@@ -129,15 +129,34 @@ class Mmsr(Estimator[MmsrParameters, MmsrStatistics]):
         trimmed = self.trimmed
         if trimmed is None:
             trimmed = max(int(degree[degree > 0].min(initial=0)) // 2 - 1, 0)
-        smallest, size = 1 / np.sqrt(summary.tasks), np.abs(entries.value)
-        u = v = np.sqrt(np.bincount(entries.row, size, summary.workers) / np.maximum(degree, 1))
+        matrix, smallest = abs(_sparse(entries, summary.workers)), 1 / np.sqrt(summary.tasks)
+        u = v = np.sqrt(matrix.sum(axis=1) / np.maximum(degree, 1))
+        products = np.repeat(u, degree) * v[entries.column]
         for _ in range(MAX_ROUNDS):
-            before = u[entries.row] * v[entries.column]
-            v = trimmed_means(entries.row, size / np.maximum(u[entries.column], smallest), v, trimmed)
-            u = trimmed_means(entries.row, size / np.maximum(v[entries.column], smallest), u, trimmed)
-            if np.abs(u[entries.row] * v[entries.column] - before).max(initial=0.0) < SETTLED:
+            v = _means(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
+            u = _means(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
+            before, products = products, np.repeat(u, degree) * v[entries.column]
+            if np.abs(products - before).max(initial=0.0) < SETTLED:
                 break
         return np.asarray(np.sqrt(u * v))
+
+
+def _sparse(entries: Agreement, workers: int) -> Any:
+    """Return C as a sparse matrix, [worker, worker]."""
+    from scipy.sparse import csr_array  # slow to import
+
+    pointers = np.append(0, np.cumsum(np.bincount(entries.row, minlength=workers)))
+    return csr_array((entries.value, entries.column, pointers), shape=(workers, workers))
+
+
+def _means(
+    matrix: Any, row: NDArray[np.int64], divisor: NDArray[np.float64], own: NDArray[np.float64], trimmed: int
+) -> NDArray[np.float64]:
+    """Return the trimmed mean of |C_ij| / divisor_j of each worker i, own where there is no entry."""
+    if trimmed:
+        return trimmed_means(row, matrix.data / divisor[matrix.indices], own, trimmed)
+    degree = np.diff(matrix.indptr)
+    return np.divide(matrix @ (1 / divisor), degree, out=own.copy(), where=degree > 0)
 
 
 def agreement(pairs: WorkerPairs, workers: int, labels: int) -> Agreement:
@@ -145,8 +164,8 @@ def agreement(pairs: WorkerPairs, workers: int, labels: int) -> Agreement:
     one, other = np.divmod(pairs.pair, max(workers, 1))
     common, same = pairs.counts.T
     value = (labels * same / common - 1) / (labels - 1)
-    row, column = np.append(one, other), np.append(other, one)
-    order = np.lexsort((column, row))
+    row, column = np.append(other, one), np.append(one, other)  # columns ascend in each row, since pairs do
+    order = np.argsort(row.astype(np.min_scalar_type(workers)), kind="stable")
     return Agreement(row[order], column[order], np.append(value, value)[order])
 
 
@@ -178,10 +197,12 @@ def signs(entries: Agreement, workers: int) -> NDArray[np.float64]:
 
     Power iteration from equal entries; the sum is positive, and an entry without a sign counts as positive.
     """
-    total = np.maximum(np.bincount(entries.row, np.abs(entries.value), workers), 1e-300)
-    vector = np.ones(workers)
+    matrix = _sparse(entries, workers)
+    total, vector = np.maximum(abs(matrix).sum(axis=1), 1e-300), np.ones(workers)
     for _ in range(SIGN_ROUNDS):
-        vector = (vector + np.bincount(entries.row, entries.value * vector[entries.column], workers) / total) / 2
+        before, vector = vector, (vector + matrix @ vector / total) / 2
         vector /= max(float(np.abs(vector).max(initial=0.0)), 1e-300)
+        if np.abs(vector - before).max(initial=0.0) < SETTLED:
+            break
     vector = -vector if vector.sum() < 0 else vector
     return np.where(vector < 0, -1.0, 1.0)

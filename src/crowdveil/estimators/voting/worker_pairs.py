@@ -30,6 +30,14 @@ class WorkerPairs:
         """Return no pair."""
         return cls(np.zeros(0, np.int64), np.zeros((0, 2)))
 
+    @classmethod
+    def of(cls, pair: NDArray[np.int64], same: NDArray[np.bool_]) -> Self:
+        """Return the sums of listed pairs, as of `listed_pairs`."""
+        key = np.sort(2 * pair + same)
+        first = np.flatnonzero(np.diff(key >> 1, prepend=-1))
+        common, equal = np.diff(first, append=len(key)), np.add.reduceat(key & 1, first)
+        return cls(key[first] >> 1, np.stack((common, equal), axis=1).astype(float))
+
     def __add__(self, other: "WorkerPairs | int") -> "WorkerPairs":
         """Return the sum by pair; 0 is no pair."""
         if not isinstance(other, WorkerPairs) or not len(other.pair):
@@ -47,8 +55,7 @@ def pairs_of_block(block: Block, workers: int) -> WorkerPairs:
     """Return the pairs of workers who answered a task of the block; a worker's repeated answers are no pair."""
     found = WorkerPairs.none()
     for tasks in _chunks(block):
-        pair, same = listed_pairs(block.slice_tasks(tasks), workers)
-        found = found + WorkerPairs(*_summed(pair, np.stack((np.ones(len(pair)), same), axis=1)))
+        found = found + WorkerPairs.of(*listed_pairs(block.slice_tasks(tasks), workers))
     return found
 
 
