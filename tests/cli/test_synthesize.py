@@ -151,18 +151,6 @@ def test_a_database_without_a_claim_is_released_too(run_json: RunJson) -> None:
     assert 20 == run_json("data", "synthesize", "claims.duckdb?claims", *PRIVATE[3:], *hidden)["tasks"]
 
 
-def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJson) -> None:
-    """It must be asked for by name; the exact epsilon is infinite, and both mode and table say so."""
-    published = ("data", "synthesize", "numbers.csv", "--bounds", "-2:7", "--method", "huai-published", "--out", "made")
-    said = run_json(*published, "--k", 4)
-
-    assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
-    assert said["mode"] == "paper reproduction"
-    shown = run(*published).stdout
-    assert "exact none (infinite)" in shown
-    assert "(paper reproduction, no privacy)" in shown
-
-
 def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
     """Two runs with one seed write the same numbers and promise nothing."""
     first = run_json(*PRIVATE, "--seed", 3)
@@ -185,11 +173,9 @@ def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (("--method", "huai-published"), "huai-published has no privacy"),
         (("--method", "pooled-shape", "--select-range"), "--select-range is an option of histogram"),
         (("--method", "pooled-shape", "--participation", "protected"), "of histogram, not of pooled-shape"),
         (("--bounds", "7"), "is not LOW:HIGH"),
-        (("--k", 3), "--k is an option of huai-published"),
     ],
 )
 def test_wrong_usage_is_named(run: Run, words: tuple[object, ...], rule: str) -> None:

@@ -20,7 +20,6 @@ from crowdveil.folder.synthesis import (
     write_synthesis,
 )
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.methods import HuaiPublished
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.real_data import load_or_skip
@@ -55,7 +54,7 @@ def settings_of(**changes: Any) -> SynthesisSettings:
 )
 def test_settings_become_a_method(settings: dict[str, Any], method: Histogram | PooledShape) -> None:
     """Settings become the named method."""
-    assert settings_of(**settings).build() == method
+    assert settings_of(**settings).choose(crowd()) == method
 
 
 @pytest.mark.parametrize(
@@ -120,23 +119,6 @@ def test_weather_per_worker_is_about_a_constant_and_warns() -> None:
     assert single.warnings == ()
 
 
-def test_the_paper_reproduction_is_built_with_its_parameters() -> None:
-    """k, gamma, epsilon0 and a public bandwidth reach the test and the kernels."""
-    method = settings_of(method="huai-published", k=9, gamma=3.0, epsilon0=0.5, bandwidth=0.1).build()
-    assert isinstance(method, HuaiPublished)
-    assert (method.test.k, method.test.gamma, method.test.epsilon0) == (9, 3.0, 0.5)
-    assert (method.bandwidth.rule, method.bandwidth.width) == ("share", 0.1)
-    plain = settings_of(method="huai-published").build()
-    assert isinstance(plain, HuaiPublished)
-    assert plain.bandwidth.rule == "silverman"
-
-
-def test_a_private_release_needs_an_epsilon() -> None:
-    """A private method without an epsilon is refused."""
-    with pytest.raises(SettingsError, match="needs an epsilon"):
-        settings_of(epsilon=None).build()
-
-
 def test_files_say_what_is_true(tmp_path: Path) -> None:
     """The release and its guarantee are written; epsilon per claim and per worker, and nothing about clipping."""
     made = synthesize(crowd(), settings_of(), bounds=(0, 10))
@@ -162,17 +144,7 @@ def test_a_seed_carries_no_privacy() -> None:
     assert all(math.isinf(guarantee.epsilon) for guarantee in made.guarantees)
     assert said["guarantees"][0]["epsilon"] == "infinity"
     assert "with secure randomness it would be epsilon = 1 per cell" in said["guarantees"][0]["reason"]
-    assert said["curves"] == []
     assert said["simulation"]
-
-
-def test_the_paper_reproduction_has_no_finite_epsilon() -> None:
-    """The paper reproduction computes weights and bandwidths from claims: exact epsilon infinite."""
-    said = synthesize(crowd(), settings_of(method="huai-published", epsilon=None), bounds=(0, 10)).to_json()
-
-    assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
-    assert "weights follow from the claims" in said["guarantees"][0]["reason"]
-    json.dumps(said, allow_nan=False)
 
 
 def test_claims_are_read_by_their_logarithms(tmp_path: Path) -> None:

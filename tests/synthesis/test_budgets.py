@@ -29,11 +29,11 @@ def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon:
     budgets = allocate(claims, epsilon=epsilon, unit="worker", participation="public", most_claims=most)
     used = budgets.sample_used(claims, seeded(1))
     spent = np.bincount(claims.worker, weights=budgets.task_epsilon[claims.task] * used)
-    cell, worker = budgets.curves()
+    cell, worker = budgets.guarantees()
 
-    assert spent.max() <= worker.exact[0].epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
-    assert least_reading(cell.exact[0].epsilon) >= max(budgets.exact_epsilon.values())
-    assert cell.exact[0].epsilon == pytest.approx(budgets.task_epsilon.max(), rel=1e-15)
+    assert spent.max() <= worker.epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
+    assert least_reading(cell.epsilon) >= max(budgets.exact_epsilon.values())
+    assert cell.epsilon == pytest.approx(budgets.task_epsilon.max(), rel=1e-15)
     assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
 
 
@@ -43,10 +43,10 @@ def test_per_claim_every_task_spends_everything(pairs: list[tuple[int, int]], ep
     """Under unit cell all tasks have the same budget, and a worker pays it once per claim."""
     claims = crowd(pairs)
     budgets = allocate(claims, epsilon=epsilon, unit="cell", participation="public", most_claims=None)
-    cell, worker = budgets.curves()
+    cell, worker = budgets.guarantees()
 
-    assert epsilon - 2**-20 < cell.exact[0].epsilon <= epsilon
-    assert worker.exact[0].epsilon == pytest.approx(cell.exact[0].epsilon * claims.per_worker.max())
+    assert epsilon - 2**-20 < cell.epsilon <= epsilon
+    assert worker.epsilon == pytest.approx(cell.epsilon * claims.per_worker.max())
 
 
 def test_tasks_of_light_workers_get_more() -> None:
@@ -64,7 +64,7 @@ def test_tasks_without_claims_have_no_loss() -> None:
     budgets = allocate(claims, epsilon=3.0, unit="worker", participation="public", most_claims=None)
 
     assert budgets.task_epsilon.tolist() == [1.5, 1.5, 3.0]
-    assert [curve.exact[0].epsilon for curve in budgets.curves()] == [1.5, 3.0]
+    assert [one.epsilon for one in budgets.guarantees()] == [1.5, 3.0]
 
 
 def test_protected_participation_depends_on_no_claim() -> None:
@@ -74,10 +74,10 @@ def test_protected_participation_depends_on_no_claim() -> None:
     open_ended = allocate(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=None)
 
     assert split.task_epsilon.tolist() == [1.5, 1.5, 1.5]
-    assert [curve.exact[0].epsilon for curve in split.curves()] == [1.5, 3.0]
-    assert math.isinf(open_ended.curves()[1].exact[0].epsilon)
-    assert "most_claims" in open_ended.curves()[1].reason
-    assert {curve.participation for curve in split.curves()} == {"protected"}
+    assert [one.epsilon for one in split.guarantees()] == [1.5, 3.0]
+    assert math.isinf(open_ended.guarantees()[1].epsilon)
+    assert "most_claims" in open_ended.guarantees()[1].reason
+    assert {one.participation for one in split.guarantees()} == {"protected"}
 
 
 def test_claims_that_are_used_are_drawn_anew() -> None:
@@ -88,4 +88,4 @@ def test_claims_that_are_used_are_drawn_anew() -> None:
 
     assert {int(chosen.sum()) for chosen in used} == {2}
     assert len({tuple(chosen.tolist()) for chosen in used}) == 3
-    assert [curve.exact[0].epsilon for curve in budgets.curves()] == [3.0, 6.0]
+    assert [one.epsilon for one in budgets.guarantees()] == [3.0, 6.0]

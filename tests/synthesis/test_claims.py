@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.synthesis.claims import LARGEST, Claims
+from crowdveil.synthesis.claims import Claims
 from tests.real_data import load_or_skip
 from tests.strategies import small_numeric_reports
 
@@ -33,41 +33,19 @@ def test_claims_hold_every_report_in_order(reports: Reports) -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=8), st.booleans())
+@given(st.lists(st.integers(-30, 30).map(lambda number: number / 10), min_size=1, max_size=8), st.booleans())
 def test_every_row_is_kept_or_counted(values: list[float], clip: bool) -> None:
-    """Rows in = claims out + dropped + missing, and all claims lie within the bounds."""
+    """Rows in = claims out + dropped, and all claims lie within the bounds."""
     rows = range(len(values))
     claims = Claims.from_arrays(
-        rows, rows, values, bounds=(-1, 1), outside="clip" if clip else "drop", missing="drop", tasks=list(rows)
+        rows, rows, values, bounds=(-1, 1), outside="clip" if clip else "drop", tasks=list(rows)
     )
     numbers = np.array(values)
 
-    assert len(values) == len(claims) + claims.dropped + claims.missing
-    assert int(np.isnan(numbers).sum()) == claims.missing
+    assert len(values) == len(claims) + claims.dropped
     assert int((np.abs(numbers) > 1).sum()) == (claims.clipped if clip else claims.dropped)
     assert np.all(np.abs(claims.value) <= 1)
     assert len(claims.tasks) == len(values)
-
-
-def test_a_task_with_missing_numbers_only_stays_in_the_list() -> None:
-    """Leaving out rows without a number does not make their task or worker disappear."""
-    claims = Claims.from_arrays(["a", "b"], ["v", "w"], ["3.5", "unknown"], missing="drop")
-
-    assert (claims.tasks.tolist(), claims.workers.tolist()) == (["a", "b"], ["v", "w"])
-    assert (claims.per_task.tolist(), claims.missing) == ([1, 0], 1)
-
-
-def test_missing_numbers_are_refused_by_default() -> None:
-    """A row without a number is an error that names the policy."""
-    with pytest.raises(ReportsError, match=r"1 in all.*missing='drop'"):
-        Claims.from_arrays(*ROWS, [1.0, 2.0, None, 3.0])
-
-
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, 2 * LARGEST])
-def test_without_bounds_infinities_are_refused(bad: float) -> None:
-    """No bounds, no policy for infinite or unusably large claims: they are refused with the way out."""
-    with pytest.raises(ReportsError, match="Give bounds"):
-        Claims.from_arrays(*ROWS, [1.0, 2.0, bad, 3.0])
 
 
 def test_outside_given_bounds_is_refused_by_default() -> None:
@@ -84,7 +62,7 @@ def test_bounds_may_differ_by_task() -> None:
     assert (claims.clipped, claims.public_bounds) == (2, True)
 
 
-@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), ([0], [1]), (0, 2 * LARGEST)])
+@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), ([0], [1]), (0, 2e100)])
 def test_bad_bounds_are_refused(bounds: tuple[object, object]) -> None:
     """Bounds are finite, in order, and one pair for all tasks or one for each."""
     with pytest.raises(SettingsError, match="bounds must be"):
@@ -118,12 +96,11 @@ def test_labels_are_no_claims() -> None:
         Claims.from_reports(Reports.from_arrays(*ROWS, ["x", "y", "x", "y"], alphabet=Categories(("x", "y"))))
 
 
-def test_repeated_pairs_are_counted() -> None:
-    """The largest number of claims of one worker on one task is known to the accountant."""
-    once = Claims.from_arrays(*ROWS, [1, 2, 3, 4])
+def test_repeated_pairs_are_refused_by_default() -> None:
+    """Two claims of one worker on one task need a policy."""
     thrice = Claims.from_arrays(["a", "a", "b", "a"], ["v", "v", "v", "v"], [1, 2, 3, 4], duplicates="all")
 
-    assert (once.largest_repeat, thrice.largest_repeat) == (1, 3)
+    assert thrice.per_task.tolist() == [3, 1]
     with pytest.raises(ReportsError, match="repeat"):
         Claims.from_arrays(["a", "a"], ["v", "v"], [1, 2])
 
@@ -132,7 +109,7 @@ def test_no_claims_at_all() -> None:
     """Lists of tasks and workers without a claim make an empty table, not an error."""
     claims = Claims.from_arrays([], [], [], tasks=["a"], workers=["v"])
 
-    assert (len(claims), claims.per_task.tolist(), claims.largest_repeat) == (0, [0], 0)
+    assert (len(claims), claims.per_task.tolist()) == (0, [0])
 
 
 def test_columns_are_read_only() -> None:

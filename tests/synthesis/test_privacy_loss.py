@@ -83,7 +83,7 @@ def test_printed_figures_hold_for_every_change_of_claims(asked: Unit, most: int 
     method = Histogram(epsilon=1.0, unit=asked, participation="protected", most_claims=most, expected_claims=1)
     states = list(itertools.product(PLACES, repeat=3))
     tables = [histogram_table(state, method) for state in states]
-    printed = {g.unit: g.epsilon for g in method.release(worker_claims(states[-1]), seeded(1)).guarantees()}
+    printed = {g.unit: g.epsilon for g in method.release(worker_claims(states[-1]), seeded(1)).guarantees}
 
     assert printed[asked] == pytest.approx(1.0, abs=1e-5)
     for unit in ("cell", "worker"):
@@ -150,7 +150,7 @@ def test_shared_keeps_its_figures_when_only_some_claims_are_used(asked: Unit, mo
     """Exact probabilities of spread, places and shapes: no replaced claim, or worker, exceeds the printed figure."""
     method = PooledShape(epsilon=2.0, unit=asked, most_claims=most)
     values = [(one, other) for one in (0.1, 0.9) for other in (0.1, 0.9)]
-    printed = {g.unit: g.epsilon for g in method.release(_with_others((0.1, 0.9)), seeded(1)).guarantees()}
+    printed = {g.unit: g.epsilon for g in method.release(_with_others((0.1, 0.9)), seeded(1)).guarantees}
     worst = {"cell": 0.0, "worker": 0.0}
     for pair in itertools.permutations(values, 2):
         loss = max(abs(math.log(one / other)) for one, other in shared_outputs(pair, method))
@@ -187,7 +187,7 @@ def test_neither_workers_nor_the_order_of_rows_matter() -> None:
     made = [method.release(crowd, seeded(4)) for crowd in crowds]
 
     assert {tuple(release.value) for release in made} == {tuple(made[0].value)}
-    assert {release.curves for release in made} == {made[0].curves}
+    assert {release.guarantees for release in made} == {made[0].guarantees}
 
 
 def test_the_order_of_tasks_is_that_of_their_names() -> None:

@@ -13,6 +13,7 @@ from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim, smallest_epsilon
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
 from crowdveil.synthesis.huai2019.methods import HuaiPublished, trial_tasks
@@ -112,10 +113,10 @@ def _releases(
     return makers
 
 
-def _claimed(method: HuaiPublished, claims: Claims) -> float | None:
+def _claimed(method: HuaiPublished, claims: Claims) -> float:
     """Return the epsilon of Theorem 2 at the smallest delta of its curve."""
-    release = replace(method, records=1).release(claims, seeded(1))
-    return release.guarantees(DELTA)[0].claimed
+    profile = WeightProfile.from_claims(claims, method.densities(claims).weight, method.test.k)
+    return smallest_epsilon(published_claim(method.test, profile), DELTA)
 
 
 def _untested(claims: Claims, method: HuaiPublished, seed: int) -> Reports:

@@ -6,10 +6,9 @@ shown to the curator only.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,12 +26,10 @@ from crowdveil.folder.answers import is_dataset, read_names, weight_notes
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.synthesis.expected_error import ReleaseErrors, more_accurate, release_errors
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiPublished
 from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.method import PrivateMethod, Progress
 from crowdveil.synthesis.private.pooled_shape import PooledShape
-from crowdveil.synthesis.private.release_steps import Progress
-from crowdveil.synthesis.release import CurvePoint, Release
+from crowdveil.synthesis.release import Release
 
 LEFT_OUT = (
     "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "
@@ -55,7 +52,7 @@ def read_claims(
     logarithmic: bool = False,
     duplicates: Duplicates | None = None,
     tasks: Path | None = None,
-    private: bool = False,
+    simulation: bool = False,
 ) -> ClaimsRead:
     """Return the claims of a source.
 
@@ -67,7 +64,7 @@ def read_claims(
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         tasks: a file that lists all tasks, independent of the claims; protected participation needs it. With it, a file
             of claims may have no row.
-        private: whether the release is private, so that values must not decide how they are read.
+        simulation: whether the release carries no privacy; else values must not decide how they are read.
 
     Raises:
         ReportsError: the file or a row breaks a rule, a claim is on a task that is not listed, or tasks are listed, or
@@ -76,7 +73,7 @@ def read_claims(
         SettingsError: impossible bounds.
     """
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
-    opened = replace(opened, private=private or tasks is not None)
+    opened = replace(opened, private=not simulation or tasks is not None)
     answers, notes = _read_numbers(opened, duplicates, tasks)
     low, high = bounds
     if logarithmic:
@@ -126,8 +123,6 @@ def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
 
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
 GUARANTEE_FORMAT = "crowdveil-synthesis/1"
-LARGEST_DELTA = 1e-6
-"""Largest delta of a stated guarantee."""
 SIMULATED = "a simulation carries no privacy; with secure randomness it would be "
 PUBLIC = {
     "public": "Known to all: the tasks, their bounds, who claimed what, the settings in this file.",
@@ -135,8 +130,7 @@ PUBLIC = {
     "claim is added, removed or replaced.",
 }
 
-SynthesisMethod: TypeAlias = Histogram | PooledShape | HuaiPublished
-MethodName = Literal["histogram", "pooled-shape", "huai-published"]
+MethodName = Literal["histogram", "pooled-shape"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,19 +138,13 @@ class SynthesisSettings:
     """Settings of a release; None where nothing was given.
 
     Attributes:
-        method: release method. "huai-published" is the paper reproduction, without any privacy; the others are private.
-            None: the more accurate of "histogram" and "pooled-shape" by expected error, from public numbers.
-        epsilon: of the private methods.
-        records: synthetic claims per task.
-        unit, participation: unit of epsilon, and whether it is public who claimed what.
-        bins, select_range: of `Histogram`.
-        expected_claims, most_claims, least_claims: public numbers of claims, see `Histogram`.
-        k, gamma, epsilon0: of the privacy test of "huai-published".
-        bandwidth: public, as a share of the bounds; of "huai-published".
+        method: release method. None: the more accurate of the two by expected error, from public numbers.
+        epsilon, records, unit, most_claims, least_claims: of `PrivateMethod`.
+        participation, bins, select_range, expected_claims: of `Histogram`.
     """
 
     method: MethodName | None = None
-    epsilon: float | None = None
+    epsilon: float
     records: int = 30
     unit: Unit = "cell"
     participation: Participation = "public"
@@ -165,49 +153,24 @@ class SynthesisSettings:
     expected_claims: float | None = None
     most_claims: int | None = None
     least_claims: int | None = None
-    k: int | None = None
-    gamma: float | None = None
-    epsilon0: float | None = None
-    bandwidth: float | None = None
 
-    def choose(self, claims: Claims) -> SynthesisMethod:
-        """Return the named method, or the one that a setting belongs to, or the more accurate one; errors as `build`.
+    def choose(self, claims: Claims) -> PrivateMethod:
+        """Return the named method, or the one that a setting belongs to, or the more accurate one.
 
         Args:
             claims: of which only public numbers are read.
-        """
-        of_histogram = self.bins or self.select_range or self.expected_claims
-        if self.method is not None or of_histogram or self.participation == "protected":
-            return self.build()
-        return more_accurate(self._histogram(), self._pooled_shape(), claims)
-
-    def build(self) -> SynthesisMethod:
-        """Return the named method, `Histogram` if there is no name.
 
         Raises:
             SettingsError: a setting breaks a rule of the method.
         """
-        if self.method == "huai-published":
-            return self._huai()
-        return self._pooled_shape() if self.method == "pooled-shape" else self._histogram()
+        of_histogram = self.bins or self.select_range or self.expected_claims
+        if self.method is not None or of_histogram or self.participation == "protected":
+            return self._built(PooledShape if self.method == "pooled-shape" else Histogram)
+        return more_accurate(self._built(Histogram), self._built(PooledShape), claims)
 
-    def _histogram(self) -> Histogram:
-        return Histogram(**self._private_settings(Histogram))
-
-    def _pooled_shape(self) -> PooledShape:
-        return PooledShape(**self._private_settings(PooledShape))
-
-    def _private_settings(self, method: type[Histogram] | type[PooledShape]) -> dict[str, Any]:
-        if self.epsilon is None:
-            raise SettingsError("a private release needs an epsilon", value=None, hint="Give one, such as 1.")
+    def _built(self, method: type[PrivateMethod]) -> PrivateMethod:
         names = {field.name for field in fields(method)}
-        return {name: value for name, value in asdict(self).items() if name in names and value is not None}
-
-    def _huai(self) -> HuaiPublished:
-        default = HuaiPublished()
-        given = {name: value for name in ("k", "gamma", "epsilon0") if (value := getattr(self, name)) is not None}
-        width = default.bandwidth if self.bandwidth is None else Bandwidth(rule="share", width=self.bandwidth)
-        return replace(default, records=self.records, test=replace(default.test, **given), bandwidth=width)
+        return method(**{name: value for name, value in asdict(self).items() if name in names and value is not None})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,20 +183,15 @@ class SynthesisResult:
         seed: of a simulation, which carries no privacy; None if the randomness was secure.
         bounds: as given.
         logarithmic: whether the claims were replaced by their logarithms.
-        errors: expected errors of the task means of the records; None for the paper reproduction.
+        errors: expected errors of the task means of the records.
     """
 
     release: Release
-    method: SynthesisMethod
+    method: PrivateMethod
     seed: int | None
     bounds: tuple[float, float]
     logarithmic: bool
-    errors: ReleaseErrors | None
-
-    @property
-    def mode(self) -> str:
-        """Either "private" or "paper reproduction"."""
-        return "paper reproduction" if isinstance(self.method, HuaiPublished) else "private"
+    errors: ReleaseErrors
 
     @property
     def width(self) -> float:
@@ -244,37 +202,33 @@ class SynthesisResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the reader of the release, from public numbers and the release alone."""
-        text = "" if self.errors is None else self.errors.warning(self.width)
+        text = self.errors.warning(self.width)
         scale = " Errors are those of base-10 logarithms." if self.logarithmic else ""
         return (text + scale,) if text else ()
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Guarantees per claim and per worker, at the largest accepted delta; infinite for a simulation."""
+        """Guarantees per claim and per worker; infinite for a simulation."""
         if self.seed is None:
-            return self.release.guarantees(LARGEST_DELTA)
+            return self.release.guarantees
         return tuple(
-            replace(guarantee, epsilon=math.inf, delta=0.0, reason=f"{SIMULATED}{guarantee}")
-            for guarantee in self.release.guarantees(LARGEST_DELTA)
+            replace(guarantee, epsilon=math.inf, reason=f"{SIMULATED}{guarantee}")
+            for guarantee in self.release.guarantees
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the contents of `guarantee.json`; infinity is a text."""
-        curves = self.release.curves if self.seed is None else ()
         return {
             "format": GUARANTEE_FORMAT,
-            "mode": self.mode,
             "method": self.method.name,
-            "settings": {field.name: _setting(getattr(self.method, field.name)) for field in fields(self.method)},
+            "settings": asdict(self.method),
             "bounds": list(self.bounds),
             "logarithmic": self.logarithmic,
-            "guarantees": [_with_text_infinity(asdict(guarantee)) for guarantee in self.guarantees],
-            "curves": [
-                {"unit": curve.unit, "exact": _points(curve.exact), "claimed": _points(curve.claimed)}
-                for curve in curves
+            "guarantees": [
+                asdict(one) | ({"epsilon": "infinity"} if math.isinf(one.epsilon) else {}) for one in self.guarantees
             ],
-            "expected": None if self.errors is None else self.errors.to_json(self.width),
-            "public": PUBLIC[self.release.curves[0].participation],
+            "expected": self.errors.to_json(self.width),
+            "public": PUBLIC[self.release.guarantees[0].participation],
             "tasks": len(self.release.tasks),
             "records": len(self.release),
             "withheld": [note._asdict() for note in self.release.withheld],
@@ -302,7 +256,7 @@ def synthesize(
     method = settings.choose(claims)
     source = secure() if seed is None else seeded(seed)
     release = method.release(claims, source, progress=progress)
-    errors = None if isinstance(method, HuaiPublished) else release_errors(method, claims, release)
+    errors = release_errors(method, claims, release)
     if logarithmic:
         release = replace(release, value=np.clip(10.0**release.value, *bounds))
     return SynthesisResult(
@@ -324,17 +278,3 @@ def write_synthesis(directory: Path, synthesis: SynthesisResult) -> tuple[str, .
         kind="synthesis",
     )
     return SYNTHETIC_FILE, GUARANTEE_FILE
-
-
-def _setting(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
-
-
-def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
-    return [_with_text_infinity(point._asdict()) for point in points]
-
-
-def _with_text_infinity(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: "infinity" if value == math.inf else value for name, value in values.items()}

@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.guarantee import Participation, Unit
+from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, floor_epsilon
-from crowdveil.synthesis.release import Curve, CurvePoint
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,7 +57,7 @@ class TaskBudgets:
         used[order] = np.arange(len(claims)) - np.searchsorted(worker, worker) < self.most_claims
         return used
 
-    def curves(self) -> tuple[Curve, Curve]:
+    def guarantees(self) -> tuple[Guarantee, Guarantee]:
         """Return the guarantees for any change of one claim, and of all claims of one worker.
 
         With protected participation and `most_claims`, an added claim may displace another one: two tasks pay half of
@@ -79,8 +78,8 @@ class TaskBudgets:
                 worker, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
         participation = self.participation
         return (
-            Curve(unit="cell", exact=(CurvePoint(cell, 0.0),), participation=participation),
-            Curve(unit="worker", exact=(CurvePoint(worker, 0.0),), reason=reason, participation=participation),
+            Guarantee(epsilon=cell, participation=participation),
+            Guarantee(epsilon=worker, unit="worker", participation=participation, reason=reason),
         )
 
 

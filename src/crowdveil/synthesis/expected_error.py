@@ -7,7 +7,7 @@ records of a release, the result is post-processing of that release.
 
 import math
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,8 @@ from crowdveil.channels.guarantee import MIN_EPSILON
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.pooled_shape import PooledShape
+from crowdveil.synthesis.private.method import PrivateMethod
 from crowdveil.synthesis.release import Release
-
-PrivateMethod: TypeAlias = Histogram | PooledShape
 
 SCATTER = 0.05
 """Assumed standard deviation of claims around the truth of their task, as a share of the bounds."""

@@ -15,7 +15,6 @@ from crowdveil.synthesis.huai2019.accounting import WeightProfile
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
 from crowdveil.synthesis.huai2019.weights import Kind, Weighting
-from crowdveil.synthesis.release import CurvePoint
 from tests.synthesis.exact_release import Attempt, attempt, excess, excess_of_failure, lone_claims
 from tests.synthesis.small import one_task, small_claims
 
@@ -43,7 +42,7 @@ def until_pass(
     for epsilon, _, t in points:
         share, twice = profile.largest * math.exp(test.epsilon0 * (t - 1)), math.exp(2 * epsilon)
         delta = 1.0 if share >= 1 else (twice + math.exp(epsilon)) * share / (1 - share) + (1 + twice) * never
-        found.append(CurvePoint(2 * epsilon, min(1.0, delta), t))
+        found.append(accounting.CurvePoint(2 * epsilon, min(1.0, delta), t))
     return tuple(found)
 
 
@@ -277,7 +276,7 @@ def test_the_paper_s_experiment_is_no_guarantee() -> None:
     epsilon0 is not given in the paper: 1 here; at 0.1, (24 .. 51, 0.45 .. 0.34).
     """
 
-    def curve(epsilon0: float) -> tuple[CurvePoint, ...]:
+    def curve(epsilon0: float) -> accounting.Points:
         test = PrivacyTest(k=5, gamma=4.0, epsilon0=epsilon0)
         profile = WeightProfile.from_claims(one_task([float(v) for v in range(30)]), np.full(30, 1 / 30), 5)
         return accounting.composed(accounting.single_candidate(test, profile), 30)
@@ -304,3 +303,12 @@ def test_weights_of_zero_leave_no_finite_epsilon() -> None:
     assert math.isinf(accounting.single_candidate(test, profile)[0].epsilon)
     assert math.isinf(accounting.published_claim(test, profile)[0].epsilon)
     assert math.isfinite(accounting.single_candidate(test, profile)[1].epsilon)
+
+
+def test_the_smallest_epsilon_within_delta_is_read_off() -> None:
+    """The smallest epsilon of the points at a delta up to the largest one; delta 1 is no guarantee."""
+    points = tuple(accounting.CurvePoint(*point) for point in ((3.0, 1e-9, 1), (2.0, 1e-3, 2), (1.0, 1.0, 3)))
+
+    assert accounting.smallest_epsilon(points) == 3.0
+    assert accounting.smallest_epsilon(points, 0.01) == accounting.smallest_epsilon(points, 1.0) == 2.0
+    assert math.isinf(accounting.smallest_epsilon(points[2:], 1.0))

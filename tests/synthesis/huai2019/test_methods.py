@@ -36,7 +36,7 @@ def test_tasks_with_fewer_than_k_claims_release_nothing() -> None:
 
     assert made.method == "huai-published"
     assert made.reports().per_task.tolist() == [7, 0, 0]
-    assert made.worker.tolist() == list(range(7))
+    assert made.reports().worker.tolist() == list(range(7))
     assert [(note.tasks, note.records) for note in made.withheld] == [(2, 14)]
     assert made.simulation
 
@@ -50,8 +50,8 @@ def test_secure_randomness_is_the_default() -> None:
 
 
 def test_the_paper_s_settings_have_no_guarantee() -> None:
-    """Learned weights and bandwidths: exact epsilon infinite at any delta, with the reasons and the claimed curve."""
-    cell, worker = HuaiPublished().release(crowd(), seeded(1)).guarantees(0.5)
+    """Learned weights and bandwidths: exact epsilon infinite, with the reasons and the claimed epsilon."""
+    cell, worker = HuaiPublished().release(crowd(), seeded(1)).guarantees
 
     assert math.isinf(cell.epsilon)
     assert math.isinf(worker.epsilon)
@@ -66,13 +66,14 @@ def test_huai_published_with_public_settings_has_no_guarantee() -> None:
     claims, method = crowd(), HuaiPublished(records=2, test=STRICT, attempts=500, **PUBLIC)
     profile = WeightProfile.from_claims(claims, np.concatenate((np.full(60, 1 / 60), np.full(3, 1 / 3))), 20)
 
-    cell, worker = method.release(claims, seeded(1)).curves
+    cell, worker = method.release(claims, seeded(1)).guarantees
+    claimed = accounting.published_claim(STRICT, profile)
 
-    assert math.isinf(cell.guarantee(0.5).epsilon)
-    assert math.isinf(worker.guarantee(0.5).epsilon)
+    assert math.isinf(cell.epsilon)
+    assert math.isinf(worker.epsilon)
     assert "floating-point" in cell.reason
-    assert cell.claimed == accounting.published_claim(STRICT, profile)
-    assert math.isfinite(cell.guarantee(1e-3).claimed or math.inf)
+    assert cell.claimed == accounting.smallest_epsilon(claimed)
+    assert math.isfinite(accounting.smallest_epsilon(claimed, 1e-3))
 
 
 def test_records_that_never_pass_are_counted() -> None:

@@ -51,15 +51,17 @@ def test_the_guarantee_covers_locations_spread_and_shapes() -> None:
         PooledShape(epsilon=2.0, unit=unit).release(claims, seeded(1)) for unit in ("cell", "worker")
     )
 
-    assert [(g.epsilon, g.delta) for g in per_claim.guarantees()] == [(2.0, 0), (8.0, 0)]
-    assert [(g.epsilon, g.delta) for g in per_worker.guarantees()] == [(0.5, 0), (2.0, 0)]
+    assert [(g.epsilon, g.delta) for g in per_claim.guarantees] == [(2.0, 0), (8.0, 0)]
+    assert [(g.epsilon, g.delta) for g in per_worker.guarantees] == [(0.5, 0), (2.0, 0)]
 
 
 def test_small_tasks_and_empty_crowds() -> None:
     """Tasks below least_claims are withheld and counted; without claims there is nothing to release."""
     claims, _ = scattered(4, 6, tasks=np.arange(6))
     made = PooledShape(epsilon=1.0, records=2).release(claims, seeded(1))
-    none = PooledShape(epsilon=1.0).release(Claims.from_arrays([], [], [], bounds=(0, 1)), seeded(1))
+    none = PooledShape(epsilon=1.0).release(
+        Claims.from_arrays([], [], [], bounds=(0, 1), tasks=[], workers=[]), seeded(1)
+    )
 
     assert made.withheld == (("no claim", 2, 4),)
     assert len(none) == 0

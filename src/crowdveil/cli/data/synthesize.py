@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.data.sources import (
     SOURCE_TEXT,
     column_options,
@@ -15,7 +15,7 @@ from crowdveil.cli.data.sources import (
     open_sources,
     sources_argument,
 )
-from crowdveil.cli.display import format_number, print_written, progress_bar, warning_rows
+from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
 from crowdveil.cli.verb import Verb
 
@@ -27,19 +27,9 @@ if TYPE_CHECKING:
     from crowdveil.synthesis.claims import Outside
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
-METHODS = ("histogram", "pooled-shape", "huai-published")
-METHODS_OF_OPTION = {
-    "bins": ("histogram",),
-    "select_range": ("histogram",),
-    "expected_claims": ("histogram",),
-    "most_claims": ("histogram", "pooled-shape"),
-    "least_claims": ("histogram", "pooled-shape"),
-    "k": ("huai-published",),
-    "gamma": ("huai-published",),
-    "epsilon0": ("huai-published",),
-    "bandwidth": ("huai-published",),
-}
-"""Release methods that an option applies to."""
+METHODS = ("histogram", "pooled-shape")
+OF_HISTOGRAM = ("bins", "select_range", "expected_claims")
+"""Settings that pooled-shape does not have."""
 
 ASSUMPTIONS = {"any_truths": "truths anywhere within the bounds", "truths_of_records": "truths as in the records"}
 
@@ -53,12 +43,10 @@ EXAMPLE = """crowdveil data synthesize claims.csv --epsilon 1
 DETAILS = f"""CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.
 
 \b
-Private methods; the epsilon that is printed holds:
+Methods:
   histogram       one private density per task
   pooled-shape    for few claims per task: a private location per
                   task, and one distribution around it for all tasks
-Paper reproduction, no privacy:
-  huai-published  the method of Huai et al. (2019) as printed
 
 Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers. The
 expected error is printed next to that of one number for all tasks.
@@ -71,27 +59,17 @@ Writes synthetic.csv (task, worker, value; the workers are synthetic) and guaran
 
 
 def _settings(
-    *, method: str | None, epsilon: float | None, unit: str, participation: Participation, **others: Any
+    *, method: MethodName | None, unit: str, participation: Participation, **others: Any
 ) -> SynthesisSettings:
     from crowdveil.folder.synthesis import SynthesisSettings
 
-    if method == "huai-published" and epsilon is not None:
-        raise click.UsageError("--epsilon is an option of the private methods: huai-published has no privacy.")
-    if method != "huai-published" and epsilon is None:
-        raise click.UsageError("Missing option '--epsilon'.")
-    if participation == "protected" and method not in (None, "histogram"):
-        raise click.UsageError(f"--participation protected is an option of histogram, not of {method}.")
-    settings = SynthesisSettings(
-        method=cast("MethodName | None", method),
-        epsilon=epsilon,
-        unit="worker" if unit == "worker" else "cell",
-        participation=participation,
-        **others,
+    named = [f"--{name.replace('_', '-')}" for name in OF_HISTOGRAM if others[name]]
+    named += ["--participation protected"] if participation == "protected" else []
+    if method == "pooled-shape" and named:
+        raise click.UsageError(f"{named[0]} is an option of histogram, not of {method}.")
+    return SynthesisSettings(
+        method=method, unit="worker" if unit == "worker" else "cell", participation=participation, **others
     )
-    for option, methods in METHODS_OF_OPTION.items():
-        if getattr(settings, option) not in (None, False) and (method or "histogram") not in methods:
-            raise click.UsageError(f"--{option.replace('_', '-')} is an option of {' and '.join(methods)}.")
-    return settings
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -108,14 +86,14 @@ settings_options = options(
         type=click.Choice(METHODS),
         help="Release method, see above. [default: histogram or pooled-shape, by expected error]",
     ),
-    click.option("--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats."),
+    click.option("--epsilon", type=float, required=True, metavar="E", help="Privacy loss of one unit, in nats."),
     click.option(
         "--records",
         type=COUNT,
         default=30,
         show_default=True,
         metavar="M",
-        help="Synthetic claims per task; without privacy loss for histogram and pooled-shape.",
+        help="Synthetic claims per task, without privacy loss.",
     ),
     click.option(
         "--unit",
@@ -153,26 +131,15 @@ tuning_options = options(
         "--most-claims",
         type=CHECKED_COUNT,
         metavar="N",
-        help="histogram, pooled-shape: number of claims of one worker that are used.",
+        help="Number of claims of one worker that are used.",
     ),
     click.option(
         "--least-claims",
         type=CHECKED_COUNT,
         metavar="N",
-        help="histogram, pooled-shape: tasks with fewer claims release nothing. [default: 1]",
+        help="Tasks with fewer claims release nothing. [default: 1]",
     ),
-    click.option(
-        "--k",
-        type=CHECKED_COUNT,
-        metavar="K",
-        help="huai-published: required number of claims in a candidate's bin.",
-    ),
-    click.option("--gamma", type=float, metavar="G", help="huai-published: ratio of densities within a bin."),
-    click.option("--epsilon0", type=float, metavar="E", help="huai-published: privacy loss of one count."),
-    click.option(
-        "--bandwidth", type=float, metavar="SHARE", help="huai-published: bandwidth, as a share of the bounds."
-    ),
-    heading="Settings of single methods",
+    heading="Settings",
 )
 
 
@@ -233,7 +200,7 @@ def synthesize(
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder import synthesis as publication
 
-    if outside == "drop" and settings.participation == "public" and settings.method != "huai-published":
+    if outside == "drop" and settings.participation == "public":
         # Refused for any claims: a refusal only where a claim is dropped would show that there is one.
         raise click.UsageError(
             "--outside drop makes the number of claims depend on their values, and participation is public: "
@@ -251,7 +218,7 @@ def synthesize(
             logarithmic=logarithmic,
             duplicates=duplicates,
             tasks=tasks,
-            private=seed is None and settings.method != "huai-published",
+            simulation=seed is not None,
         )
     with progress_bar("releasing") as bar:
         result = publication.synthesize(
@@ -269,16 +236,15 @@ def synthesize(
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:
     simulation = [("simulation only: no privacy", NO_PRIVACY)] if data["simulation"] else []
     withheld = [(f"withheld: {note.reason}", f"{note.tasks:,} tasks") for note in result.release.withheld]
-    mode = "private method" if data["mode"] == "private" else f"{data['mode']}, no privacy"
     return [
         *simulation,
-        ("method", f"{data['method']} ({mode})"),
+        ("method", f"{data['method']} (private method)"),
         *[_guarantee_row(guarantee) for guarantee in result.guarantees],
         *[("because", reason) for reason in dict.fromkeys(g.reason for g in result.guarantees if g.reason)],
         ("public", data["public"]),
         ("records", f"{data['records']:,} on {data['tasks']:,} tasks"),
         *withheld,
-        *_expected_rows(data["expected"] or {}, result.logarithmic),
+        *_expected_rows(data["expected"], result.logarithmic),
         *warning_rows(data),
     ]
 
@@ -296,8 +262,5 @@ def _expected_rows(expected: dict[str, Any], logarithmic: bool) -> list[tuple[st
 
 
 def _guarantee_row(guarantee: Guarantee) -> tuple[str, str]:
-    claimed = "" if guarantee.claimed is None else f", claimed {format_number(guarantee.claimed)}"
-    delta = f", delta {format_delta(guarantee.delta)}" if guarantee.delta else ""
     unit = "claim" if guarantee.unit == "cell" else "worker"
-    exact = f"exact {format_bound(guarantee.epsilon)}{claimed}{delta}"
-    return ("epsilon", f"{exact} (per {unit}, participation {guarantee.participation})")
+    return ("epsilon", f"exact {format_bound(guarantee.epsilon)} (per {unit}, participation {guarantee.participation})")

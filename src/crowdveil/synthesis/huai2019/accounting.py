@@ -7,6 +7,7 @@ every t gives a valid point. Proofs: docs/explanation/synthesis/paper-reproducti
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,26 @@ from numpy.typing import NDArray
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.release import CurvePoint
+
+LARGEST_DELTA = 1e-6
+"""Largest delta of a claimed epsilon that is read off a curve."""
+
+
+class CurvePoint(NamedTuple):
+    """A pair (epsilon, delta) for which a release is, or is claimed to be, differentially private.
+
+    Attributes:
+        epsilon: in nats.
+        delta: in [0, 1]; 1 is no guarantee.
+        t: parameter of the proof that gives this point, without effect on the release.
+    """
+
+    epsilon: float
+    delta: float
+    t: int
+
 
 Points = tuple[CurvePoint, ...]
-NO_GUARANTEE: Points = (CurvePoint(math.inf, 0.0),)
-"""Privacy curve of a release without a guarantee."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,6 +119,11 @@ def composed(points: Points, times: int) -> Points:
     if times < 1:
         raise SettingsError("the number of releases must be at least 1", value=times)
     return tuple(CurvePoint(p.epsilon * times, min(1.0, p.delta * times), p.t) for p in points)
+
+
+def smallest_epsilon(points: Points, largest_delta: float = LARGEST_DELTA) -> float:
+    """Return the smallest epsilon of a curve at a delta up to the largest one, infinity if there is none."""
+    return min((p.epsilon for p in points if p.delta <= largest_delta and p.delta < 1), default=math.inf)
 
 
 def _worst_ratio(above: NDArray[np.number], below: NDArray[np.number]) -> float:

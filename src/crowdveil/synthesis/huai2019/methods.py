@@ -3,21 +3,23 @@
 Proofs: docs/explanation/synthesis/paper-reproduction.md.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, final
 
 import numpy as np
 
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import Integers
 from crowdveil.synthesis.huai2019 import accounting
-from crowdveil.synthesis.huai2019.accounting import NO_GUARANTEE, WeightProfile
+from crowdveil.synthesis.huai2019.accounting import WeightProfile
 from crowdveil.synthesis.huai2019.candidates import CandidateSampler, PrivacyTest, Progress
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
 from crowdveil.synthesis.huai2019.weights import Weighting
-from crowdveil.synthesis.release import SECURE, Curve, Release, Withheld, number_workers
+from crowdveil.synthesis.release import SECURE, Release, Withheld
 
 KernelName = Literal["gaussian", "epanechnikov"]
 FLOATING_POINT = "records are floating-point numbers, each of which only few seeds can give"
@@ -76,10 +78,9 @@ class HuaiPublished:
         return Release(
             method=self.name,
             task=task[released].astype(np.int32),
-            worker=number_workers(task[released]),
             value=value[released],
             tasks=claims.tasks,
-            curves=self._curves(claims, sampler),
+            guarantees=self._guarantees(claims, sampler),
             withheld=tuple(note for note in withheld if note.tasks),
             simulation=source.simulation,
         )
@@ -90,13 +91,14 @@ class HuaiPublished:
         weight = self.weighting.claim_weights(claims, width, kernel)
         return CandidateSampler(claims=claims, weight=weight, bandwidth=width, kernel=kernel, test=self.test)
 
-    def _curves(self, claims: Claims, sampler: CandidateSampler) -> tuple[Curve, ...]:
+    def _guarantees(self, claims: Claims, sampler: CandidateSampler) -> tuple[Guarantee, Guarantee]:
+        """Return that no epsilon holds, and the one that the paper claims for a claim."""
         profile = WeightProfile.from_claims(claims, sampler.weight, self.test.k)
-        claimed = accounting.published_claim(self.test, profile)
+        claimed = accounting.smallest_epsilon(accounting.published_claim(self.test, profile))
         reason = "; ".join(_data_dependence(claims, self.bandwidth, self.weighting) or (REJECTION, FLOATING_POINT))
         return (
-            Curve(unit="cell", exact=NO_GUARANTEE, claimed=claimed, reason=reason),
-            Curve(unit="worker", exact=NO_GUARANTEE, reason=reason),
+            Guarantee(epsilon=math.inf, participation="public", claimed=claimed, reason=reason),
+            Guarantee(epsilon=math.inf, unit="worker", participation="public", reason=reason),
         )
 
 

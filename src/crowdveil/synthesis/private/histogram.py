@@ -10,16 +10,16 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.guarantee import Participation, Unit
+from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets, allocate
 from crowdveil.synthesis.claims import Claims, Floats, scale_claims
 from crowdveil.synthesis.discrete_noise import Integers
 from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, smooth
+from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_inputs
 from crowdveil.synthesis.private.noisy_counts import LEAST_RANGE_INFORMATION, NoisyCounter, NoisyCounts
-from crowdveil.synthesis.private.release_steps import Progress, check_settings, require_public_inputs, sample_release
-from crowdveil.synthesis.release import SECURE, Release
+from crowdveil.synthesis.release import SECURE
 
 TASKS_AT_ONCE = 4096
 BINS_AT_100, BINS_GROWTH = 16.0, 0.45
@@ -28,37 +28,29 @@ corrects bins that are too fine at a small cost, but not coarse ones (experiment
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
-    """Private release of synthetic claims from histograms: pure epsilon for any number of records.
+@dataclass(frozen=True, kw_only=True)
+class Histogram(PrivateMethod):
+    """Private release of synthetic claims from histograms; further attributes as `PrivateMethod`.
 
     Attributes:
-        epsilon: privacy loss of one unit over the whole release, in nats.
-        records: synthetic claims per task, without privacy loss.
-        unit: "cell": one claim; "worker": all claims of one worker.
         participation: "public": neighbours replace claims, and the (task, worker) pairs are known; "protected":
             neighbours add, remove or replace claims, and only the list of tasks is known, which must have been given.
         bins: number of bins of a task, one of `BIN_CHOICES`; by default chosen from public numbers.
         select_range: spend a part of the budget on selecting the range of each task's claims, for bounds much wider
             than these; only on tasks with enough (public) claims times epsilon.
         expected_claims: publicly expected number of claims of a task; needed, and used, if participation is protected.
-        most_claims: number of claims of one worker that are used, chosen at random; needed for protected workers.
-        least_claims: tasks with fewer claims (protected: with a smaller noisy total) release nothing.
+        most_claims: needed for protected workers.
+        least_claims: of protected participation the noisy total counts.
     """
 
     name: ClassVar[str] = "histogram"
-    epsilon: float
-    records: int = 30
-    unit: Unit = "cell"
     participation: Participation = "public"
     bins: int | None = None
     select_range: bool = False
     expected_claims: float | None = None
-    most_claims: int | None = None
-    least_claims: int = 1
 
     def __post_init__(self) -> None:
-        check_settings(self.epsilon, self.records, self.least_claims, self.most_claims)
+        PrivateMethod.__post_init__(self)
         if self.bins is not None and self.bins not in BIN_CHOICES:
             raise SettingsError(f"bins must be one of {BIN_CHOICES}", value=self.bins)
         if self.participation == "protected" and not (self.expected_claims or 0) > 0:
@@ -73,15 +65,6 @@ class Histogram:
                 value=None,
                 hint="Give the number of claims per worker that are used.",
             )
-
-    def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:
-        """Return `records` synthetic claims for every task with enough claims.
-
-        Raises:
-            SettingsError: bounds (protected: a list of tasks) that depend on the claims, or claims left out because of
-                their value.
-        """
-        return sample_release(self, claims, *self.private_densities(claims, source, progress=progress), source)
 
     def private_densities(
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None

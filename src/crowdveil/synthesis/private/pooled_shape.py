@@ -10,7 +10,6 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets, allocate
 from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, scale_claims
@@ -22,9 +21,9 @@ from crowdveil.synthesis.discrete_noise import (
 )
 from crowdveil.synthesis.private.exponential_mechanism import information_groups, select_finest_level, select_locations
 from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, smooth
+from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_inputs
 from crowdveil.synthesis.private.noisy_counts import SENSITIVITY
-from crowdveil.synthesis.private.release_steps import Progress, check_settings, require_public_inputs, sample_release
-from crowdveil.synthesis.release import SECURE, Release
+from crowdveil.synthesis.release import SECURE
 
 SPREAD_SHARE, SHAPE_SHARE = 0.05, 0.15
 """Shares of the budget for the common spread and for the pooled shapes; locations get the rest."""
@@ -37,37 +36,14 @@ LEAST_MASS = 1e-12
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PooledShape:
-    """Private release from one location per task and pooled shapes: pure epsilon for any number of records.
+@dataclass(frozen=True, kw_only=True)
+class PooledShape(PrivateMethod):
+    """Private release from one location per task and pooled shapes.
 
     Participation is public; neighbours replace claims.
-
-    Attributes:
-        epsilon: privacy loss of one unit over the whole release, in nats.
-        records: synthetic claims per task, without privacy loss.
-        unit: "cell": one claim; "worker": all claims of one worker.
-        most_claims: number of claims of one worker that are used, chosen at random; None for all.
-        least_claims: tasks with fewer claims release nothing.
     """
 
     name: ClassVar[str] = "pooled-shape"
-    epsilon: float
-    records: int = 30
-    unit: Unit = "cell"
-    most_claims: int | None = None
-    least_claims: int = 1
-
-    def __post_init__(self) -> None:
-        check_settings(self.epsilon, self.records, self.least_claims, self.most_claims)
-
-    def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:
-        """Return `records` synthetic claims for every task with at least `least_claims` claims.
-
-        Raises:
-            SettingsError: bounds that depend on the claims, or claims left out because of their value.
-        """
-        return sample_release(self, claims, *self.private_densities(claims, source, progress=progress), source)
 
     def private_densities(
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
