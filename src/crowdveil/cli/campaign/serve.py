@@ -105,6 +105,7 @@ def database_url(campaign: Path, given: str | None) -> str:
     metavar="N",
     help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
 )
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve /metrics on this port of this computer.")
 @click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
 @click.option(
     "--accept-second-report",
