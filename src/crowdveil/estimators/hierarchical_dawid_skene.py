@@ -108,17 +108,12 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     temperature: float = 1.0
     vote_share: float = 0.2
 
-    def estimate_confusion(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    def estimate_confusions(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
     ) -> NDArray[np.float64]:
-        """Return each row's shares of answers with pseudo-counts."""
-        return np.round(normalize_confusion(answers, dirichlet_prior), DECIMALS)
-
-    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return all confusion matrices, by compiled code for large data."""
-        if not parameters.summary.compiled:
-            return self.estimate_confusion(answers, parameters.dirichlet_prior)
-        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=True)
+        """Return each row's shares of answers with pseudo-counts, rounded where data are small."""
+        shares = normalize_confusion(answers, dirichlet_prior, compiled=compiled)
+        return shares if compiled else np.round(shares, DECIMALS)
 
     def answer_frequencies(self, summary: Summary) -> AnswerFrequencies:
         """Return the answer frequencies; with noise, their posterior mean under Dirichlet(3, ..., 3)."""
@@ -148,7 +143,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             confusion = (
                 own.normalized(known, parameters.dirichlet_prior, DECIMALS)
                 if own.answers
-                else self.estimate_confusions(known, parameters)
+                else self.estimate_confusions(known, parameters.dirichlet_prior, compiled=parameters.summary.compiled)
             )
             parameters = replace(
                 parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
@@ -157,24 +152,12 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             return parameters
         return replace(parameters, class_prior=self.estimate_class_prior(by_truth, parameters))
 
-    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the Dirichlet prior unchanged; `m_step` renews it."""
-        return parameters.dirichlet_prior
-
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
         pool, tasks = parameters.pool, parameters.summary.tasks - empty_tasks(parameters)
         even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
         shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
         return np.asarray(shares / shares.sum())
-
-    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
-        """Return 0: the prior changes in each step, so that steps have no common objective."""
-        return 0.0
-
-    def log_class_prior(self, parameters: CrowdParameters) -> float:
-        """Return 0, as `log_confusion_prior`."""
-        return 0.0
 
     def log_likelihood(self, statistics: CrowdStatistics) -> None:
         """Return None: the steps maximize no fixed objective."""

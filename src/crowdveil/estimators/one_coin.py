@@ -6,6 +6,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -17,6 +18,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.kernels.reductions import map_row_chunks
 from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.credible_intervals import (
@@ -243,15 +245,11 @@ class OneCoin(ConfusionEstimator):
             tolerance=self.tolerance,
         )
 
-    def estimate_confusion(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    def estimate_confusions(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
     ) -> NDArray[np.float64]:
         """Return matrices with one ability on the diagonal and uniform errors."""
-        labels = answers.shape[1]
-        counts = answers + dirichlet_prior
-        ability = np.einsum("wzz->w", counts) / counts.sum(axis=(1, 2))
-        rest = (1 - ability) / (labels - 1)
-        return rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels)
+        return map_row_chunks(partial(coin_matrices, dirichlet_prior), answers, np.empty_like(answers))
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the Dirichlet prior with the most likely mean ability, given the workers' abilities."""
@@ -294,9 +292,13 @@ class OneCoin(ConfusionEstimator):
         weight = min(1.0, self.damping * parameters.pool.noise)
         return (1 - weight) / parameters.pool.labels + weight * parameters.pool.label_shares
 
-    def log_class_prior(self, parameters: CrowdParameters) -> float:
-        """Return 0: the class prior is fixed."""
-        return 0.0
+
+def coin_matrices(dirichlet_prior: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return confusion matrices with one ability and uniform errors; all indexed [..., truth, label]."""
+    labels, counts = answers.shape[1], answers + dirichlet_prior
+    ability = np.einsum("wzz->w", counts) / counts.sum(axis=(1, 2))
+    rest = (1 - ability) / (labels - 1)
+    return np.asarray(rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels))
 
 
 def right_and_wrong(dirichlet_prior: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,7 +7,7 @@ from crowdveil.em.kernels import reductions
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.kernels.interface import ScoreTables
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, softmax
-from crowdveil.em.kernels.reductions import count_symbols, normalize_confusion, softmax_by_label
+from crowdveil.em.kernels.reductions import count_symbols, normalize_confusion
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -124,20 +124,6 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
 
         np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0)
         assert given.strides == found.strides
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("labels", [3, 9])
-def test_shares_from_logarithms_are_those_that_were_taken(labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Soft-max by label gives back shares of unrolled and other sizes, also where all logarithms are far below zero."""
-    shares = np.random.default_rng(9).dirichlet(np.ones(labels), (7, 4 if labels == 9 else 3))
-    shares[0, 0] = np.eye(labels)[1]
-    logs = np.ascontiguousarray(np.log(np.maximum(shares, 1e-300)).transpose(0, 2, 1)) - 5000.0
-    monkeypatch.setattr(reductions, "MIN_NUMBERS_PER_THREAD", 8)
-    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
-
-    for compiled in (False, True):
-        np.testing.assert_allclose(softmax_by_label(logs, compiled=compiled), shares, rtol=1e-11, atol=1e-300)
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
     split, _ = expected_answers(all_reports(statistics, parameters), parameters)
 
     np.testing.assert_allclose(
-        model.estimate_confusion(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10
+        model.estimate_confusions(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10
     )
 
 
@@ -148,7 +148,7 @@ def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channe
         for prior in (None, np.array([0.2, 0.3, 0.5])):
             reports, before = random_crowd(model, channel, seed, prior)
             # One-coin's tables have one ability each, and its class prior is fixed.
-            tied = np.repeat(model.estimate_confusion(before.confusion[:1], before.dirichlet_prior), 5, axis=0)
+            tied = np.repeat(model.estimate_confusions(before.confusion[:1], before.dirichlet_prior), 5, axis=0)
             before = replace(before, confusion=tied if isinstance(model, OneCoin) else before.confusion)
             if prior is not None or isinstance(model, OneCoin):
                 settled = model.estimate_class_prior(np.ones(3), before) if prior is None else prior

@@ -1,9 +1,8 @@
-"""Reductions over reports and worker tables: symbol counts, confusion normalization, log-gamma sums, squared scores.
+"""Reductions over reports and worker tables: symbol counts, confusion normalization, logarithms, squared scores.
 
-Each has a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the second,
-one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5, `softmax_by_label` 5.5 and
-4.4, `floored_log` 3.7 and 2.1, `log_gamma_sums` 6.0 and 3.7; for half a million answers `count_symbols` 2.3 and 2.5,
-`squared_slopes` 14 and 22.
+All but one have a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the
+second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5, `floored_log` 3.7
+and 2.1; for half a million answers `count_symbols` 2.3 and 2.5, `squared_slopes` 14 and 22.
 Row-wise work goes in chunks that stay in a core's own cache, which is three times faster than whole columns.
 """
 
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, softmax
+from scipy.special import softmax
 
 from crowdveil.data.blocks import Block
 from crowdveil.em.kernels.dispatch import parallel_map, thread_count
@@ -37,19 +36,6 @@ class Slopes(NamedTuple):
 
     right: NDArray[np.float64]
     wrong: NDArray[np.float64]
-
-
-def log_gamma_sums(
-    numbers: NDArray[np.float64], shifts: NDArray[np.float64], *, compiled: bool = False
-) -> NDArray[np.float64]:
-    """Return the sum over numbers (>= 0) of log-gamma(number + shift) for each shift > 0, shape (shifts,)."""
-    if not compiled:
-        return np.asarray(gammaln(numbers[:, None] + shifts).sum(axis=0))
-    from crowdveil.em.kernels.numba_loops.special_functions import sums_of_log_gamma
-
-    sums = np.empty(len(shifts))
-    sums_of_log_gamma(np.ascontiguousarray(numbers), np.ascontiguousarray(shifts), sums)
-    return sums
 
 
 def count_symbols(block: Block, counts: NDArray[np.float64], *, compiled: bool) -> None:
@@ -96,26 +82,13 @@ def normalize_confusion(
     return shares.transpose(0, 2, 1)
 
 
-def softmax_by_label(scores: NDArray[np.float64], *, compiled: bool = False) -> NDArray[np.float64]:
+def softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return probabilities, [worker, truth, label], from their logarithms up to a constant, [worker, label, truth].
 
     Args:
         scores: C-contiguous, which the memory of the result is as well.
-        compiled: from `use_compiled`.
     """
-    if not compiled:
-        return np.asarray(softmax(scores, axis=1)).transpose(0, 2, 1)
-    from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
-    from crowdveil.em.kernels.numba_loops import confusion
-
-    shares, size = np.empty_like(scores), scores.shape[1:]
-    fill = confusion.softmax_by_label(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
-
-    def work(rows: slice) -> None:
-        fill(scores[rows].ravel(), size, shares[rows].ravel())
-
-    for_row_ranges(work, len(scores), _min_rows_per_thread(scores))
-    return shares.transpose(0, 2, 1)
+    return map_row_chunks(partial(softmax, axis=1), scores, np.empty_like(scores)).transpose(0, 2, 1)
 
 
 def floored_log(rows: NDArray[np.float64], least: float, *, compiled: bool = False) -> NDArray[np.float64]:

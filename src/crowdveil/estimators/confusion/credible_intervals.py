@@ -16,8 +16,7 @@ from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.history import EarlierAnswers
-from crowdveil.em.kernels.dispatch import use_compiled
-from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, log_gamma_sums, squared_slopes
+from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, squared_slopes
 from crowdveil.em.model import FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
@@ -138,7 +137,7 @@ def summarize_complete_data(
     guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
     prior = estimator.dirichlet_prior(pool, max((mean - guessing) / (1 - guessing), 0.0), full=True)
     for _ in range(M_STEPS if pool.noise else 1):
-        confusion = estimator.estimate_confusions(answers, replace(parameters, dirichlet_prior=prior))
+        confusion = estimator.estimate_confusions(answers, prior, compiled=parameters.summary.compiled)
         if not pool.model.is_identity:
             answers, _ = expected_answers(reports, replace(parameters, confusion=confusion))
             right, total = right_answers(answers)
@@ -207,13 +206,12 @@ def with_intervals(
     wrong = np.maximum(answers * (1 - complete.ability) - complete.excess, 0.0)
     known = np.flatnonzero(reports)
     some = known[:: max(1, len(known) // MAX_PRIOR_WORKERS)]
-    compiled = use_compiled(int(reports.sum()))
     before = (0.0, 0.0) if earlier is None else (earlier.right, earlier.wrong)
     if complete.average_priors_by_evidence:
-        priors = fit_beta_priors(right[some], wrong[some], complete.max_concentration, compiled=compiled)
+        priors = fit_beta_priors(right[some], wrong[some], complete.max_concentration)
         alpha, beta = average_priors(right + before[0], wrong + before[1], priors)
     else:
-        prior = fit_beta_prior(right[some], wrong[some], complete.max_concentration, compiled=compiled)
+        prior = fit_beta_prior(right[some], wrong[some], complete.max_concentration)
         alpha, beta = right + before[0] + prior[0], wrong + before[1] + prior[1]
     low, high = np.empty((2, len(alpha)))
 
@@ -229,11 +227,11 @@ def with_intervals(
 
 
 def fit_beta_prior(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float, *, compiled: bool = False
+    right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float
 ) -> tuple[float, float]:
     """Return the pseudo-counts (right, wrong) of the Beta prior with the highest evidence for answers (workers,)."""
     concentration = max_concentration * CONCENTRATIONS
-    index, evidence = _best_means(right, wrong, concentration, compiled=compiled)
+    index, evidence = _best_means(right, wrong, concentration)
     best = int(evidence.argmax())
     return float(MEANS[index[best]] * concentration[best]), float((1 - MEANS[index[best]]) * concentration[best])
 
@@ -248,13 +246,11 @@ class BetaPriors(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def fit_beta_priors(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float, *, compiled: bool = False
-) -> BetaPriors:
+def fit_beta_priors(right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float) -> BetaPriors:
     """Return Beta priors weighted by their evidence (Laplace approximation in the mean); see `fit_beta_prior`."""
     concentration = max_concentration * CONCENTRATIONS
-    index, evidence = _best_means(right, wrong, concentration, compiled=compiled)
-    evidence_at = partial(_evidence, right, wrong, compiled=compiled)
+    index, evidence = _best_means(right, wrong, concentration)
+    evidence_at = partial(_evidence, right, wrong)
     inner = np.clip(index, 1, len(MEANS) - 2)
     below, at, above = (evidence_at(MEANS[inner + move], concentration) for move in (-1, 0, 1))
     bend = np.maximum(2 * at - below - above, 0.0) / (MEANS[1] - MEANS[0]) ** 2
@@ -283,10 +279,10 @@ def average_priors(
 
 
 def _best_means(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], concentration: NDArray[np.float64], *, compiled: bool
+    right: NDArray[np.float64], wrong: NDArray[np.float64], concentration: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the index in `MEANS` of each concentration's best mean, and the log-evidence; shapes (priors,)."""
-    evidence_at = partial(_evidence, right, wrong, compiled=compiled)
+    evidence_at = partial(_evidence, right, wrong)
     # The evidence is concave in the mean, since trigamma decreases: bisection. Without evidence the mean is 1/2.
     low, high = np.zeros(len(concentration), dtype=np.int64), np.full(len(concentration), len(MEANS) - 1)
     while (low < high).any():
@@ -296,7 +292,7 @@ def _best_means(
         change = evidence_at(MEANS[after], concentration) - at
         rises = np.where(np.abs(change) > FLAT * (1 + np.abs(at)), change > 0, MEANS[after] <= 1 / 2)
         low, high = np.where(rises, after, low), np.where(rises, high, middle)
-    constant = len(right) * gammaln(concentration) - log_gamma_sums(right + wrong, concentration, compiled=compiled)
+    constant = len(right) * gammaln(concentration) - gammaln((right + wrong)[:, None] + concentration).sum(axis=0)
     evidence = evidence_at(MEANS[low], concentration) + constant
     return low, evidence - 0.5 * np.log(concentration / EXPECTED_CONCENTRATION) ** 2
 
@@ -306,13 +302,11 @@ def _evidence(
     wrong: NDArray[np.float64],
     mean: NDArray[np.float64],
     concentration: NDArray[np.float64],
-    *,
-    compiled: bool,
 ) -> NDArray[np.float64]:
     """Return the log-evidence of Beta priors up to terms of the concentration alone, shape (priors,)."""
     total = np.zeros(len(mean))
     for answers, pseudo in ((right, mean * concentration), (wrong, (1 - mean) * concentration)):
-        total += log_gamma_sums(answers, pseudo, compiled=compiled) - len(answers) * gammaln(pseudo)
+        total += gammaln(answers[:, None] + pseudo).sum(axis=0) - len(answers) * gammaln(pseudo)
     return total
 
 

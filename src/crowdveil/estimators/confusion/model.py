@@ -16,7 +16,6 @@ C_i is A_i plus pseudo-counts, normalized; s_i is the expected share of answered
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import TableStep
-from crowdveil.em.kernels.reductions import floored_log, map_row_chunks, normalize_confusion, softmax_by_label
+from crowdveil.em.kernels.reductions import floored_log, normalize_confusion, softmax_by_label
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
@@ -131,35 +130,36 @@ class ConfusionEstimator(CrowdEstimator):
     anchor_ability: float
     damping: float
 
-    @abstractmethod
-    def estimate_confusion(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    def estimate_confusions(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
     ) -> NDArray[np.float64]:
-        """Return confusion matrices from expected answers [worker, truth, label] and pseudo-counts [truth, label]."""
+        """Return confusion matrices, by default the modes of Dirichlet posteriors: shares with pseudo-counts.
 
-    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return all confusion matrices from expected answers and the Dirichlet prior of the parameters."""
-        return map_row_chunks(
-            partial(self.estimate_confusion, dirichlet_prior=parameters.dirichlet_prior),
-            answers,
-            np.empty_like(answers),
-        )
+        Args:
+            answers: expected answers, indexed [worker, truth, label].
+            dirichlet_prior: pseudo-counts, indexed [truth, label].
+            compiled: from `use_compiled`.
+        """
+        return normalize_confusion(answers, dirichlet_prior, compiled=compiled)
 
-    @abstractmethod
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the pseudo-counts of the Dirichlet prior, [truth, label], given all confusion matrices."""
+        """Return the pseudo-counts of the Dirichlet prior, [truth, label], given all confusion matrices.
 
-    @abstractmethod
+        By default they are fixed: learned ones are less accurate.
+        """
+        return parameters.dirichlet_prior
+
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
-        """Return the log-density of the confusion matrices, and of a learned Dirichlet prior, up to a constant."""
+        """Return the log-density of confusion matrices and a learned Dirichlet prior, up to a constant; 0 if unused."""
+        return 0.0
 
     @abstractmethod
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return P(truth) from the posterior totals; not called with a public prior."""
 
-    @abstractmethod
     def log_class_prior(self, parameters: CrowdParameters) -> float:
-        """Return the log-density of the class prior up to a constant; 0 if it is fixed."""
+        """Return the log-density of the class prior up to a constant; 0 if it is fixed or unused."""
+        return 0.0
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-density of confusion matrices (Dirichlet), participation (Beta) and a learned class prior."""
@@ -213,7 +213,9 @@ class ConfusionEstimator(CrowdEstimator):
             answers, participation = expected_answers(reports, parameters)
             parameters = replace(
                 parameters,
-                confusion=self.estimate_confusions(with_history(answers, parameters), parameters),
+                confusion=self.estimate_confusions(
+                    with_history(answers, parameters), parameters.dirichlet_prior, compiled=parameters.summary.compiled
+                ),
                 participation=participation,
                 is_initial=False,
             )
@@ -246,24 +248,10 @@ class DirichletEstimator(ConfusionEstimator):
         """Return the parameters with these values."""
         return replace(
             parameters,
-            confusion=softmax_by_label(coordinates[0], compiled=parameters.summary.compiled),
+            confusion=softmax_by_label(coordinates[0]),
             class_prior=softmax(coordinates[1]) if parameters.summary.prior is None else parameters.class_prior,
             participation=expit(coordinates[2]) if parameters.pool.protected else parameters.participation,
         )
-
-    def estimate_confusion(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return each row's shares of answers with pseudo-counts: the mode of its Dirichlet posterior."""
-        return normalize_confusion(answers, dirichlet_prior)
-
-    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return all confusion matrices, by compiled code for large data."""
-        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=parameters.summary.compiled)
-
-    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the fixed Dirichlet prior; a learned one is less accurate."""
-        return parameters.dirichlet_prior
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-densities of the rows."""

@@ -21,7 +21,6 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     clamp_gold,
     gold_scores,
     log_normalizer_sum,
-    negative_exp,
     softmax_batch,
     write_posteriors,
 )
@@ -325,37 +324,3 @@ def normalize_confusion(static_labels: int) -> Any:
                     shares[row + label * truths + truth] *= inverse[truth]
 
     return normalize
-
-
-@cache
-def softmax_by_label(static_labels: int) -> Any:
-    """Return the compiled soft-max of confusion matrices; `static_labels` truths as well."""
-
-    @kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
-    def fill(scores: Any, size: Any, shares: Any) -> None:
-        """Fill shares with the soft-max by label of scores; flat [worker, label, truth]."""
-        labels = INDEX(static_labels if static_labels > 0 else size[0])
-        truths = INDEX(static_labels if static_labels > 0 else size[1])
-        cells = labels * truths
-        most, inverse = np.empty(truths), np.empty(truths)
-        for row in range(INDEX(0), INDEX(len(scores)), cells):
-            for truth in range(truths):
-                most[truth], inverse[truth] = scores[row + truth], 0.0
-            for cell in range(row, row + cells, truths):
-                for truth in range(truths):
-                    most[truth] = max(most[truth], scores[cell + truth])
-            for cell in range(row, row + cells, truths):
-                for truth in range(truths):
-                    shares[cell + truth] = scores[cell + truth] - most[truth]
-            for cell in range(row, row + cells):
-                shares[cell] = negative_exp(shares[cell])
-            for cell in range(row, row + cells, truths):
-                for truth in range(truths):
-                    inverse[truth] += shares[cell + truth]
-            for truth in range(truths):
-                inverse[truth] = 1 / inverse[truth]
-            for cell in range(row, row + cells, truths):
-                for truth in range(truths):
-                    shares[cell + truth] *= inverse[truth]
-
-    return fill

@@ -1,4 +1,4 @@
-"""Exponential, logarithm, log-gamma and soft-max in forms that compile to SIMD code: no call, branch or table.
+"""Exponential, logarithm and soft-max in forms that compile to SIMD code: no call, branch or table.
 
 Soft-max works on a batch of tasks, one task per SIMD lane: the score of label k for the batch's task b is at
 k * LANE_STRIDE + b of a flat array.
@@ -28,7 +28,6 @@ BITS_OF_2_52 = np.uint64(0x4330000000000000)
 TWO_52_AND_BIAS = 2.0**52 + 1023.0
 UNCHECKED_DIVISION: Literal["numpy"] = "numpy"
 """numba's error model without a check for division by zero, which would prevent SIMD code."""
-HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 LANE_STRIDE = BATCH + 8
 """Distance between the scores of two labels: not a power of two, whose multiples conflict in the cache."""
 MAX_FACTORS = 32
@@ -83,35 +82,6 @@ def positive_log(x: Any) -> Any:
     series = series * square + 1 / 5
     series = series * square + 1 / 3
     return n * LOG_2_HIGH + (2.0 * s + (2.0 * s * square * series + n * LOG_2_LOW))
-
-
-@njit(nogil=True, fastmath=FAST, error_model=UNCHECKED_DIVISION, forceinline=True)
-def log_gamma(x: Any) -> Any:
-    """Return the log-gamma function of a positive number, within 1e-12 absolute or the last digits.
-
-    Stirling's series at x + 7, less log(x (x + 1) ... (x + 6)).
-    """
-    factors = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0)
-    y = x + 7.0
-    inverse = 1 / y
-    square = inverse * inverse
-    series = -691 / 360360
-    series = series * square + 1 / 1188
-    series = series * square - 1 / 1680
-    series = series * square + 1 / 1260
-    series = series * square - 1 / 360
-    series = series * square + 1 / 12
-    return (y - 0.5) * positive_log(y) - y + HALF_LOG_TWO_PI + series * inverse - positive_log(factors)
-
-
-@kernel(fastmath={"reassoc", *FAST}, error_model=UNCHECKED_DIVISION)
-def sums_of_log_gamma(numbers: Any, shifts: Any, sums: Any) -> None:
-    """Fill `sums`, shape (shifts,), with the sum over numbers of log-gamma(number + shift)."""
-    for j in range(len(shifts)):
-        total = 0.0
-        for i in range(len(numbers)):
-            total += log_gamma(numbers[i] + shifts[j])
-        sums[j] = total
 
 
 @kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
