@@ -61,21 +61,6 @@ def test_accuracy_is_that_of_peers(name: str, method: Estimator[Any, Any], figur
     assert pytest.approx(figure, abs=TOLERANCE) == 1 - score.error
 
 
-def test_a_learned_class_prior_would_wreck_one_coin() -> None:
-    """Why one-coin's class prior is fixed: with the answers' shares as prior it does worse than with a uniform one."""
-    data = load_or_skip("s_rel")
-    counts = data.answers.alphabet
-    assert counts is not None
-    shares = [float((data.answers.value == code).mean()) for code in range(counts.size)]
-
-    uniform = metrics.accuracy(OneCoin().fit(data.answers), data.gold)
-    skewed = metrics.accuracy(
-        OneCoin().fit(data.answers, prior=dict(zip(counts.names, shares, strict=True))), data.gold
-    )
-
-    assert skewed < uniform - 0.05
-
-
 def test_ordered_labels_of_web_search_are_read_best_as_ordered() -> None:
     """With a learned prior, ordinal-dawid-skene errs on 0.115 (0.01) of the pages, where the constant errs on 0.740."""
     data = load_or_skip("web_zhou")

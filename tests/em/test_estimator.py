@@ -1,16 +1,15 @@
 """The loop of inference and what it accepts: counts, gold, priors, channels, stopping."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, Reports, Scale, WeightedMean
+from crowdveil import DawidSkene, MajorityVote, OneCoin, Reports, Scale, WeightedMean
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimator import summarize
 from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
-from crowdveil.em.model import merge
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import PrivateDawidSkene
 from tests.estimators.dense import LABELS, blocks_channel, channels, random_reports, sent_alphabet
@@ -108,35 +107,12 @@ def test_one_hot_gold_leaves_the_posterior_it_was_given() -> None:
     np.testing.assert_array_equal(posterior, np.full((3, 2), 0.5))
 
 
-def test_merge_adds_field_by_field() -> None:
-    """Merged statistics are sums, of the same type."""
-
-    class Sums(NamedTuple):
-        total: float
-        table: Any
-
-    merged = merge(Sums(1.0, np.ones(2)), Sums(2.5, np.arange(2.0)))
-
-    assert 3.5 == merged.total
-    assert [1.0, 2.0] == merged.table.tolist()
-
-
 def test_no_task_is_refused() -> None:
     """Without tasks there is nothing to infer, and no answer would be an answer."""
     nothing = Reports.from_arrays([], [], [], alphabet=LABELS, tasks=[], workers=["a"])
 
     with pytest.raises(ReportsError, match="there is no task"):
         MajorityVote().fit(nothing)
-
-
-def test_another_certificate_is_refused() -> None:
-    """A channel over other labels, or sending other symbols, does not belong to the reports; both sides are named."""
-    other = Channel.identity(Categories(("no", "yes")), "public")
-
-    with pytest.raises(ReportsError, match=r"\('no', 'yes'\).*\('a', 'b', 'c'\)"):
-        DawidSkene().fit(REPORTS, channel=other)
-    with pytest.raises(ReportsError, match="a or b"):
-        DawidSkene().fit(REPORTS, channel=blocks_channel())
 
 
 def test_reports_in_blocks_need_an_estimator_that_reads_them() -> None:

@@ -110,15 +110,6 @@ def test_memory_is_allotted_in_order() -> None:
     assert MemoryPlan(2, 5, scratch=False) == MemoryPlan.for_limit(two + posteriors + 5, 2, LOAD)
 
 
-def test_working_set_grows_with_threads_workers_and_reports() -> None:
-    """A thread adds one block; workers and labels add confusion matrices; statistics that wait to be merged are at most
-    one for each block."""
-    assert LOAD.block + 2 * 8 * 10 == LOAD.working_set(2) - LOAD.working_set(1)
-    assert LOAD.block == LOAD.working_set(3) - LOAD.working_set(2)
-    assert LOAD._replace(workers=10**6, labels=5).working_set(1) >= 2 * 8 * 25 * 10**6
-    assert LOAD._replace(compiled=False).block > LOAD.block
-
-
 @pytest.fixture(scope="module", params=[(50, 60_000), (10_000, 4_000)], ids=["tasks", "workers"])
 def crowd_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the answers of few workers on many tasks, or of many on few."""

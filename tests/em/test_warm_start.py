@@ -16,7 +16,6 @@ from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, Priv
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from tests.crowds_that_grow import LABELS, crowd, part, through
-from tests.real_data import load_or_skip
 
 AnyEstimator = Estimator[Any, Any]
 CLIMBERS = (DawidSkene, OneCoin, ESTIMATORS["ordinal-dawid-skene"], PrivateDawidSkene)
@@ -213,21 +212,3 @@ def test_a_fit_that_learned_nothing_can_be_gone_on_from() -> None:
         fit = resumed(kind(), reports, saved)
 
         np.testing.assert_allclose(fit.posterior, kind().fit(reports).posterior, atol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [OneCoin, PrivateDawidSkene], ids=lambda k: k.name)
-def test_real_reports_that_grow_tenfold_in_tenths(kind: type[AnyEstimator]) -> None:
-    """Duchenne, a tenth of the tasks after the other: where the whole fit ends, posteriors within 2e-5."""
-    reports = load_or_skip("duchenne").answers
-    place = np.random.default_rng(0).permutation(len(reports.tasks)) * 10 // len(reports.tasks)
-    saved = None
-    for tenth in range(10):
-        now = part(reports, place[reports.task] <= tenth)
-        fit = kind().fit(now) if saved is None else resumed(kind(), now, saved)
-        saved = SavedFit.of(kind(), now, fit)
-
-    whole = kind().fit(now)
-
-    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
-    assert fit.steps < whole.steps

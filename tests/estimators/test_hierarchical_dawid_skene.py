@@ -1,15 +1,13 @@
 """Hierarchical Dawid-Skene: its equations as loops, the discount, labels without a vote, and the join at no noise."""
 
-import math
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
+from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
 from crowdveil.em.estimator import validate
-from crowdveil.errors import SettingsError
 from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted, mix_votes
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
@@ -261,16 +259,3 @@ def test_a_resumed_fit_learns_from_new_gold() -> None:
 
     assert fresh.workers.quality.mean() < 0.4 < 0.6 < before.workers.quality.mean()
     np.testing.assert_allclose(resumed.workers.quality, fresh.workers.quality, atol=0.05)
-
-
-@pytest.mark.parametrize("tolerance", [math.nan, -1.0, math.inf])
-def test_a_tolerance_out_of_range_is_refused(tolerance: float) -> None:
-    """A tolerance that no change can be compared with is an error of every iterative method."""
-    with pytest.raises(SettingsError, match="tolerance"):
-        HierarchicalDawidSkene(tolerance=tolerance).fit(crowd())
-
-
-def test_a_prior_that_is_no_mapping_is_refused() -> None:
-    """A list of probabilities does not say which label each belongs to."""
-    with pytest.raises(SettingsError, match="mapping"):
-        MajorityVote().fit(crowd(), prior=[0.2, 0.3, 0.5])  # type: ignore[arg-type]

@@ -29,21 +29,6 @@ def test_posterior_and_abilities_are_counts() -> None:
     assert "ability" == estimate.workers.quality_name
 
 
-def test_one_step_is_all() -> None:
-    """A vote is done after one step, has nothing to learn and no likelihood."""
-    estimate = MajorityVote().fit(REPORTS)
-
-    assert (1, True, ()) == (estimate.steps, estimate.converged, estimate.log_likelihoods)
-    assert estimate.workers.participation is None
-
-
-def test_maximize_learns_nothing() -> None:
-    """The M-step of a vote gives its parameters back."""
-    parameters = object()
-
-    assert MajorityVote().m_step(None, parameters) is parameters  # type: ignore[arg-type]
-
-
 def test_gold_shows_in_abilities() -> None:
     """Known truths replace votes: ability is then the share of reports that equal them."""
     full_table = dict.fromkeys(range(9), LABELS.names[0])

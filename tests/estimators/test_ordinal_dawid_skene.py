@@ -11,7 +11,6 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import validate
 from crowdveil.em.loop import run_em
-from crowdveil.em.saved_fit import SavedFit
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import ordinal_dawid_skene as ordinal
 from crowdveil.estimators.confusion.parameters import CrowdParameters
@@ -229,19 +228,6 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
         assert max(bounds) == result.log_likelihoods[-1]
         winners.add(int(np.argmax(bounds)))
     assert winners == {0, 1}
-
-
-@pytest.mark.slow
-def test_a_saved_fit_resumes_at_the_likelier_start() -> None:
-    """A fit that resumes a saved one stays at the likelier of the two starts."""
-    model = OrdinalDawidSkene(tolerance=1e-4)
-    for seed in range(4):
-        reports, _ = ordered_crowd(seed, levels=4)
-        alone = model.fit(reports)
-
-        again = model.fit(reports, warm_start=SavedFit.of(model, reports, alone).state_for(model, reports))
-
-        np.testing.assert_allclose(again.posterior, alone.posterior, atol=2e-3)
 
 
 def test_a_public_prior_needs_one_start() -> None:

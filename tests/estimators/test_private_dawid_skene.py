@@ -224,20 +224,6 @@ def test_protected_participation_by_enumeration(labels: int) -> None:
             assert pytest.approx(right) == accuracy.base[worker] + accuracy.gain[worker] * ability
 
 
-def test_participation_is_found_from_nulls() -> None:
-    """With 4000 tasks at epsilon 2 (seed 1) participation is found to 0.05 and abilities to 0.15, in a crowd of 30."""
-    rng, channel = np.random.default_rng(1), response(2, 2.0, "protected")
-    share, ability, truth = rng.uniform(0.5, 1, 30), rng.uniform(0.5, 1, 30), rng.integers(0, 2, 4000)
-    answers = np.where(rng.random((30, 4000)) < ability[:, None], truth, 1 - truth)
-    answers[rng.random((30, 4000)) > share[:, None]] = 2
-    reports = channel.sample(answers.ravel(), seeded(1)).reshape(answers.shape)
-
-    table = PrivateDawidSkene().fit(table_of(reports), channel=channel).workers
-
-    np.testing.assert_allclose(table.participation, share, atol=0.05)
-    np.testing.assert_allclose(table.quality, ability, atol=0.15)
-
-
 def test_a_channel_without_information_gives_the_prior() -> None:
     """Where every answer gives the same reports, truths are the prior and abilities unknown."""
     half = 1 << 47

@@ -153,29 +153,6 @@ def test_labels_count_by_position_and_grids_by_value() -> None:
     assert list(WeightedMean().fit(halves).truth) == [-0.25]
 
 
-def test_gold_labels_become_their_positions() -> None:
-    """Gold given as an ordered label fixes the truth at that label's position and raises the weight of who agrees."""
-    letters = Categories(("G", "P", "R", "X"), ordered=True)
-    rows = [(t, w, v) for t in range(5) for w, v in (("u", "X"), ("v", "G"))]
-    reports = Reports.from_arrays(*zip(*rows, strict=True), alphabet=letters)
-
-    estimate = WeightedMean().fit(reports, gold={0: "X", 1: "X", 2: "X"})
-
-    assert list(estimate.truth[:3]) == [3.0, 3.0, 3.0]
-    assert estimate.truth[4] > 2.0
-
-
-def test_unknown_truth_is_nan_and_the_fit_still_ends() -> None:
-    """A task without reports and without gold has truth nan, and does not keep the loop from converging."""
-    reports = Reports.from_arrays([1, 1], [1, 2], [3.0, 5.0], numeric=True, tasks=[1, 2, 3], workers=[1, 2, 3])
-
-    estimate = WeightedMean().fit(reports, gold={3: 7.0})
-
-    np.testing.assert_array_equal(estimate.posterior, [4.0, math.nan, 7.0])
-    assert estimate.converged
-    np.testing.assert_allclose(estimate.workers.quality, [0.5, 0.5, 0.0])
-
-
 @pytest.mark.slow
 @given(strategies.small_numeric_reports())
 def test_small_crowds_give_finite_weights(reports: Reports) -> None:

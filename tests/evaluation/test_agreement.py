@@ -1,7 +1,7 @@
 """Agreement in linear time against the textbook's loops over pairs and published values."""
 
 from collections.abc import Sequence
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -164,11 +164,3 @@ def test_what_cannot_be_compared_is_refused() -> None:
     twice = Reports.from_arrays([1, 1], ["x", "x"], ["a", "b"], duplicates="all")
     with pytest.raises(ReportsError, match="once"):
         agreement(twice)
-
-
-def test_pairs_of_every_cell_are_counted_once() -> None:
-    """The pairs of a full table are tasks times workers times the others."""
-    found = agreement(reports_of(tuple(product((0, 1), repeat=2)), Categories(("a", "b"))))
-
-    assert found.workers is not None
-    assert [6, 6, 6, 6] == found.workers.pairs.tolist()

@@ -85,11 +85,6 @@ def test_the_order_of_labels_helps_nobody(case, shuffler):
     assert pytest.approx(metrics.error_rate(estimate, gold)) == metrics.error_rate(renamed, gold)
 
 
-def test_a_worked_example_of_ties():
-    """One right, one of two tied, one of four tied and one wrong label make an accuracy of (1 + 1/2 + 1/4 + 0) / 4."""
-    assert pytest.approx(1.75 / 4) == metrics.accuracy(estimate_of(ROWS, RATINGS), GOLD)
-
-
 def test_a_score_carries_error_constant_and_correlation():
     """A score states the error, the constant's error, the correlation and how many tasks it rests on."""
     gold = {**GOLD, "t1": "G", "elsewhere": "R"}

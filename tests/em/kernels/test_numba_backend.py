@@ -1,6 +1,5 @@
 """Compiled code against numpy and scipy: whole fits on random tables and on public data, and bits across threads."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from crowdveil.em.kernels import dispatch
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.estimators import Estimator, PrivateDawidSkene, WeightedVote
 from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
-from tests.real_data import load_or_skip
 from tests.strategies import small_numeric_reports, small_reports
 
 CATEGORICAL: tuple[Estimator[Any, Any], ...] = (
@@ -126,17 +124,6 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch, method: Any) -> 
     np.testing.assert_array_equal(fits[0].posterior, fits[1].posterior)
     np.testing.assert_array_equal(fits[0].workers.quality, fits[1].workers.quality)
     assert fits[0].log_likelihoods == fits[1].log_likelihoods
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["d_product", "dog", "adult2", "snow_rte", "bluebird"])
-@each_method
-def test_public_data_give_the_same_estimates(monkeypatch: pytest.MonkeyPatch, name: str, method: Any) -> None:
-    """On public data twenty steps of compiled code and of plain code end at the same posteriors."""
-    data = load_or_skip(name)
-    twenty = replace(method, max_steps=1 if method.name == "majority-vote" else 20)
-
-    assert_alike(*both_ways(monkeypatch, lambda: twenty.fit(data.answers)), within=1e-6)
 
 
 def test_codes_that_need_64_bits() -> None:

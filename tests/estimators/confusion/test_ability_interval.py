@@ -105,8 +105,7 @@ def test_known_truths_and_answers_give_the_beta_posterior() -> None:
     assert (estimate.workers.quality <= estimate.workers.ability_high).all()
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_ability_prior_is_the_most_likely_candidate(compiled: bool) -> None:
+def test_the_ability_prior_is_the_most_likely_candidate() -> None:
     """Of all centres and strengths, the pair with the largest Beta-binomial evidence, strengths near 8 expected."""
     hits, misses = np.array([8.0, 9.0, 3.5, 7.0]), np.array([2.0, 1.0, 6.5, 3.0])
     best, most = (0.0, 0.0), -np.inf
@@ -117,7 +116,7 @@ def test_the_ability_prior_is_the_most_likely_candidate(compiled: bool) -> None:
             evidence -= 0.5 * np.log(strength / 8.0) ** 2
             best, most = ((a, b), evidence) if evidence > most else (best, most)
 
-    assert pytest.approx(best) == fit_beta_prior(hits, misses, 8.0, compiled=compiled)
+    assert pytest.approx(best) == fit_beta_prior(hits, misses, 8.0)
 
 
 def test_average_priors_equal_those_of_a_fine_grid() -> None:

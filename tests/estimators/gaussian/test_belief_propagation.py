@@ -279,26 +279,6 @@ def cells_of(reports: Reports, asked: NDArray[np.bool_], null: int) -> list[list
 
 
 @pytest.mark.parametrize("assigned", [False, True])
-def test_learned_workers_over_tables_of_channels_are_nearly_exact(assigned: bool) -> None:
-    """Beliefs that settle through three channels, on all or assigned cells, are those of going through all classes.
-
-    Four classes of each of 5 workers; to 0.01 in total mass, for messages go around loops. What the reports
-    taught is far more than that.
-    """
-    table, asked, reports, assignment = crowd_through_cuts(assigned=assigned)
-    block, parameters = ready(reports, table, assignment, replace(PUBLIC, participations=(0.3, 0.6)))
-    cells = cells_of(reports, asked, table.report_alphabet.size)
-
-    found = settled(block, parameters)
-
-    exact = enumerated(parameters, cells, through_tables(table, parameters))
-    with_prior_workers = enumerated(parameters, [[None] * 5] * 4, through_tables(table, parameters))
-    for ours, theirs, before in zip(found, exact, with_prior_workers, strict=True):
-        assert np.abs(ours - theirs).sum(axis=1).max() < 0.01
-        assert np.abs(before - theirs).sum(axis=1).max() > 0.1
-
-
-@pytest.mark.parametrize("assigned", [False, True])
 def test_a_whole_fit_over_tables_of_channels_is_nearly_exact(assigned: bool) -> None:
     """Where classes are public and alike, a fit gives what going through all classes gives, to 0.02.
 

@@ -248,18 +248,6 @@ def test_a_prior_by_label_is_read() -> None:
         Gaussian(prior_mean=0.0, prior_deviation=1.0).fit(reports, prior=prior)
 
 
-def test_columns_hold_intervals() -> None:
-    """Task columns have low and high, worker columns sigma with its interval, in order."""
-    estimate = Gaussian().fit(sun_crowd(0, workers=10, tasks=10).answers)
-    columns, workers = estimate.tasks_columns(), estimate.workers_columns()
-
-    assert ["task", "truth", "low", "high", "reports"] == list(columns)
-    assert ["worker", "weight", "sigma", "sigma_low", "sigma_high", "reports"] == list(workers)
-    assert (columns["low"] <= columns["truth"]).all()
-    assert (columns["truth"] <= columns["high"]).all()
-    assert (workers["sigma_low"] < workers["sigma_high"]).all()
-
-
 def test_settings_are_checked() -> None:
     """Settings out of range, exact posteriors without a prior, and numbers on no scale are refused."""
     for wrong in (

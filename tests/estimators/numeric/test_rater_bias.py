@@ -156,16 +156,6 @@ def test_crowds_with_biases_err_a_tenth_less(
     assert found < 0.9 * plain
 
 
-def test_the_biases_of_workers_are_found() -> None:
-    """The column `bias` of the workers correlates by more than .9 with the true biases."""
-    reports, _, biases = crowd(3, 2.0)
-
-    table = StudentT().fit(reports).workers_columns()
-
-    assert ["worker", "weight", "sigma", "bias", "reports"] == list(table)
-    assert np.corrcoef(np.asarray(table["bias"]), biases)[0, 1] > 0.9
-
-
 @pytest.mark.parametrize(("sigmas", "density"), [((2.0,), 0.05), ((2.0,), 1.0), ((1.0, 5.0), 0.2)])
 def test_crowds_without_biases_stay_as_they_are(
     sigmas: tuple[float, ...], density: float, monkeypatch: pytest.MonkeyPatch
