@@ -52,7 +52,8 @@ def test_pairs_that_share_counts_are_told_apart(monkeypatch: pytest.MonkeyPatch)
 
     found = find_copies(reports)
 
-    assert expected is not None and found is not None
+    assert expected is not None
+    assert found is not None
     assert 45 == len(found.pairs.first)
     for one, other in zip((found.group, *found.pairs), (expected.group, *expected.pairs), strict=True):
         np.testing.assert_array_equal(one, other)
