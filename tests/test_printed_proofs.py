@@ -13,7 +13,7 @@ from crowdveil.channel_design import design_channel, normal_worker_model, one_co
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.mechanisms import DesignObjective, MatrixFactorization, RandomizedResponse
-from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 from crowdveil.randomness import seeded
 from tests.comparators import comparators
 
@@ -92,8 +92,7 @@ def test_the_table_of_shuffling_is_rounded_up():
     channel = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=epsilon).channel()
     found = [shuffled(channel, reports=2000, delta=1e-6).epsilon]
     for cells, linked in ((5, 1), (20, 1), (200, 1), (2, 2)):
-        part = ShuffledCells(channel=channel, reports=2000, cells=cells, linked=linked)
-        found.append(shuffled_worker([part], delta=1e-6).epsilon)
+        found.append(shuffled_worker(channel, reports=2000, cells=cells, delta=1e-6, linked=linked).epsilon)
     up = Context(prec=3, rounding=ROUND_CEILING)
     printed = {row[0]: row[1:] for row in rows("shuffling.md", "| local epsilon |")}[str(epsilon)][:5]
 

@@ -26,7 +26,7 @@ from crowdveil.estimators.unlinked.pooled_dawid_skene import PooledDawidSkene
 from crowdveil.estimators.unlinked.pooled_gaussian import PooledGaussian
 from crowdveil.privacy.composition import pure_profile
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
-from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
 
@@ -142,13 +142,12 @@ def local_and_shuffled(case: Case, epsilon: float, seed: int, linked: bool) -> I
 def losses(case: Case, epsilon: float) -> dict[str, tuple[float, float]]:
     """Return the loss of a cell and of a worker in the local and the shuffled model."""
     channel, tasks, workers = channel_of(case, epsilon), len(case.answers.tasks), len(case.answers.workers)
-    cells = ShuffledCells(channel=channel, reports=workers, cells=tasks)
     together = composed_epsilon([(channel_profile(channel), tasks)], DELTA)
     return {
         "local": (channel.epsilon, together),
         "shuffled": (
             shuffled(channel, reports=workers, delta=DELTA).epsilon,
-            shuffled_worker([cells], delta=DELTA).epsilon,
+            shuffled_worker(channel, reports=workers, cells=tasks, delta=DELTA).epsilon,
         ),
     }
 

@@ -8,7 +8,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.budget import cell_epsilon, cells_within
-from crowdveil.privacy.composition import channels_epsilon
+from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ def test_cells_of_any_table_with_this_epsilon_stay_within_the_budget(labels, bud
     names = Categories(tuple(f"label {k}" for k in range(labels)))
     channel = RandomizedResponse(alphabet=names, epsilon=epsilon).channel()
 
-    assert channels_epsilon([channel] * cells, delta) <= budget * (1 + 1e-12)
+    assert composed_epsilon([(channel_profile(channel), cells)], delta) <= budget * (1 + 1e-12)
     assert min(8.0, budget / cells) * (1 - 1e-9) <= epsilon <= 8.0
 
 
@@ -31,7 +31,7 @@ def test_a_budget_buys_more_than_its_equal_share():
     channel = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=epsilon, participation="public").channel()
 
     assert epsilon > 2 * 10 / 200
-    assert channels_epsilon([channel] * 210, 1e-6) > 10
+    assert composed_epsilon([(channel_profile(channel), 210)], 1e-6) > 10
 
 
 def test_cells_within_is_the_last_number_that_fits():
@@ -39,8 +39,8 @@ def test_cells_within_is_the_last_number_that_fits():
     count = cells_within(6.0, 0.1, 1e-6)
     channel = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=0.1, participation="public").channel()
 
-    assert channels_epsilon([channel] * count, 1e-6) <= 6.0
-    assert channels_epsilon([channel] * (count + 1), 1e-6) > 6.0 - 1e-3
+    assert composed_epsilon([(channel_profile(channel), count)], 1e-6) <= 6.0
+    assert composed_epsilon([(channel_profile(channel), count + 1)], 1e-6) > 6.0 - 1e-3
     assert count > 1.5 * 6.0 / 0.1
     assert 0 == cells_within(0.5, 3.0, 1e-6)
 

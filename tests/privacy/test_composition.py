@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, RandomizedResponse, TwoLayer
-from crowdveil.privacy.composition import channels_epsilon, composition, pure_profile, shared_flip_profile
+from crowdveil.privacy.composition import composition, pure_profile, shared_flip_profile
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 YES_NO = Categories(("no", "yes"))
@@ -67,12 +67,3 @@ def test_no_guarantee_stays_none():
     mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=4, dimensions=2)
 
     assert {math.inf} == {row.exact for row in composition(mechanism, tasks=4, delta=1e-6)}
-
-
-def test_cells_of_several_channels_are_counted():
-    """A list of channels composes as their counts; a channel read twice from its certificate is the same cell."""
-    one, two = (RandomizedResponse(alphabet=YES_NO, epsilon=e).channel() for e in (0.3, 0.8))
-
-    expected = composed_epsilon([(channel_profile(one), 3), (channel_profile(two), 2)], 1e-6)
-
-    assert expected == channels_epsilon([one, two, one, two, one], 1e-6)

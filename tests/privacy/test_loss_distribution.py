@@ -218,4 +218,4 @@ def test_the_least_bound_is_named(bounds, name):
     """A tie goes to the sum, for it needs no delta, then to advanced composition."""
     pure, advanced, exact = map(float, bounds)
 
-    assert name == least_bound(pure=pure, advanced=advanced, exact=exact)
+    assert name == least_bound(pure, advanced, exact)

@@ -5,7 +5,7 @@ import pytest
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
-from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 from crowdveil.privacy.statement import sentences, state_campaign, statement_text, with_shuffling
 from crowdveil.release.campaign_facts import campaign_facts
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
@@ -25,12 +25,11 @@ def test_the_guarantee_is_that_of_the_least_batch(unit: str, linked: int) -> Non
     campaign = relayed(unit, tasks=2)
     found = relayed_guarantees(campaign)
     channel = campaign.channels[0]
-    cells = ShuffledCells(channel=channel, reports=100, cells=2, linked=linked)
 
     assert found is not None
     assert shuffled(channel, reports=100, delta=DELTA, linked=linked).epsilon == found[0].epsilon < campaign.epsilon
-    assert shuffled_worker([cells], delta=DELTA).epsilon == found[1].epsilon < campaign.worker_epsilon
-    assert (campaign.epsilon, campaign.worker_epsilon) == (found[0].local, found[1].local)
+    worker = shuffled_worker(channel, reports=100, cells=2, delta=DELTA, linked=linked)
+    assert worker.epsilon == found[1].epsilon < campaign.worker_epsilon
 
 
 def test_the_statement_names_both_figures_and_their_assumptions() -> None:

@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.privacy.shuffled_figures import mechanism_figures, shuffled_figures
-from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 from crowdveil.privacy.statement import sentences, state_channel, with_shuffling
 
 pytestmark = pytest.mark.slow
@@ -22,10 +22,9 @@ CHANNEL = RandomizedResponse(alphabet=YES_NO, epsilon=2.0).channel()
 def test_figures_are_those_of_the_certificates():
     """Epsilon per answer and per worker are the ones computed from the table, with their delta and unit."""
     figures = shuffled_figures(CHANNEL, reports=500, delta=1e-6, cells=20)
-    part = ShuffledCells(channel=CHANNEL, reports=500, cells=20)
 
     assert shuffled(CHANNEL, reports=500, delta=1e-6).epsilon == figures.per_answer.epsilon
-    assert shuffled_worker([part], delta=1e-6).epsilon == figures.per_worker.epsilon
+    assert shuffled_worker(CHANNEL, reports=500, cells=20, delta=1e-6).epsilon == figures.per_worker.epsilon
     assert ("cell", "worker", 1e-6) == (figures.per_answer.unit, figures.per_worker.unit, figures.per_worker.delta)
 
 

@@ -7,60 +7,44 @@ Proof: docs/explanation/composition.md.
 """
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from crowdveil.channels.channel import Channel
-from crowdveil.channels.guarantee import Guarantee, Participation, Unit
+from crowdveil.channels.guarantee import Participation, Unit
 from crowdveil.mechanisms import ChannelMechanism, Mechanism, TwoLayer
 from crowdveil.mechanisms.two_layer import SharedFlipDistribution
 from crowdveil.privacy.loss_distribution import (
     PROFILE_ERROR,
-    Bound,
+    Cells,
+    ComposedBounds,
     PrivacyProfile,
-    advanced_epsilon,
     channel_profile,
-    composed_epsilon,
-    least_bound,
+    composed_bounds,
     pure_epsilon,
-    require_delta,
 )
 
 MAX_SHARED_CELLS = 100
 """Largest number of cells with a shared secret whose joint profile is enumerated."""
-Cells = list[tuple[PrivacyProfile, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Composition:
-    """Privacy loss of one unit in all campaigns together, by three methods.
+class Composition(ComposedBounds):
+    """Privacy loss of one unit in all campaigns together; bounds as `ComposedBounds`.
 
     Attributes:
         unit: "cell": one worker's answer to one task; "worker": all answers of one worker.
         participation: whether NULL and an answer are neighbours.
         cells: independent cells, or cells with a shared secret, of one worker in a campaign; 1 for a cell.
         rounds: number of campaigns with independent randomness.
-        delta: additive slack of `advanced` and `exact`.
-        pure: sum of epsilons, at delta 0.
-        advanced: epsilon by advanced composition, at `delta`.
-        exact: epsilon of the composed privacy-loss distribution at `delta`, rounded up; at most the other two.
-        least: name of the least bound; "pure" where the slack gains nothing, None if all are infinite.
     """
 
     unit: Unit
     participation: Participation
     cells: int
     rounds: int
-    delta: float
-    pure: float
-    advanced: float
-    exact: float
-    least: Bound | None
 
 
 def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int = 1) -> tuple[Composition, ...]:
@@ -75,28 +59,16 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
     Raises:
         SettingsError: delta outside its interval, or more tasks than the guarantee covers.
     """
-    require_delta(delta)
     guarantees, units = mechanism.guarantees_over(tasks, rounds), _units(mechanism, tasks, rounds)
     return tuple(
-        _composed(guarantee, cells, tasks=tasks, delta=delta, rounds=rounds)
+        Composition(
+            unit=guarantee.unit,
+            participation=guarantee.participation,
+            cells=tasks if guarantee.unit == "worker" else 1,
+            rounds=rounds,
+            **composed_bounds(cells, delta, min(pure_epsilon(cells), guarantee.epsilon)),
+        )
         for guarantee, cells in zip(guarantees, units, strict=True)
-    )
-
-
-def _composed(guarantee: Guarantee, cells: Cells, *, tasks: int, delta: float, rounds: int) -> Composition:
-    """Return the loss of one unit, whose guarantee at delta 0 is given."""
-    pure = min(pure_epsilon(cells), guarantee.epsilon)
-    advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
-    return Composition(
-        unit=guarantee.unit,
-        participation=guarantee.participation,
-        cells=tasks if guarantee.unit == "worker" else 1,
-        rounds=rounds,
-        delta=delta,
-        pure=pure,
-        advanced=advanced,
-        exact=exact,
-        least=least_bound(pure=pure, advanced=advanced, exact=exact),
     )
 
 
@@ -110,21 +82,6 @@ def _units(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]
     if isinstance(mechanism, TwoLayer) and tasks <= MAX_SHARED_CELLS and math.isfinite(worker.epsilon):
         joint = shared_flip_profile(mechanism, tasks, worker.epsilon)
     return [(pure_profile(cell.epsilon), rounds)], [(joint, rounds)]
-
-
-def channels_epsilon(channels: Sequence[Channel], delta: float) -> float:
-    """Return epsilon at `delta` of independent cells together, one per channel given, rounded up.
-
-    Args:
-        channels: channel of each cell; the same one may occur many times.
-        delta: additive slack, in [1e-15, 0.5].
-
-    Raises:
-        SettingsError: no channel, one with infinite epsilon, or delta outside its interval.
-    """
-    counts = Counter(map(id, channels))
-    distinct = {id(channel): channel for channel in channels}
-    return composed_epsilon([(channel_profile(distinct[key]), count) for key, count in counts.items()], delta)
 
 
 def pure_profile(epsilon: float) -> PrivacyProfile:

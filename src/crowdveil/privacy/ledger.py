@@ -12,38 +12,22 @@ from fractions import Fraction
 
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.privacy.composition import pure_profile
-from crowdveil.privacy.loss_distribution import (
-    Bound,
-    advanced_epsilon,
-    composed_epsilon,
-    least_bound,
-    require_delta,
-)
+from crowdveil.privacy.loss_distribution import ComposedBounds, composed_bounds, require_delta
 from crowdveil.standalone.checks import epsilon, epsilon_of
 from crowdveil.standalone.device import Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerLoss:
-    """Loss of a person to one host, or to all.
+class LedgerLoss(ComposedBounds):
+    """Loss of a person to one host, or to all; bounds as `ComposedBounds`.
 
     Attributes:
         host: receiver of the reports; None for all together.
         cells: cells of all campaigns.
-        delta: additive slack of `advanced` and `exact`.
-        pure: sum of epsilons, at delta 0.
-        advanced: epsilon by advanced composition, at `delta`.
-        exact: epsilon of the composed loss at `delta`, rounded up; at most the other two.
-        least: name of the least bound; "pure" where the slack gains nothing.
     """
 
     host: str | None
     cells: int
-    delta: float
-    pure: float
-    advanced: float
-    exact: float
-    least: Bound | None
 
 
 def ledger_losses(lines: Sequence[Line], delta: float) -> tuple[LedgerLoss, ...]:
@@ -65,13 +49,4 @@ def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
     for line in lines:
         counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
     cells = [(pure_profile(epsilon_of(ratio)), count) for ratio, count in counts.items()]
-    advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
-    return LedgerLoss(
-        host=host,
-        cells=counts.total(),
-        delta=delta,
-        pure=pure,
-        advanced=advanced,
-        exact=exact,
-        least=least_bound(pure=pure, advanced=advanced, exact=exact),
-    )
+    return LedgerLoss(host=host, cells=counts.total(), **composed_bounds(cells, delta, pure))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,10 @@ class PrivacyProfile:
     epsilon: float
     delta: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     reach: float
+
+
+Cells = Sequence[tuple[PrivacyProfile, int]]
+"""Profiles of independent cells, with the number of cells that have each."""
 
 
 @lru_cache(maxsize=256)
@@ -146,7 +150,7 @@ class ComposedLoss:
         return min(1.0, self.total.upper_mean(above, values, log_peak) + self.infinite)
 
 
-def compose(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) -> ComposedLoss:
+def compose(cells: Cells, delta: float) -> ComposedLoss:
     """Return the composed loss of independent cells, most precise where delta(epsilon) is near `delta`.
 
     Args:
@@ -179,7 +183,7 @@ def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, larges
     return (low + high) / 2
 
 
-def composed_epsilon(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) -> float:
+def composed_epsilon(cells: Cells, delta: float) -> float:
     """Return the smallest certified epsilon of independent cells together at `delta`, rounded up.
 
     It is never above the sum of the cells' epsilons, nor above advanced composition.
@@ -203,12 +207,12 @@ def composed_epsilon(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) 
     return high
 
 
-def pure_epsilon(cells: Sequence[tuple[PrivacyProfile, int]]) -> float:
+def pure_epsilon(cells: Cells) -> float:
     """Return the sum of the cells' epsilons, rounded up: basic composition, delta 0."""
     return sum_rounded_up([(profile.epsilon, count) for profile, count in cells])
 
 
-def advanced_epsilon(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) -> float:
+def advanced_epsilon(cells: Cells, delta: float) -> float:
     """Return epsilon at `delta` by advanced composition; infinite if a cell's epsilon is.
 
     sum e (e^e - 1)/(e^e + 1) + sqrt(2 ln(1/delta) sum e^2) (Kairouz, Oh, Viswanath 2015, theorem 3.4, third term).
@@ -220,12 +224,40 @@ def advanced_epsilon(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) 
     return (mean + math.sqrt(2 * math.log(1 / delta) * squares)) * (1 + 1e-12)
 
 
-def least_bound(*, pure: float, advanced: float, exact: float) -> Bound | None:
-    """Return the name of the least of three sound bounds; None if all are infinite.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposedBounds:
+    """Privacy loss of several cells together, by three methods.
 
-    The sum of epsilons wins a tie, for it holds at delta 0; then advanced composition, which `composed_epsilon` returns
-    if the distribution gives no less.
+    Attributes:
+        delta: additive slack of `advanced` and `exact`.
+        pure: sum of epsilons, at delta 0.
+        advanced: epsilon by advanced composition, at `delta`.
+        exact: epsilon of the composed privacy-loss distribution at `delta`, rounded up; at most the other two.
+        least: name of the least bound; "pure" where the slack gains nothing, None if all are infinite. A tie is won by
+            the sum, which holds at delta 0, then by advanced composition.
     """
+
+    delta: float
+    pure: float
+    advanced: float
+    exact: float
+    least: Bound | None
+
+
+def composed_bounds(cells: Cells, delta: float, pure: float) -> dict[str, Any]:
+    """Return the attributes of `ComposedBounds` of independent cells; `pure` is a bound at delta 0.
+
+    Raises:
+        SettingsError: delta is outside [1e-15, 0.5], or a count is below 1.
+    """
+    require_delta(delta)
+    advanced, exact = advanced_epsilon(cells, delta), min(pure, composed_epsilon(cells, delta))
+    least = least_bound(pure, advanced, exact)
+    return {"delta": delta, "pure": pure, "advanced": advanced, "exact": exact, "least": least}
+
+
+def least_bound(pure: float, advanced: float, exact: float) -> Bound | None:
+    """Return the name of the least of three sound bounds, the first of equal ones; None if all are infinite."""
     named: tuple[tuple[float, Bound], ...] = ((pure, "pure"), (advanced, "advanced"), (exact, "exact"))
     least, name = min(named, key=lambda pair: pair[0])
     return name if math.isfinite(least) else None

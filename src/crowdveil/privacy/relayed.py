@@ -1,8 +1,9 @@
 """Guarantee of a campaign with a relay: the shuffled loss beside the local one, each with what must be trusted."""
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.privacy.shuffling import ShuffledCells, ShuffledGuarantee, shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 
 DELTA = 1e-6
 """Additive slack of the stated guarantees, for all cells together; they need fewer than 1 / `DELTA` workers."""
@@ -10,7 +11,7 @@ MOST_LINKED = 5
 """Cells of a report that stays together, above which no smaller epsilon is computed."""
 
 
-def relayed_guarantees(campaign: Campaign) -> tuple[ShuffledGuarantee, ShuffledGuarantee] | None:
+def relayed_guarantees(campaign: Campaign) -> tuple[Guarantee, Guarantee] | None:
     """Return the shuffled guarantees of a cell and of a worker, for the least batch.
 
     None without a relay, where more than `MOST_LINKED` cells stay together, or where delta is not below 1 / workers: a
@@ -20,9 +21,9 @@ def relayed_guarantees(campaign: Campaign) -> tuple[ShuffledGuarantee, ShuffledG
     if relay is None or campaign.slots * DELTA >= 1 or (relay.unit == "report" and campaign.cells > MOST_LINKED):
         return None
     linked = campaign.cells if relay.unit == "report" else 1
-    channel, least = campaign.channels[0], relay.least_batch
-    cells = ShuffledCells(channel=channel, reports=least, cells=campaign.cells, linked=linked)
-    return shuffled(channel, reports=least, delta=DELTA, linked=linked), shuffled_worker([cells], delta=DELTA)
+    channel, batch = campaign.channels[0], {"reports": relay.least_batch, "linked": linked}
+    worker = shuffled_worker(channel, cells=campaign.cells, delta=DELTA, **batch)
+    return shuffled(channel, delta=DELTA, **batch), worker
 
 
 def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
@@ -41,9 +42,9 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
     found = relayed_guarantees(campaign)
     if found is None:
         return first, "No smaller epsilon is stated for it: too many answers of a worker stay together."
-    if all(format_bound(one.epsilon, 4) == format_bound(one.local, 4) for one in found):
-        return first, "No smaller epsilon is stated for it: a batch of the least size hides too little."
     cell, worker = (format_bound(guarantee.epsilon, 4) for guarantee in found)
+    if (cell, worker) == (format_bound(campaign.epsilon, 4), format_bound(campaign.worker_epsilon, 4)):
+        return first, "No smaller epsilon is stated for it: a batch of the least size hides too little."
     return (
         first,
         f"As long as relay and curator do not work together, and at least {relay.least_batch:,} workers of a batch are "

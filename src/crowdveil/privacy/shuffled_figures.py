@@ -8,7 +8,7 @@ from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.privacy.shuffling import ShuffledCells, ShuffledGuarantee, shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,6 @@ def shuffled_figures(
     Raises:
         SettingsError: delta that is not below 1 / reports (a scheme that publishes one whole answer at random would
             pass), a number outside its limits, or more linked reports than cells.
-        CertificateError: the channel cannot be certified.
     """
     if not delta * reports < 1:
         raise SettingsError(
@@ -69,9 +68,8 @@ def shuffled_figures(
         )
     worker = None
     if cells is not None:
-        part = ShuffledCells(channel=channel, reports=reports, cells=cells, linked=linked)
-        worker = _guarantee(shuffled_worker([part], delta=delta))
-    answer = _guarantee(shuffled(channel, reports=reports, delta=delta, linked=linked))
+        worker = shuffled_worker(channel, reports=reports, cells=cells, delta=delta, linked=linked)
+    answer = shuffled(channel, reports=reports, delta=delta, linked=linked)
     return ShuffledFigures(reports=reports, linked=linked, cells=cells, per_answer=answer, per_worker=worker)
 
 
@@ -93,12 +91,5 @@ def mechanism_figures(
     figures = shuffled_figures(channel, reports=reports, delta=delta, cells=tasks * rounds, linked=linked)
     if rounds == 1:
         return figures
-    one = ShuffledCells(channel=channel, reports=reports, cells=rounds * linked, linked=linked)
-    answer = replace(_guarantee(shuffled_worker([one], delta=delta)), unit="cell")
-    return ShuffledFigures(
-        reports=reports, linked=linked, cells=tasks, per_answer=answer, per_worker=figures.per_worker
-    )
-
-
-def _guarantee(found: ShuffledGuarantee) -> Guarantee:
-    return Guarantee(epsilon=found.epsilon, delta=found.delta, unit=found.unit, participation=found.participation)
+    answer = shuffled_worker(channel, reports=reports, cells=rounds * linked, delta=delta, linked=linked)
+    return replace(figures, cells=tasks, per_answer=replace(answer, unit="cell"))

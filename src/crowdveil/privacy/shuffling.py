@@ -8,7 +8,7 @@ Proof, conditions and errors: docs/explanation/shuffling.md.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.guarantee import Participation, Unit
-from crowdveil.channels.rounding import format_bound, format_delta, sum_rounded_up
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.lattice_sum import LatticeMeasure, half_width, tilted_sum
 from crowdveil.privacy.loss_distribution import MAX_TILT, PrivacyProfile, composed_epsilon, require_delta
@@ -110,13 +110,6 @@ def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tupl
     return _message_pairs(*_cell_pairs(rows, rows.min(axis=0)), linked, differing)
 
 
-def homogeneous_pairs(channel: Channel) -> tuple[Pair, ...]:
-    """Return the distinct pairs against others who all give the same answer: exact, for lower bounds."""
-    rows = np.unique(channel.probabilities, axis=0)
-    found = [pair for others in rows for pair in _cell_pairs(rows, others)[0]]
-    return tuple({pair.key(): pair for pair in found}.values())
-
-
 def _message_pairs(different: list[Pair], equal: list[Pair], linked: int, differing: int) -> tuple[Pair, ...]:
     total = math.comb(len(different) + len(equal) + linked - 1, linked)
     if linked > 1 and total > MAX_PAIRS:
@@ -200,127 +193,56 @@ def pairs_epsilon(pairs: Iterable[Pair], reports: int, delta: float, most: float
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledCells:
-    """Cells of one worker that pass a shuffler.
+def shuffled(channel: Channel, *, reports: int, delta: float, linked: int = 1) -> Guarantee:
+    """Return the central guarantee, against the curator alone, of one cell whose report is shuffled.
 
-    Attributes:
-        channel: certified table of each cell.
-        reports: least number n of honest reports that are shuffled together, on the same task through the same table.
-        cells: number of cells of the worker; every task is one where participation is protected.
-        linked: number k of reports of a worker that stay together in one message, on the same k tasks for all workers.
-
-    Raises:
-        SettingsError: a number below 1, or more linked reports than cells.
-    """
-
-    channel: Channel
-    reports: int
-    cells: int = 1
-    linked: int = 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.reports <= MAX_REPORTS:
-            raise SettingsError(f"shuffled reports must be from 1 to {MAX_REPORTS:,}", value=self.reports)
-        if not 1 <= self.linked <= self.cells:
-            raise SettingsError("linked reports are from 1 to the number of cells", value=(self.linked, self.cells))
-
-    @property
-    def messages(self) -> tuple[tuple[int, int], ...]:
-        """Pairs (reports in a message, number of such messages) of one worker."""
-        whole, rest = divmod(self.cells, self.linked)
-        return ((self.linked, whole), (rest, 1)) if rest else ((self.linked, whole),)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the channel's certificate."""
-        return str(self.channel.certificate()["sha256"])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledGuarantee:
-    """Central (epsilon, delta)-differential privacy of shuffled reports, against the curator alone.
-
-    Neighbours: one worker's answers to the counted cells are replaced; the other workers' answers are arbitrary.
-
-    Attributes:
-        epsilon: privacy loss in nats, rounded up.
-        delta: additive slack, for all cells together.
-        unit: "cell" or "worker".
-        participation: whether NULL and an answer are neighbours.
-        parts: cells that are covered, with table, least number of reports and linked reports.
-        local: epsilon that holds even if the shuffler and the curator work together.
-    """
-
-    epsilon: float
-    delta: float
-    unit: Unit
-    participation: Participation
-    parts: tuple[ShuffledCells, ...]
-    local: float
-
-    def __str__(self) -> str:
-        cells = " and ".join(
-            f"{part.cells:,} cell{'s' * (part.cells > 1)} of table {part.digest}, {part.linked} linked per message, "
-            f"among at least {part.reports:,} honest reports on the same task"
-            for part in self.parts
-        )
-        return (
-            f"epsilon = {format_bound(self.epsilon)} at delta = {format_delta(self.delta)} per {self.unit}, "
-            f"participation {self.participation}, shuffled: {cells}; neighbours: one worker's answers to these cells, "
-            f"replaced; epsilon = {format_bound(self.local)} if shuffler and curator work together"
-        )
-
-
-def shuffled(channel: Channel, *, reports: int, delta: float, linked: int = 1) -> ShuffledGuarantee:
-    """Return the guarantee of one cell whose report is shuffled among `reports` reports on the same task.
+    Neighbours: the answer is replaced; the other workers' answers are arbitrary.
 
     Args:
-        channel: any certified channel.
-        reports: least number of honest reports in a batch, the worker's own included.
+        channel: certified table of the cell.
+        reports: least number of honest reports in a batch on the same task, the worker's own included.
         delta: in [1e-15, 0.5]; far below 1 / reports.
         linked: number of the worker's reports in the same message; the others of the message stay as they are.
 
     Raises:
         SettingsError: a setting outside its limits, or too many linked reports to certify.
-        CertificateError: the channel cannot be certified.
     """
-    part = ShuffledCells(channel=channel, reports=reports, cells=linked, linked=linked)
-    pairs = blanket_pairs(channel, linked, 1)
-    return ShuffledGuarantee(
-        epsilon=pairs_epsilon(pairs, reports, require_delta(delta), channel.epsilon),
-        delta=delta,
-        unit="cell",
-        participation=channel.participation,
-        parts=(part,),
-        local=channel.epsilon,
-    )
+    _require_batch(reports, linked, linked)
+    epsilon = pairs_epsilon(blanket_pairs(channel, linked, 1), reports, require_delta(delta), channel.epsilon)
+    return Guarantee(epsilon=epsilon, delta=delta, participation=channel.participation)
 
 
-def shuffled_worker(parts: Sequence[ShuffledCells], *, delta: float) -> ShuffledGuarantee:
-    """Return the guarantee of all cells of a worker; messages cannot be linked with one another.
+def shuffled_worker(channel: Channel, *, reports: int, cells: int, delta: float, linked: int = 1) -> Guarantee:
+    """Return the central guarantee of all cells of a worker; messages cannot be linked with one another.
 
     Args:
-        parts: cells of the worker, each in its own batch of reports on the same tasks.
-        delta: in [1e-15, 0.5], for all cells together.
+        channel, reports, delta: as for `shuffled`; delta is that of all cells together.
+        cells: number of cells of the worker; every task is one where participation is protected.
+        linked: number of reports that stay together in one message, on the same tasks for all workers.
 
     Raises:
         SettingsError: a setting outside its limits, or too many linked reports to certify.
-        CertificateError: a channel cannot be certified.
     """
     require_delta(delta)
-    messages = [(part, linked, count) for part in parts for linked, count in part.messages]
-    lost = LOST * delta / max(1, sum(count for _, _, count in messages))
-    profiles = [(shuffled_profile(part.channel, part.reports, linked, lost), count) for part, linked, count in messages]
-    public = any(part.channel.participation == "public" for part in parts)
-    return ShuffledGuarantee(
-        epsilon=composed_epsilon(profiles, delta),
-        delta=delta,
-        unit="worker",
-        participation="public" if public else "protected",
-        parts=tuple(parts),
-        local=sum_rounded_up([(part.channel.epsilon, part.cells) for part in parts]),
-    )
+    _require_batch(reports, cells, linked)
+    parts = messages(cells, linked)
+    lost = LOST * delta / sum(count for _, count in parts)
+    profiles = [(shuffled_profile(channel, reports, together, lost), count) for together, count in parts]
+    epsilon = composed_epsilon(profiles, delta)
+    return Guarantee(epsilon=epsilon, delta=delta, unit="worker", participation=channel.participation)
+
+
+def messages(cells: int, linked: int) -> list[tuple[int, int]]:
+    """Return pairs (reports in a message, number of such messages) of a worker; a remainder is a message of its own."""
+    whole, rest = divmod(cells, linked)
+    return [(linked, whole), (rest, 1)] if rest else [(linked, whole)]
+
+
+def _require_batch(reports: int, cells: int, linked: int) -> None:
+    if not 1 <= reports <= MAX_REPORTS:
+        raise SettingsError(f"shuffled reports must be from 1 to {MAX_REPORTS:,}", value=reports)
+    if not 1 <= linked <= cells:
+        raise SettingsError("linked reports are from 1 to the number of cells", value=(linked, cells))
 
 
 @lru_cache(maxsize=64)
