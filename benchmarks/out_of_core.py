@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from crowd_folder import CrowdFolder, categorical_crowd_folder
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
-from crowdveil.simulate import CrowdFolder, categorical_crowd_folder
 
 LABELS = ("no", "yes")
 POLL_SECONDS = 0.01
@@ -65,7 +65,12 @@ def make(folder: str, answers: str) -> None:
     number, begin = int(float(answers)), time.perf_counter()
     tasks, workers = max(number // 10, 1), max(number // 1000, 20)
     crowd = categorical_crowd_folder(
-        folder, workers=workers, tasks=tasks, labels=Categories(LABELS), sparsity=1 - 10 / workers, source=seeded(1)
+        Path(folder),
+        workers=workers,
+        tasks=tasks,
+        labels=Categories(LABELS),
+        sparsity=1 - 10 / workers,
+        source=seeded(1),
     )
     size = sum(path.stat().st_size for path in Path(folder).iterdir())
     seconds = {"seconds": time.perf_counter() - begin, "processor": time.process_time()}
@@ -78,7 +83,7 @@ def infer(*words: str) -> None:
     clock = [(time.perf_counter(), time.process_time())]
 
     @contextmanager
-    def bar(_: str) -> Iterator[Any]:
+    def bar(_: str, **_options: str) -> Iterator[Any]:
         yield lambda done, total: clock.append((time.perf_counter(), time.process_time()))
 
     command.progress_bar = bar  # the only hook for the steps of the command

@@ -8,9 +8,7 @@ exponential number per report and nothing else.
 
 import argparse
 import math
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from harness import compare, peak_megabytes, print_own_peak, table
@@ -43,7 +41,7 @@ def share_sent(epsilon: float) -> float:
     return LABELS.size / (LABELS.size + math.exp(epsilon))
 
 
-def contenders(cells: int, epsilon: float, folder: Path) -> dict[str, Callable[[], object]]:
+def contenders(cells: int, epsilon: float) -> dict[str, Callable[[], object]]:
     """Return the contenders, on a crowd without any answer."""
     empty = np.empty(0, dtype=np.int64)
     no_answers = Reports(empty, empty, empty, np.arange(TASKS), np.arange(cells // TASKS), LABELS)
@@ -53,7 +51,6 @@ def contenders(cells: int, epsilon: float, folder: Path) -> dict[str, Callable[[
         PEER: lambda: dense(cells, epsilon),
         "one exponential per report (upper limit)": lambda: exponentials(reports),
         "perturb": lambda: perturb(no_answers, mechanism, seeded(1)),
-        "perturb, folder=...": lambda: perturb(no_answers, mechanism, seeded(1), folder=folder),
     }
 
 
@@ -72,16 +69,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", metavar="NAME")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if options.only:
-            contenders(options.cells, options.epsilons[0], Path(folder))[options.only]()
-            print_own_peak()
-            return
-        for epsilon in options.epsilons:
-            results = compare(contenders(options.cells, epsilon, Path(folder)), rounds=options.rounds, peer=PEER)
-            words = [__file__, "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
-            peaks = {name: peak_megabytes([*words, name]) for name in results}
-            print(f"{options.cells:,} cells, epsilon {epsilon:g}\n\n{table(results, peaks)}\n")
+    if options.only:
+        contenders(options.cells, options.epsilons[0])[options.only]()
+        print_own_peak()
+        return
+    for epsilon in options.epsilons:
+        results = compare(contenders(options.cells, epsilon), rounds=options.rounds, peer=PEER)
+        words = [__file__, "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
+        peaks = {name: peak_megabytes([*words, name]) for name in results}
+        print(f"{options.cells:,} cells, epsilon {epsilon:g}\n\n{table(results, peaks)}\n")
 
 
 if __name__ == "__main__":

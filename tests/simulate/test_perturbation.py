@@ -19,7 +19,7 @@ from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.randomness import secure, seeded
-from crowdveil.simulate import bernoulli, categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
+from crowdveil.simulate import categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
 from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)
@@ -153,36 +153,6 @@ def test_memory_follows_the_reports_and_not_the_cells():
 
     assert abs(len(reports) - expected_reports(answers, mechanism.channel())) < 5 * math.sqrt(len(reports))
     assert peak < 100e6
-
-
-def test_reports_in_a_folder_are_the_same(tmp_path, monkeypatch):
-    """Written to a folder chunk by chunk, the reports of a seed are those in memory, and their number has no limit."""
-    answers, mechanism = crowd_answers(), RandomizedResponse(alphabet=LABELS, epsilon=1.0)
-    public = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation="public")
-    held = [perturb(answers, one, seeded(1)) for one in (mechanism, public)]
-    monkeypatch.setattr(perturbation, "MAX_REPORTS", 10)
-
-    stored = [perturb(answers, one, seeded(1), folder=tmp_path) for one in (mechanism, public)]
-
-    for one, other in zip(held, stored, strict=True):
-        assert one.task.tolist() == other.task.tolist()
-        assert one.alphabet == other.alphabet
-        assert one.value.tolist() == other.value.tolist()
-    with pytest.raises(SettingsError, match="Give a folder"):
-        perturb(answers, mechanism, seeded(1))
-
-
-def test_memory_of_a_streamed_crowd_follows_one_chunk(tmp_path, monkeypatch):
-    """Three million reports, 30 MB in memory, are written in chunks of 2**16 below 8 MB."""
-    monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 1 << 16)
-    empty = exactly(0, 10_000, 1000, YES_NO)
-    tracemalloc.start()
-    reports = perturb(empty, RandomizedResponse(alphabet=YES_NO, epsilon=1.6), seeded(2), folder=tmp_path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-
-    assert len(reports) > 2_500_000
-    assert peak < 8e6
 
 
 def test_progress_reaches_the_whole_work():

@@ -171,12 +171,11 @@ def perturb(
     inputs = [*source.inputs, tasks, workers, assignment, channels, requested.expected.prior_file]
     replaced = outputs.check(inputs=inputs)
     announced, outdated = _many_rows(read.answers, setup), estimate_notes(out)
-    with simulated.temporary_report_folder(out, simulated.expected_rows(read.answers, setup)) as folder:
-        with progress_bar("perturbing") as bar:
-            collection = simulated.collect(
-                read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
-            )
-        simulated.write_collection(out, collection, form, replace=replace)
+    with progress_bar("perturbing") as bar:
+        collection = simulated.collect(
+            read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
+        )
+    simulated.write_collection(out, collection, form, replace=replace)
     notes = [*_notes(read, collection), *announced, *_formulas(collection, form), *outdated]
     data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}

@@ -3,10 +3,8 @@
 from crowdveil.simulate.campaigns import perturb_cells, simulated_assignment
 from crowdveil.simulate.crowds import (
     Crowd,
-    CrowdFolder,
     Draw,
     categorical_crowd,
-    categorical_crowd_folder,
     numeric_crowd,
     standard_normal,
     uniform_abilities,
@@ -16,11 +14,9 @@ from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_repo
 __all__ = [
     "MAX_REPORTS",
     "Crowd",
-    "CrowdFolder",
     "Draw",
     "Progress",
     "categorical_crowd",
-    "categorical_crowd_folder",
     "expected_reports",
     "numeric_crowd",
     "perturb",

@@ -1,7 +1,6 @@
 """Collection of reports from a file of answers: perturbation as on workers' devices, privacy account, and files."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import ListName, guarantee_text, join_words, missing_lists, not_public_text
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -36,8 +34,6 @@ from crowdveil.simulate.channel_assignment import Setup
 
 Progress = Callable[[int, int], None]
 LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
-MAX_ROWS_IN_MEMORY = 1 << 24
-"""Largest expected number of reports held in memory; more go to a temporary folder."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,7 +131,6 @@ def collect(
     seed: int | None = None,
     lists_from_answers: bool = False,
     progress: Progress | None = None,
-    folder: Path | None = None,
 ) -> Collection:
     """Return the perturbed answers of all workers: with secure randomness, or with a seed and without privacy.
 
@@ -145,7 +140,6 @@ def collect(
         seed: seed of a simulation.
         lists_from_answers: accept lists that are not public without a seed; there is no guarantee then.
         progress: called with the finished and the whole work.
-        folder: temporary folder for the reports of a simulation with a per-cell channel; None holds them in memory.
 
     Raises:
         ReportsError: a worker answers a task twice, or the answers are not in the mechanism's alphabet.
@@ -159,31 +153,15 @@ def collect(
         _refuse_missing_lists(missing)
     _refuse_repeats(answers)
     _refuse_names(answers, setup)
-    if expected_rows(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
+    if expected_rows(answers, setup) > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports can be collected at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
             hint="Use fewer tasks, a larger epsilon, or public participation.",
         )
     accounts = () if seed is None and missing else accounts_of(answers, setup)
-    sent = _collect_reports(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
+    sent = _collect_reports(answers, setup, secure() if seed is None else seeded(seed), progress)
     return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
-
-
-def streams(setup: Setup, seed: int | None) -> bool:
-    """Return whether reports can be drawn into a folder: simulations through one per-cell channel."""
-    return seed is not None and isinstance(setup.channel, Channel) and setup.assignment is None
-
-
-@contextmanager
-def temporary_report_folder(out: Path, rows: float) -> Iterator[Path | None]:
-    """Context with a temporary folder on the disk of `out`; None if the reports fit into memory."""
-    if rows <= MAX_ROWS_IN_MEMORY:
-        yield None
-        return
-    existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.is_dir())
-    with temporary_folder(existing) as folder:
-        yield folder
 
 
 def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
@@ -245,9 +223,7 @@ def write_collection(directory: Path, collection: Collection, form: Form = "csv"
         write_sums(directory, sums_text(sent), crowd, replace=replace)
 
 
-def _collect_reports(
-    answers: Reports, setup: Setup, source: Source, progress: Progress | None, folder: Path | None
-) -> Reports | Sums:
+def _collect_reports(answers: Reports, setup: Setup, source: Source, progress: Progress | None) -> Reports | Sums:
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return collect_sums(answers, mechanism, source, progress)
@@ -255,7 +231,7 @@ def _collect_reports(
         return _dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
-    return perturb(answers, mechanism, source, progress=progress, folder=folder)
+    return perturb(answers, mechanism, source, progress=progress)
 
 
 def _with_mark(channel: Channel | ChannelTable, mark: str) -> Channel | ChannelTable:

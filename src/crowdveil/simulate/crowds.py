@@ -1,31 +1,22 @@
-"""Simulated crowds with known truths and worker quality, in memory or in a folder of encoded blocks.
+"""Simulated crowds with known truths and worker quality.
 
 Numeric answers follow Sun et al. 2018, section VI-A; categorical answers follow the one-coin model: a worker answers
 correctly with probability `ability`, otherwise any other label uniformly.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encoded
-from crowdveil.data.identifiers import NumberedIdentifiers
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, staged_outputs
+from crowdveil.errors import SettingsError
 from crowdveil.randomness import Seeded
-from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices, tasks_and_workers
-
-TRUTH_FILE, ABILITY_FILE = "truth.npy", "ability.npy"
-TRUTHS_PER_DRAW = 1 << 18
-"""Tasks whose truths are drawn together."""
+from crowdveil.simulate.bernoulli import bernoulli_indices
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 """Function of a generator and a count that returns independent draws, one per task or worker."""
@@ -184,115 +175,3 @@ def checked_prior(prior: tuple[float, ...] | None, size: int) -> NDArray[np.floa
     if shares.shape != (size,) or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-6:
         raise SettingsError(f"the prior must be {size} probabilities that sum to 1", value=prior)
     return shares / shares.sum()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CrowdFolder:
-    """Simulated crowd with answers and truths in a folder.
-
-    Attributes:
-        answers: unprotected answers, mapped from the folder; tasks are named task-000, task-001, ..., workers
-            worker-00, worker-01, ..., with equal numbers of digits.
-        truth: label code of each task's truth, int16, shape (tasks,), mapped from the folder.
-        ability: probability of a correct answer of each worker, shape (workers,).
-    """
-
-    answers: Reports
-    truth: NDArray[np.int16]
-    ability: NDArray[np.float64]
-
-    @classmethod
-    def open(cls, folder: str | PathLike[str]) -> "CrowdFolder":
-        """Return the crowd that `categorical_crowd_folder` wrote.
-
-        Raises:
-            ReportsError: damaged blocks, or missing or mismatched truths or abilities.
-        """
-        answers = Reports.open(folder).with_public_lists(ALL_LISTS)
-        truth = _column(Path(folder, TRUTH_FILE), "<i2", len(answers.tasks))
-        return cls(
-            answers=answers, truth=truth, ability=_column(Path(folder, ABILITY_FILE), "<f8", len(answers.workers))
-        )
-
-
-def categorical_crowd_folder(
-    folder: str | PathLike[str],
-    *,
-    workers: int,
-    tasks: int,
-    labels: Categories,
-    sparsity: float,
-    prior: tuple[float, ...] | None = None,
-    ability: Draw = uniform_abilities,
-    source: Seeded,
-    progress: Callable[[int, int], None] | None = None,
-) -> CrowdFolder:
-    """Return a one-coin crowd of any size, written to a folder: the distribution of `categorical_crowd`, other draws.
-
-    Memory is that of one block and one number per worker.
-
-    Args:
-        folder: destination; files are written atomically.
-        workers, tasks: size of the crowd.
-        labels: possible answers.
-        sparsity: probability that a cell is NULL, in [0, 1), independent for every cell.
-        prior: P(truth) by label, sums to 1; uniform by default.
-        ability: draws one probability per worker, clipped to [0, 1].
-        source: seeded.
-        progress: called with the number of finished tasks and of all tasks.
-
-    Raises:
-        SettingsError: a size, sparsity or prior out of range, or an unwritable folder.
-    """
-    check_crowd(workers, tasks, sparsity)
-    generator, shares = source.generator, checked_prior(prior, labels.size)
-    skill = np.clip(np.asarray(ability(generator, workers), dtype=float), 0.0, 1.0)
-    names = NumberedIdentifiers.from_count("task-", tasks), NumberedIdentifiers.from_count("worker-", workers)
-    outputs = Outputs(folder=Path(folder), names=(TRUTH_FILE, ABILITY_FILE, *STORE_FILES), kind="simulated crowd")
-    with staged_outputs(outputs) as temporary:
-        np.save(temporary / ABILITY_FILE, skill)
-        truth = np.lib.format.open_memmap(temporary / TRUTH_FILE, mode="w+", dtype="<i2", shape=(tasks,))
-        for first in range(0, tasks, TRUTHS_PER_DRAW):
-            part = truth[first : first + TRUTHS_PER_DRAW]
-            part[:] = generator.choice(labels.size, size=len(part), p=shares)
-        parts = _answers(generator, truth, skill, labels.size, 1 - sparsity, progress)
-        write_encoded(temporary, parts, *names, labels)
-    return CrowdFolder.open(folder)
-
-
-def _answers(
-    generator: np.random.Generator,
-    truth: NDArray[np.int16],
-    skill: NDArray[np.float64],
-    labels: int,
-    probability: float,
-    progress: Callable[[int, int], None] | None,
-) -> Iterator[ReportChunk]:
-    """Yield the answers of consecutive ranges of tasks."""
-    span = max(1, int(SUCCESSES_PER_CHUNK / (probability * len(skill))))
-    for first in range(0, len(truth), span):
-        known = np.asarray(truth[first : first + span])
-        task, worker = tasks_and_workers(bernoulli_indices(generator, len(known) * len(skill), probability), len(skill))
-        wrong = generator.random(len(task)) >= skill[worker]
-        value = known[task]
-        value[wrong] = (value[wrong] + generator.integers(1, labels, np.count_nonzero(wrong), dtype=np.int16)) % labels
-        yield ReportChunk(task + np.int32(first), worker, value)
-        if progress is not None:
-            progress(first + len(known), len(truth))
-
-
-def _column(path: Path, dtype: str, size: int) -> NDArray[Any]:
-    """Return an array mapped from a file, after checking its type and size."""
-    try:
-        column: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise ReportsError(
-            "a simulated crowd needs its truths and abilities", source=str(path), examples=str(error)[:200]
-        ) from error
-    if column.shape != (size,) or column.dtype != np.dtype(dtype):
-        raise ReportsError(
-            f"there must be {size} numbers of type {dtype}",
-            source=str(path),
-            examples=f"{column.shape}, {column.dtype}",
-        )
-    return column.view(np.ndarray)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.data.blocks import InMemoryRows
-from crowdveil.data.columnar_store import ReportChunk, save_encoded
+from crowdveil.data.columnar_store import ReportChunk
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
@@ -38,7 +37,6 @@ def perturb(
     source: Source,
     *,
     progress: Progress | None = None,
-    folder: Path | None = None,
 ) -> Reports:
     """Return the non-NULL reports of all devices, over the same tasks and workers.
 
@@ -51,29 +49,22 @@ def perturb(
         mechanism: sends one symbol per task.
         source: `secure()`, or `seeded(n)` for a simulation without privacy.
         progress: called with the work done.
-        folder: destination of encoded blocks on the vectorised path; the returned reports are mapped from there. The
-            draws are the same.
 
     Raises:
         ReportsError: another alphabet, or two answers of a worker to one task.
-        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected in
-            memory.
+        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected.
     """
     _check_answers(answers, mechanism)
     channel = mechanism.channel()
-    streamed = folder is not None and isinstance(source, Seeded)
-    if channel is not None and not streamed:
+    if channel is not None:
         _check_channel(answers, channel)
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
     if channel is None or not isinstance(source, Seeded):
         task, worker, label = _from_devices(answers, mechanism, source, progress)
         return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
-    parts = _from_channel(answers, channel, source, progress)
-    if folder is None:
-        rows = InMemoryRows(*_gathered(parts, expected_reports(answers, channel)), len(answers.tasks))
-        return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
-    save_encoded(folder, parts, answers.tasks, answers.workers, sent)
-    return Reports.open(folder).with_public_lists(answers.public_lists)
+    columns = _gathered(_from_channel(answers, channel, source, progress), expected_reports(answers, channel))
+    rows = InMemoryRows(*columns, len(answers.tasks))
+    return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
 
 
 def expected_reports(answers: Reports, channel: Channel) -> float:
@@ -241,7 +232,7 @@ def _check_channel(answers: Reports, channel: Channel) -> None:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated in memory",
             value=round(expected),
-            hint="Give a folder, or use fewer tasks, a larger epsilon or public participation.",
+            hint="Use fewer tasks, a larger epsilon or public participation.",
         )
 
 
