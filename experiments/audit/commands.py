@@ -21,6 +21,7 @@ from crowdveil.cli.privacy.audit import run_in_process
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.claims import audit_pairs
 from crowdveil.privacy.audit.command import CommandBox, run_process
+from crowdveil.synthesis.expected_error import ReleaseErrors
 
 EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000
 LABELS, NUMBERS, CLAIMS = "task,worker,label\n", "task,worker,value\n", "task,worker,value\n"
@@ -163,7 +164,7 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
     """
     with _folder() as work:
         box = _box(case.commands, work)
-        with patch.object(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: None):
+        with patch.object(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: ReleaseErrors(None, None)):
             yield [box.pair(Path(one), Path(two)) for one, two in case.pairs]
 
 

@@ -11,8 +11,9 @@ from experiments.papers.huai2019.crowds import FLOORPLAN, crowd
 
 from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.expected_error import PrivateMethod, more_accurate, release_errors, task_means
+from crowdveil.synthesis.expected_error import more_accurate, release_errors, task_means
 from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.method import PrivateMethod
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 UNITS: tuple[Unit, ...] = ("cell", "worker")

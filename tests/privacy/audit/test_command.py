@@ -14,6 +14,7 @@ from crowdveil.cli import main
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, audit_black_box
 from crowdveil.privacy.audit.command import CommandBox, run_process
+from crowdveil.synthesis.expected_error import ReleaseErrors
 from tests.campaign.builders import build_campaign
 
 pytestmark = pytest.mark.slow
@@ -78,7 +79,7 @@ def test_private_synthesis_keeps_its_claim(monkeypatch):
 
     The expected error is left out: it takes fifty releases of simulated claims, from public numbers.
     """
-    monkeypatch.setattr(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: None)
+    monkeypatch.setattr(crowdveil.folder.synthesis, "release_errors", lambda *_, **__: ReleaseErrors(None, None))
     words = [
         "crowdveil",
         "data",
