@@ -54,7 +54,7 @@ SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 RELAYED: Words = ("relayed/campaign.json",)
 RELAY = Relay("The library", PUBLIC_KEY, 2, "report")
 
-BY_HAND = build_campaign(url=None, slots=2)
+BY_HAND = build_campaign(url=None, tasks=8, assignment=[range(4)] * 2)
 
 
 def answer_words(slot: int) -> Words:
@@ -90,6 +90,15 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "campaign init": ([], ("--out", "new.toml")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
+    "campaign next-round": (
+        [
+            *(("campaign", "answer", *answer_words(slot)) for slot in (0, 1)),
+            ("campaign", "close", "by-hand/campaign.json", "--reports", "handed"),
+            ("campaign", "collect", "handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
+            ("infer", "got/reports.csv", "--out", "found"),
+        ],
+        ("by-hand", "found", "--until", "2099-12-31", "--out", "next"),
+    ),
     "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
     "campaign demo": ([], ("--out", "shown")),
     "campaign serve": ([], (ASKED, "--port", 0)),
@@ -136,6 +145,7 @@ REFUSED: dict[str, Words] = {
     "campaign init": (),
     "campaign invite": ("none",),
     "campaign new": ("none.toml", "--out", "essays"),
+    "campaign next-round": ("none", "none", "--until", "2099-12-31", "--out", "next"),
     "campaign page": ("none", "--out", "device.html"),
     "campaign demo": ("--out", "labels.csv/below"),
     "campaign serve": ("none/campaign.json", "--port", 0),

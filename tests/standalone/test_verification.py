@@ -79,8 +79,8 @@ def test_sound_campaigns_hold(vector: dict[str, object]) -> None:
 
     assert [] == [claim for claim in checked.claims if not claim.holds]
     assert (campaign.name, campaign.participation) == (checked.digest, checked.participation)
-    assert (campaign.epsilon, campaign.cells) == (checked.answer_epsilon, checked.answers)
-    assert pytest.approx(campaign.worker_epsilon, rel=1e-12) == checked.worker_epsilon
+    assert (campaign.guarantee.epsilon, campaign.all_cells) == (checked.answer_epsilon, checked.answers)
+    assert pytest.approx(campaign.worker_guarantee.epsilon, rel=1e-12) == checked.worker_epsilon
 
 
 @pytest.mark.parametrize("vector", read_vectors("refused_campaigns.json"), ids=name_of)

@@ -10,7 +10,7 @@ from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Campaign, Groups, Relay, Task
+from crowdveil.campaign.document import Campaign, EarlierRound, Groups, Relay, Task
 from crowdveil.channels.channel import Channel
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, symbol_bytes
 
@@ -38,6 +38,7 @@ class Content:
     levels: int | None = None
     prior: str | None = None
     questions: tuple[str, ...] = ()
+    earlier: tuple[EarlierRound, ...] = ()
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -76,6 +77,7 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
     asked = [{"text": text, "cells": load} for text, load in zip(content.questions, loads, strict=False)]
     chosen: dict[str, Any] = {"levels": content.levels, "prior": content.prior, "questions": asked or None}
     chosen["relay"] = content.relay and asdict(content.relay)
+    chosen["earlier"] = list(map(asdict, content.earlier)) or None
     document |= {name: value for name, value in chosen.items() if value is not None}
     return Campaign.from_bytes(canonical_bytes(document)), parts
 

@@ -8,6 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, Self
@@ -18,7 +19,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, parse_json, sealed_bytes
+from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, epsilon_of, parse_json, sealed_bytes
 
 State = Literal["early", "open", "closed"]
 
@@ -85,6 +86,21 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierRound:
+    """Round before a later one: name of its campaign, and the most answers of a worker, each of at most this ratio."""
+
+    campaign: str
+    cells: int
+    numerator: int
+    denominator: int
+
+    @property
+    def epsilon(self) -> float:
+        """Largest privacy loss of a single answer, in nats, rounded up."""
+        return epsilon_of(Fraction(self.numerator, self.denominator))
+
+
+@dataclass(frozen=True, slots=True)
 class Relay:
     """Relay between workers and curator, run by somebody else than the curator.
 
@@ -130,6 +146,7 @@ class Campaign:
         levels: number of levels that a worker chooses from, one channel for each; None without levels.
         prior: SHA-256 of the file of the public prior that the channels were chosen for, hexadecimal; None without one.
         questions: several questions, with a channel for each; empty with one, which `question` and `labels` describe.
+        earlier: of a later round the rounds before it, the first one first; empty for others.
     """
 
     title: str
@@ -158,6 +175,7 @@ class Campaign:
     levels: int | None
     prior: str | None
     questions: tuple[Question, ...]
+    earlier: tuple[EarlierRound, ...]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -179,6 +197,7 @@ class Campaign:
             "sent_bytes": sealed_bytes(fields) if "relay" in fields else fields["body_bytes"],
             **{name: fields.get(name) for name in ("levels", "prior")},
             "questions": tuple(Question(**question) for question in fields.get("questions", ())),
+            "earlier": tuple(EarlierRound(**one) for one in fields.get("earlier", ())),
         }
         tuples = {name: tuple(fields[name]) for name in ("labels", "certificates", "assignment_parts")}
         return cls(**{**fields, **tuples, **converted}, channels=channels, source=data)
@@ -255,8 +274,20 @@ class Campaign:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of a single answer under the weakest channel."""
-        return Guarantee(epsilon=self.epsilon, participation=self.participation)
+        """Guarantee of a single answer under the weakest channel, in this round and those before."""
+        epsilon = max(self.epsilon, *(one.epsilon for one in self.earlier), 0.0)
+        return Guarantee(epsilon=epsilon, participation=self.participation)
+
+    @property
+    def worker_guarantee(self) -> Guarantee:
+        """Guarantee of all answers of one worker, in this round and those before; for one report in each."""
+        before = ((one.epsilon, one.cells) for one in self.earlier)
+        return replace(self.guarantee, epsilon=sum_rounded_up([(self.worker_epsilon, 1), *before]), unit="worker")
+
+    @property
+    def all_cells(self) -> int:
+        """Largest number of answers of one worker, in this round and those before."""
+        return self.cells + sum(one.cells for one in self.earlier)
 
     def channel_of(self, slot: int, task: int, level: int | None = None) -> Channel:
         """Return the channel of a worker's answer to a task, by slot, task index, and the level that was chosen.

@@ -88,6 +88,27 @@ class ChannelTable:
         """Return the table with one channel per task for all workers; `tasks` has the channel index of each name."""
         return cls(channels=tuple(channels), choice=(tuple(range(len(channels))),), tasks=dict(tasks))
 
+    @classmethod
+    def by_cell(
+        cls, channels: Sequence[Channel], chosen: NDArray[np.int64], workers: Collection[Any], tasks: Collection[Any]
+    ) -> Self:
+        """Return the table with a channel for each cell; channels of no cell are left out.
+
+        Args:
+            channels: channels of the cells.
+            chosen: index of the channel, indexed [worker, task].
+            workers, tasks: names in the order of the index.
+        """
+        used, index = np.unique(chosen, return_inverse=True)
+        rows, of_worker = np.unique(index.reshape(chosen.shape), axis=0, return_inverse=True)
+        columns, of_task = np.unique(rows, axis=1, return_inverse=True)
+        return cls(
+            channels=tuple(channels[code] for code in used.tolist()),
+            choice=tuple(map(tuple, columns.tolist())),
+            workers=dict(zip(map(str, workers), of_worker.ravel().tolist(), strict=True)),
+            tasks=dict(zip(map(str, tasks), of_task.ravel().tolist(), strict=True)),
+        )
+
     @property
     def alphabet(self) -> Alphabet:
         """Possible answers."""
@@ -140,6 +161,11 @@ class ChannelTable:
             SettingsError: a name that the table does not list.
         """
         return _group_codes(self.tasks, tasks, "task"), _group_codes(self.workers, workers, "worker")
+
+    def by_names(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
+        """Return the index of the channel of each cell, indexed [worker, task]; errors as `groups`."""
+        of_task, of_worker = self.groups(tasks, workers)
+        return np.array(self.choice)[np.ix_(of_worker, of_task)]
 
     def sample(self, index: int, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Return the reports of cells of one channel, as codes of `report_alphabet`, its size for NULL.

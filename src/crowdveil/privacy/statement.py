@@ -22,6 +22,7 @@ from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.questions import question_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
+from crowdveil.privacy.rounds import round_sentences
 from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
 
 Status = Literal["protected", "simulation", "none"]
@@ -76,6 +77,7 @@ class PrivacyStatement:
         level_guarantees: guarantee per answer of each channel that a worker may have chosen; empty without levels.
         level_workers: number of workers at each level; empty where it must not be stated.
         questions: sentences on what several questions of a campaign add; empty with one.
+        rounds: sentences on what earlier rounds of a campaign add; empty without them.
         question_guarantees: guarantee per answer of each question of the campaign; empty with one.
         batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
             of which any number may be assumed.
@@ -101,6 +103,7 @@ class PrivacyStatement:
     level_guarantees: tuple[Guarantee, ...] = ()
     level_workers: tuple[int, ...] = ()
     questions: tuple[str, ...] = ()
+    rounds: tuple[str, ...] = ()
     question_guarantees: tuple[Guarantee, ...] = ()
     batch: int | None = None
     alike: bool = True
@@ -196,14 +199,15 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         subject="campaign",
         mechanism=campaign_mechanism(campaign),
         per_answer=campaign.guarantee,
-        per_worker=campaign_guarantee(campaign),
-        cells=campaign.cells,
+        per_worker=campaign.worker_guarantee,
+        cells=campaign.all_cells,
         not_covered=not_covered(campaign_exposes(campaign), protected=protected, assigned=True),
         campaign=campaign.name,
         relay=relay_sentences(campaign),
         levels=level_sentences(campaign),
         level_guarantees=tuple(channel.guarantee for channel in campaign.channels) if campaign.levels else (),
         questions=question_sentences(campaign),
+        rounds=round_sentences(campaign),
         question_guarantees=question_guarantees(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
@@ -281,11 +285,6 @@ def question_guarantees(campaign: Campaign) -> tuple[Guarantee, ...]:
     return tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else ()
 
 
-def campaign_guarantee(campaign: Campaign) -> Guarantee:
-    """Return the guarantee of all answers of one worker of a campaign."""
-    return replace(campaign.guarantee, epsilon=campaign.worker_epsilon, unit="worker")
-
-
 def campaign_exposes(campaign: Campaign | None) -> tuple[str, ...]:
     """Return what the devices of a campaign, None if it is unknown, leave uncovered, as sentences."""
     return FROM_DEVICES if campaign is None or campaign.levels is None else (*FROM_DEVICES, LEVEL_NOT_COVERED)
@@ -336,6 +335,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         *statement.relay,
         *statement.levels,
         *(() if apart else statement.questions),
+        *statement.rounds,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
         *(() if statement.shuffled is None else statement.shuffled.sentences),

@@ -45,11 +45,11 @@ from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.levels import level_sentences, stated_levels
 from crowdveil.privacy.questions import question_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
+from crowdveil.privacy.rounds import round_sentences
 from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,
     campaign_exposes,
-    campaign_guarantee,
     campaign_mechanism,
     no_guarantee_reason,
     not_covered,
@@ -60,7 +60,7 @@ from crowdveil.privacy.statement import (
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, asked_facts
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
-from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, verify
+from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, read_round_before, verify
 
 FIRST_QUESTION = "question-1"
 NOTHING_STATED = "No collection of protected reports was given with these results."
@@ -162,7 +162,9 @@ def _state_certificate(path: Path, source: bytes, answers: int | None) -> Privac
 
 def _require_claims(campaign: Path) -> None:
     """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker."""
-    claims = verify(read_bytes(campaign), read_parts(campaign), read_prior(campaign)).claims
+    claims = verify(
+        read_bytes(campaign), read_parts(campaign), read_prior(campaign), read_round_before(campaign)
+    ).claims
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
@@ -341,12 +343,17 @@ def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:
 
 
 def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
-    """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group."""
+    """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group.
+
+    Those of earlier rounds are known by their largest epsilon alone.
+    """
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     found = [None if one is None else one.certificate()["sha256"] for one in channels]
     sealed = [certificate["sha256"] for certificate in campaign.certificates]
     if campaign.levels is None:
-        return set(found) <= set(sealed)
+        before = max((one.epsilon for one in campaign.earlier), default=0.0)
+        pairs = zip(channels, found, strict=True)
+        return all(seal in sealed or (one is not None and one.epsilon <= before) for one, seal in pairs)
     one_each = tuple((level,) for level in range(campaign.levels))
     return isinstance(channel, ChannelTable) and (found, channel.choice) == (sealed, one_each)
 
@@ -365,10 +372,10 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
     workers = _chosen_levels(evidence, channel)
     if campaign is not None:
-        guarantee, cells, per_worker = campaign.guarantee, campaign.cells, campaign_guarantee(campaign)
+        guarantee, cells, per_worker = campaign.guarantee, campaign.all_cells, campaign.worker_guarantee
     return PrivacyStatement(
         status="protected",
-        mechanism=channel.mechanism if campaign is None else campaign_mechanism(campaign),
+        mechanism=channel.mechanism if campaign is None or campaign.earlier else campaign_mechanism(campaign),
         per_answer=guarantee,
         per_worker=None if apart else per_worker,
         of_question=channel.guarantee if campaign is not None and campaign.questions else None,
@@ -384,6 +391,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
         level_workers=() if campaign is None else stated_levels(campaign, workers),
         questions=sentences_without_campaign(cells, per_worker) if apart else question_sentences(campaign),
+        rounds=round_sentences(campaign),
         question_guarantees=() if campaign is None else question_guarantees(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
 from crowdveil.folder.campaign.export import Exported, read_body, write_questions
+from crowdveil.folder.campaign.rounds import Collection
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
 
@@ -21,8 +22,17 @@ RETRY_SECONDS = 60.0
 logger = logging.getLogger("crowdveil.service")
 
 
-def export(store: Store, digest: bytes, directory: str | PathLike[str], *, replace: bool = False) -> list[Exported]:
+def export(
+    store: Store,
+    digest: bytes,
+    directory: str | PathLike[str],
+    *,
+    replace: bool = False,
+    earlier: Collection | None = None,
+) -> list[Exported]:
     """Write the collection of each question of a closed campaign; return them.
+
+    A later round needs that of the rounds before (`rounds.read_earlier`).
 
     Raises:
         Problem: `unknown` or `purged`.
@@ -39,7 +49,7 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
     for slot, body in store.released_reports(digest):
         tasks = store.tasks(digest, slot)
         accepted.append(read_body(campaign, slot, tasks, body))
-    return write_questions(directory, campaign, accepted, replace=replace)
+    return write_questions(directory, campaign, accepted, replace=replace, earlier=earlier)
 
 
 def purge_due(store: Store) -> int:

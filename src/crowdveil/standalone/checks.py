@@ -362,12 +362,15 @@ CAMPAIGN_DEFECTS = {
     r".*\.picture.*": "picture",
     "tasks.*": "task",
     "assignment_parts.*": "part",
-    **{f"{name}.*": name for name in ("url", "labels", "groups", "relay", "salt", "levels", "prior", "questions")},
+    "groups.*": "groups",
+    **{f"{name}.*": name for name in ("url", "labels", "relay", "salt", "levels", "prior", "questions", "earlier")},
 }
+LOSS = ("cells", "numerator", "denominator")
+EARLIER = [{"campaign": "[A-Za-z0-9_-]{43}", **dict.fromkeys(LOSS, range(1, 2**53))}]
 QUESTIONS = [{"cells": range(1, MAX_BYTES), "text": CAMPAIGN["question"]}]
-OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS}
-"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior, and
-several questions, with the most tasks of a worker for each."""
+OPTIONAL = {"relay": RELAY, "levels": range(2, 5), "prior": HEX, "questions": QUESTIONS, "earlier": EARLIER}
+"""Fields that a campaign may have: relay, number of levels that a worker chooses from, SHA-256 of a public prior,
+several questions with the most tasks of a worker for each, and the earlier rounds with what each promised a worker."""
 
 
 # ---- Certificates
@@ -532,7 +535,6 @@ def sure(loss: Decimal, *, in_words: bool = False) -> str:
 
 
 LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
-LOSS = ("cells", "numerator", "denominator")
 LEDGER = {"format": "crowdveil-ledger/1", "lines": [{**LINE, **dict.fromkeys(LOSS, range(1, 2**53))}]}
 ANSWERED_BEFORE = (
     "This computer has drawn a report of this campaign before, with another link or level. A second one would reveal "
@@ -604,7 +606,7 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
 
     Raises:
         Refused: as `parse_canonical` and `check_certificate`; format, text, url, day, number, labels, task, picture,
-            groups, part, salt, participation, no privacy, relay, levels, prior, questions.
+            groups, part, salt, participation, no privacy, relay, levels, prior, questions, earlier.
     """
     fields = _parse_campaign(data, claims)
     tasks, slots = fields["tasks"], fields["slots"]
@@ -631,6 +633,8 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
         _check_questions(fields, claims)
     if "relay" in fields:
         _check_relay(fields, channels, claims)
+    if "earlier" in fields:
+        _check_earlier(fields, claims)
     named, count = len(fields["assignment_parts"]), -(-slots // SLOTS_PER_PART)
     parts = "" if named == count else "part"
     claims.add("The file names every part of the assignment.", parts, f"{named:,} of {count:,}")
@@ -764,6 +768,31 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
     losses = (four_digits(epsilon_of(Fraction(ratio), fields["cells"])) for ratio in ratios)
     claim = "Each level has more epsilon than the level before, and hides participation; a worker's level is visible."
     claims.add_faults(claim, "levels", faults, f"epsilon {', '.join(losses)} for all answers of a worker")
+
+
+def _check_earlier(fields: Mapping[str, Any], claims: Claims) -> None:
+    """Check what a later round says of the rounds before it."""
+    rounds, below = fields["earlier"], [one for one in fields["earlier"] if one["numerator"] < one["denominator"]]
+    faults = {
+        "it names none, or one twice": not 0 < len(rounds) == len({one["campaign"] for one in rounds}),
+        "a ratio is below 1": below,
+        "levels, a relay, a prior and several questions are for one round": fields.keys()
+        & {"levels", "prior", "questions", "relay"},
+    }
+    found = "" if below else f"epsilon {shown(epsilon(rounds))} for all answers to them"
+    claims.add_faults("A later round names each earlier one, and what it promised a worker.", "earlier", faults, found)
+
+
+def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]], host: str) -> None:
+    """Refuse a later round whose earlier rounds are not those in the ledger: of the same host, and with that loss.
+
+    Raises:
+        Refused: earlier.
+    """
+    for one in fields.get("earlier", []):
+        own = [line for line in ledger if line["campaign"] == one["campaign"]]
+        same = all(line["host"] == host for line in own) and epsilon(own) <= epsilon([one])
+        ensure(same, "earlier", "This is not a later round of the campaign that it names. Nothing was asked or sent.")
 
 
 def check_level(level: Any, levels: int | None) -> None:

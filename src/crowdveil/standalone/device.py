@@ -52,6 +52,7 @@ from crowdveil.standalone.checks import (
     parse_link,
     question_of_tasks,
     question_texts,
+    require_earlier,
     require_first,
     shown,
     sure,
@@ -223,6 +224,7 @@ class Device:
         self.url, self.name, self.token, self.slot = parse_link(link)
         self.link, self.home, self.files, self.source = link.strip(), home, files, source
         self.folder = home / f"{self.name}-{self.slot}"
+        self.host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
 
     def __enter__(self) -> Self:
         for folder in (self.home, self.folder):
@@ -250,6 +252,7 @@ class Device:
         require(self.slot < self.fields["slots"], "slot")
         require(self.seal or "relay" not in self.fields, "relay")
         require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
+        require_earlier(self.fields, read_ledger(self.home), self.host)
         number = self.slot // SLOTS_PER_PART
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
         self.tasks = check_part(part, self.fields, number)[self.slot % SLOTS_PER_PART]
@@ -332,8 +335,7 @@ class Device:
         """Return the lines that this report adds to the ledger, one for each ratio; at its level, or another one."""
         level = self.level if level is None else level
         ratios = [channel.ratio.as_integer_ratio() for channel in self.channels(level) if channel.ratio]
-        host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
-        shared = {"campaign": self.name, "report": self.record["report"], "host": host, "day": today()}
+        shared = {"campaign": self.name, "report": self.record["report"], "host": self.host, "day": today()}
         shared |= {"title": self.fields["title"], "participation": self.fields["certificates"][0]["participation"]}
         counts = {ratio: ratios.count(ratio) for ratio in sorted(set(ratios))}
         return [{**shared, "cells": count, "numerator": a, "denominator": b} for (a, b), count in counts.items()]
@@ -466,6 +468,7 @@ def promise(device: Device) -> str:
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.offered[0].protected else "not hidden"
     fields, way, level, prior = device.fields, "", "", ""
+    before = fields.get("earlier", [])
     words = foreign("\n".join([fields["title"], *question_texts(fields), fields["consent"]]))
     if "relay" in fields:
         way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
@@ -475,6 +478,9 @@ def promise(device: Device) -> str:
     if "prior" in fields:
         prior = "The curator says that the chances were chosen for a public expectation of the answers, stated before "
         prior += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
+    if before:
+        prior = f"This is round {len(before) + 1}: the chances were chosen from the reports of the rounds before. With "
+        prior += f"all answers to those: epsilon at most {shown(epsilon([*before, *lines]))}.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "

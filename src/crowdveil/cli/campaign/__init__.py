@@ -10,6 +10,7 @@ from crowdveil.cli.campaign.export import export
 from crowdveil.cli.campaign.init import init
 from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
+from crowdveil.cli.campaign.next_round import next_round
 from crowdveil.cli.campaign.page import page
 from crowdveil.cli.campaign.purge import purge
 from crowdveil.cli.campaign.receive import receive
@@ -18,7 +19,7 @@ from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.verb import VerbGroup
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Make one": (init, new, invite, demo),
+    "Make one": (init, new, invite, next_round, demo),
     "Answer it": (page, answer),
     "Collect with the service": (serve, close, export, purge),
     "Collect files, or through a relay": (collect, relay, receive),

@@ -37,13 +37,15 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.report_tables import formula_notes
         from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
+        from crowdveil.folder.campaign.rounds import read_earlier
         from crowdveil.folder.reports import collection_outputs
         from crowdveil.service.release import export as export_campaign
 
         folders = export_folders(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
         replaced = [str(path) for one in outputs for path in one.check(inputs=[file])]
-        sent = export_campaign(store, campaign.digest, out, replace=replace)
+        earlier = read_earlier(file.parent, campaign)
+        sent = export_campaign(store, campaign.digest, out, replace=replace, earlier=earlier)
         labels = [label for one in campaign.by_question for label in one.labels]
         warnings = formula_notes(labels, (task.id for task in campaign.tasks))
     data = {

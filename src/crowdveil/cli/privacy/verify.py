@@ -25,6 +25,7 @@ NOT_CHECKED = (
     "Other reports of the same worker: their epsilons add.",
 )
 NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
+NO_ROUND = "The round before, which the campaign names: earlier/campaign.json is not beside the file."
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
 
@@ -40,25 +41,34 @@ def verify(file: Path, as_json: bool) -> None:
 
     The check computes in exact integers, by the rules that devices apply before they answer. It prints epsilon of a
     single answer (cell) and of a worker, the participation, each claim in plain words and whether it holds, and
-    what no file can show. Epsilon stands there only if all hold. The assignment in parts/ and the public prior in
-    prior.csv beside a campaign are checked too.
+    what no file can show. Epsilon stands there only if all hold. The assignment in parts/, the public prior in
+    prior.csv and the round before in earlier/ beside a campaign are checked too.
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
     from crowdveil.standalone.checks import EVERY_TASK, parse_json
-    from crowdveil.standalone.verification import SAME_PRIOR, read_bytes, read_parts, read_prior
+    from crowdveil.standalone.verification import (
+        SAME_PRIOR,
+        SAME_ROUND,
+        read_bytes,
+        read_parts,
+        read_prior,
+        read_round_before,
+    )
     from crowdveil.standalone.verification import verify as check
 
     file = claim_file(file)
     parts = read_parts(file)
     source = read_bytes(file)
-    checked = check(source, parts, read_prior(file))
+    checked = check(source, parts, read_prior(file), read_round_before(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)
     names_prior = checked.holds and checked.kind == "campaign" and "prior" in parse_json(source)
     seen = SAME_PRIOR in (claim.claim for claim in checked.claims)
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]
     unchecked += [NO_PRIOR] if names_prior and not seen else []
+    follows = checked.holds and checked.kind == "campaign" and "earlier" in parse_json(source)
+    unchecked += [NO_ROUND] if follows and SAME_ROUND not in (claim.claim for claim in checked.claims) else []
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {
         "kind": checked.kind,

@@ -23,6 +23,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, joined
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
 from crowdveil.folder.evidence import ASSIGNED
 from crowdveil.folder.reports import write_reports
@@ -101,7 +102,12 @@ def refuse_other_collections(directory: Path, campaign: Campaign) -> None:
 
 
 def write_questions(
-    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
+    directory: str | PathLike[str],
+    campaign: Campaign,
+    accepted: Iterable[AcceptedReport],
+    *,
+    replace: bool = False,
+    earlier: Collection | None = None,
 ) -> list[Exported]:
     """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
 
@@ -120,7 +126,8 @@ def write_questions(
         zip(export_folders(Path(directory), campaign), parts, own, strict=True), start=1
     ):
         mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else ""
-        found.append(Exported(folder, part, write_campaign_reports(folder, part, sent, replace=replace, mark=mark)))
+        written = write_campaign_reports(folder, part, sent, replace=replace, mark=mark, earlier=earlier)
+        found.append(Exported(folder, part, written))
     return found
 
 
@@ -141,6 +148,7 @@ def write_campaign_reports(
     *,
     replace: bool = False,
     mark: str = "",
+    earlier: Collection | None = None,
 ) -> Reports:
     """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
 
@@ -152,18 +160,28 @@ def write_campaign_reports(
         accepted: at most one report per slot, in any order.
         replace: whether an earlier collection in the folder is removed.
         mark: part of the mechanism in crowd.json, such as `evidence.WITHOUT_NAMES`.
+        earlier: collection of the rounds before a later one, whose reports are written, too.
 
     Raises:
-        SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, or as `write_reports`.
+        SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, a later round without
+            `earlier`, or as `write_reports`.
+        ReportsError: as `joined`.
     """
     assert not campaign.questions
+    if campaign.earlier and earlier is None:
+        raise SettingsError(
+            "a later round is released with the reports of the rounds before it",
+            value=campaign.name,
+            hint=f"They are in the folder {EARLIER_FOLDER} beside its campaign.json: use crowdveil campaign export.",
+        )
     ordered = sorted(accepted, key=lambda report: report.slot)
     _require_enough(len(ordered), campaign)
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
     channel = exported_channel(campaign, ordered)
-    reports, assignment = _coded_reports(campaign, channel, ordered)
+    found = Collection(*_coded_reports(campaign, channel, ordered))
+    reports, channel, assignment = found if earlier is None else joined(earlier, found)
     # Through a relay every worker has every task.
     text = assignment.to_csv() if campaign.relay is None else None
     protected, certificate = campaign.participation == "protected", channel.certificate()
@@ -213,8 +231,8 @@ def _require_enough(found: int, campaign: Campaign) -> None:
 
 def _coded_reports(
     campaign: Campaign, channel: Channel | ChannelTable, ordered: Sequence[AcceptedReport]
-) -> tuple[Reports, Assignment]:
-    """Return the non-NULL reports, and the assignment of the workers that reported."""
+) -> tuple[Reports, Channel | ChannelTable, Assignment]:
+    """Return the non-NULL reports, their channel, and the assignment of the workers that reported."""
     code_of = {name: code for code, name in enumerate(channel.report_alphabet.names)}
     task = np.array([index for report in ordered for index in report.tasks], dtype=np.int32)
     worker = np.repeat(np.arange(len(ordered), dtype=np.int32), [len(report.tasks) for report in ordered])
@@ -222,7 +240,7 @@ def _coded_reports(
     tasks, workers = _names(one.id for one in campaign.tasks), _names(worker_name(one.slot) for one in ordered)
     sent = code >= 0
     reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, ALL_LISTS)
-    return reports, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
+    return reports, channel, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
 
 
 def _symbols(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 
-from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.folder import NOT_FOR_FILE, CampaignFolder
 from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
@@ -22,6 +22,7 @@ from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.export import AcceptedReport, Exported, read_body, write_questions
+from crowdveil.folder.campaign.rounds import read_earlier
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 LIST_FILE = "files.csv"
@@ -105,7 +106,8 @@ def write_collected(
     Raises:
         SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
     """
-    exported = write_questions(directory, campaign.campaign, collected.accepted, replace=True)
+    earlier = read_earlier(campaign.path, campaign.campaign)
+    exported = write_questions(directory, campaign.campaign, collected.accepted, replace=True, earlier=earlier)
     rows = [("file", "state"), *collected.states.items()]
     write_files(directory, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)}, kind=LIST_KIND)
     return exported
@@ -121,7 +123,7 @@ def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
             "the folder of report files must be readable", source=str(folder), examples=reason
         ) from error
     own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml", CLOSED_FILE}
-    own |= {"plan.json", "prior.csv"}
+    own |= {"plan.json", "prior.csv", NOT_FOR_FILE}
     same = folder.resolve() == campaign.path.resolve()
     return [path for path in paths if not (same and path.name in own)]
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
@@ -13,7 +13,14 @@ from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER, PRIOR_FILE, WORKERS_FILE
+from crowdveil.campaign.folder import (
+    CAMPAIGN_FILE,
+    NOT_FOR_FILE,
+    PARTS_FOLDER,
+    PICTURES_FOLDER,
+    PRIOR_FILE,
+    WORKERS_FILE,
+)
 from crowdveil.campaign.source.build import build_campaign
 from crowdveil.campaign.source.settings_file import CampaignSource, read_source
 from crowdveil.channels.guarantee import Guarantee
@@ -117,6 +124,8 @@ def create_campaign(
             if sha256(prior).hexdigest() != campaign.prior:
                 raise SettingsError("the prior must not change while the campaign is made", value=source.privacy.prior)
             records[PRIOR_FILE] = prior
+        if not others and any(source.excluded):
+            records[NOT_FOR_FILE] = not_for_bytes(source.excluded)
         files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names, records=records)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
@@ -190,8 +199,8 @@ def write_campaign(
             for name, data in contents.items():
                 (staged / name).parent.mkdir(exist_ok=True)
                 (staged / name).write_bytes(data)
-            if names:
-                (staged / WORKERS_FILE).chmod(PRIVATE_FILE)
+            for name in {WORKERS_FILE, NOT_FOR_FILE} & contents.keys():
+                (staged / name).chmod(PRIVATE_FILE)
             if folder.is_dir():
                 folder.rmdir()
             os.rename(staged, folder)
@@ -214,6 +223,12 @@ def write_template(path: Path) -> None:
         except FileExistsError:
             hint = "Choose another name with --out."
             raise SettingsError("settings are written into a new file", value=str(path), hint=hint) from None
+
+
+def not_for_bytes(excluded: Sequence[Collection[int]]) -> bytes:
+    """Return the content of `not_for.csv`: the tasks (index) that each slot must not get."""
+    rows = ((slot, task) for slot, tasks in enumerate(excluded) for task in sorted(tasks))
+    return csv_text(("slot", "task"), rows).encode("utf-8")
 
 
 def require_new(folder: Path) -> None:

@@ -20,6 +20,7 @@ from crowdveil.campaign.document import compared
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.questions import question_sentences
+from crowdveil.privacy.rounds import round_sentences
 from crowdveil.release.page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (
@@ -140,7 +141,7 @@ class _Pages:
             "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
             "csrf": session.csrf,
             "downloads": [] if result is None else _downloads(result),
-            "asked": question_sentences(campaign),
+            "asked": (*question_sentences(campaign), *round_sentences(campaign)),
             "warnings": () if result is None else result.warnings,
         }
 

@@ -189,7 +189,7 @@ export async function checkCertificate(data) {
 const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
 
 // Campaign ------------------------------------------------------------------------------------------------------------
-const OPTIONAL = ["levels", "prior", "questions", "relay"];
+const OPTIONAL = ["earlier", "levels", "prior", "questions", "relay"];
 const CAMPAIGN_FIELDS = (
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
   "purge_after_days question salt slots symbol_bytes tasks title url"
@@ -217,11 +217,20 @@ function checkFields(data) {
   check(questions === undefined || isListOf(questions, isQuestion), "questions", "other fields");
   check(data.levels === undefined || isInteger(data.levels, 2, 4), "levels", "not 2 to 4");
   check(data.prior === undefined || isHash(data.prior), "prior", "not a SHA-256");
+  if (data.earlier !== undefined) checkRounds(data);
   const bytes = cells * data.symbol_bytes + Number(data.levels !== undefined);
   check(isInteger(cells, 1, tasks.length) && data.body_bytes === bytes, "number", "cells");
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
+}
+
+/** Check what a later round says of each round before it. */
+function checkRounds({ earlier, levels, prior, questions, relay }) {
+  const isNamed = (one) => hasFields(one, "campaign cells denominator numerator") && isMatch(one.campaign, /^[\w-]{43}$/);
+  const areRounds = isListOf(earlier, (one) => isNamed(one) && isLoss(one)) && earlier.length > 0;
+  const areApart = areRounds && new Set(earlier.map(({ campaign }) => campaign)).size === earlier.length;
+  check(areApart && !levels && !prior && !questions && !relay, "earlier", "not the rounds before this one");
 }
 
 /** Check the relay, and that nothing in a report names its worker: by its hash, every part lists all tasks for each. */
@@ -385,12 +394,23 @@ export function sumOfLines(lines) {
   return Math.ceil(lines.reduce((sum, line) => sum + loss(line) * (1 + 2e-15), 0) * 1000) / 1000;
 }
 
+const hostOf = ({ url }) => url?.split("/")[2] ?? "curators without a service";
+const isLoss = ({ cells: n, numerator: a, denominator: b }) => [n, b, a - b + 1].every((k) => isInteger(k, 1, Infinity));
+
+/** Check that the rounds before a later one are those in the ledger: of the same host, and with that loss at most. */
+export function checkEarlier({ earlier = [], url }, lines) {
+  const linesOf = (one) => lines.filter(({ campaign }) => campaign === one.campaign);
+  const isLess = (one) => sumOfLines(linesOf(one)) <= sumOfLines([one]);
+  const isSame = (one) => isLess(one) && linesOf(one).every(({ host }) => host === hostOf({ url }));
+  return check(earlier.every(isSame), "earlier", "that campaign had another address, or cost more");
+}
+
 /** Return one ledger line for each ratio among the cells of a report. */
 export function ledgerLines(campaign, slot, tasks, report, level) {
   const ratios = tasks.map((task) => channelOf(campaign, slot, task, level).ratio.join("/"));
   const { name, participation, title } = campaign;
   const shared = { campaign: name, participation, report, title, day: dayOf(Date.now()) };
-  const host = campaign.url?.split("/")[2] ?? "curators without a service";
+  const host = hostOf(campaign);
   return Array.from(new Set(ratios), (ratio) => {
     const [numerator, denominator] = ratio.split("/").map(Number);
     return { ...shared, host, cells: ratios.filter((other) => other === ratio).length, numerator, denominator };
@@ -402,8 +422,7 @@ export function readLedger(text) {
   const data = parseCanonical(text);
   const isLine = (line) =>
     hasFields(line, "campaign cells day denominator host numerator participation report title") &&
-    [line.cells, line.denominator].every((number) => isInteger(number, 1, Infinity)) &&
-    isInteger(line.numerator, line.denominator, Infinity) &&
+    isLoss(line) &&
     [line.campaign, line.day, line.host, line.participation, line.report, line.title].every(isText);
   const isLedger = hasFields(data, "format lines", "crowdveil-ledger/1") && isListOf(data.lines, isLine);
   check(isLedger, "ledger", "other fields");
@@ -527,7 +546,8 @@ export class Device {
     const part = storedPart ?? (await this.load(`${name}/parts/${Math.floor(slot / PART_SLOTS)}`));
     const tasks = await readTasks(part, campaign, slot);
     const stored = { campaign: bytes, part, title: campaign.title };
-    await this.save((record, lines, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] }));
+    const verified = (record, all) => ({ ...record, ...stored, level: record.level ?? levelsOf(all, name)[0] });
+    await this.save((record, lines, all) => checkEarlier(campaign, lines) && verified(record, all));
     Object.assign(this, { campaign, tasks });
   }
 

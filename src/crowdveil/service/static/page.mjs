@@ -124,9 +124,11 @@ function showCampaign() {
   const strength = { isHidden: !isWeak(allSure), isWeak: isWeak(allSure) };
   const promise = { epsilon, factor, total, all, sure, allSure, ...strength, isProtected, isPublic: !isProtected };
   const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
-  const { levels, prior = "" } = campaign;
+  const { levels, prior = "", earlier = [] } = campaign;
+  const inRounds = sumOfLines([...earlier, ...page.device.newLines()]);
+  const rounds = { isRound: earlier.length > 0, round: earlier.length + 1, inRounds };
   const level = { isLevelled: levels !== undefined, level: record.level + 1, levels, prior, hasPrior: prior !== "" };
-  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level });
+  update({ ...showAbout("intro"), isAsked: true, ...promise, ...relay, ...level, ...rounds });
 }
 
 /** Return a node with the text of a question, and with its number if there are several. */

@@ -1,0 +1,142 @@
+"""`crowdveil campaign next-round`: the next round of a campaign, for the same workers."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import CAMPAIGN_FOLDER, COUNT, PATH, json_option
+from crowdveil.cli.verb import Verb
+from crowdveil.errors import ReportsError
+
+if TYPE_CHECKING:
+    from crowdveil.planning.next_round import NextRound
+
+HELP = """Make the next round of a closed campaign, for the same workers, from its results.
+
+FOLDER is that of the campaign; RESULTS is the folder that infer wrote from its reports. Tasks are put into at most 12
+groups by their posterior, and each group has a channel that is designed for its mean; every label keeps a tenth of an
+even share. A worker is asked tasks that are new to this worker, of those with the largest expected error. Epsilon of a
+single answer (cell) and participation are as before, and the epsilons of a worker's rounds add up. The truths after
+this round come from the reports of all rounds: close, export or collect it, and infer, as usual."""
+EXAMPLE = "crowdveil campaign next-round essays found --until 2027-02-01 --out essays-2"
+DETAILS = """Prints the promise of this round and of all rounds. Of a campaign with levels, several questions or a relay
+there is no later round. Nothing but the new folder is written; it holds a copy of the reports so far, which are for the
+curator only."""
+USEFULNESS = "USEFULNESS"
+
+
+@click.command(
+    "next-round",
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    short_help="Ask the same workers again, by what is known so far.",
+)
+@click.argument("folder", type=CAMPAIGN_FOLDER)
+@click.argument("results", type=PATH)
+@click.option("--out", type=PATH, required=True, metavar="NEW", help="New folder of the round.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), required=True, metavar="DAY", help="Last day (UTC).")
+@click.option("--from", "since", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="First day. [default: today]")
+@click.option("--ask", type=COUNT, metavar="N", help="Ask the N tasks with the largest expected error. [default: half]")
+@click.option("--per-worker", type=COUNT, metavar="N", help="Tasks of each worker. [default: as before]")
+@click.option("--epsilon", type=float, metavar="E", help="Epsilon of a single answer. [default: as before]")
+@json_option
+def next_round(
+    folder: Path,
+    results: Path,
+    out: Path,
+    until: datetime,
+    since: datetime | None,
+    ask: int | None,
+    per_worker: int | None,
+    epsilon: float | None,
+    as_json: bool,
+) -> None:
+    """Make the next round; see `HELP`."""
+    from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.planning.next_round import create_next_round
+    from crowdveil.release.result_files import read_results
+
+    found = read_results(results)
+    made = create_next_round(
+        CampaignFolder(folder),
+        _collection(results),
+        found.estimate,
+        out,
+        inferred_from=found.reports_sha256,
+        closes=until.date(),
+        opens=_day(since),
+        ask=ask,
+        per_worker=per_worker,
+        epsilon=epsilon,
+    )
+    print_result(_data(made), _rows(made), as_json=as_json)
+
+
+def _collection(results: Path) -> Path:
+    """Return the folder of the reports from which results were inferred."""
+    from crowdveil.folder.crowd import report_directory
+    from crowdveil.folder.recorded_reading import recorded_reading
+    from crowdveil.folder.truths import INFER_AGAIN
+
+    recorded = recorded_reading(results)
+    if recorded is None or len(recorded.sources) > 1:
+        raise ReportsError("the results must name their reports, one file", source=str(results), hint=INFER_AGAIN)
+    return report_directory(recorded.sources[0])
+
+
+def _day(given: datetime | None) -> date | None:
+    return None if given is None else given.date()
+
+
+def _data(made: NextRound) -> dict[str, Any]:
+    campaign, whole = made.campaign, made.campaign.worker_guarantee
+    return {
+        "campaign": campaign.name,
+        "round": len(campaign.earlier) + 1,
+        "tasks": made.asked,
+        "groups": list(made.sizes),
+        "workers": campaign.slots,
+        "fewest": made.loads[0],
+        "most": made.loads[1],
+        "participation": campaign.participation,
+        "epsilon_per_answer": campaign.epsilon,
+        "epsilon_per_worker": campaign.worker_epsilon,
+        "epsilon_over_rounds": whole.epsilon,
+        "answers_over_rounds": campaign.all_cells,
+        "opens": campaign.opens.isoformat(),
+        "closes": campaign.closes.isoformat(),
+        "information": made.gain,
+        "files": list(map(str, made.files)),
+    }
+
+
+def _rows(made: NextRound) -> list[tuple[str, str]]:
+    from crowdveil.campaign.document import compared
+    from crowdveil.channels.rounding import format_promise
+
+    campaign, scope = made.campaign, f"participation {made.campaign.participation}"
+    return [
+        ("campaign", campaign.name),
+        ("to compare", compared(campaign.name)),
+        ("round", f"{len(campaign.earlier) + 1}, after {campaign.earlier[-1].campaign}"),
+        ("asked", f"{campaign.slots:,} workers, {made.asked:,} tasks, {made.loads[1]} to a worker"),
+        ("groups", f"{len(made.sizes)} by posterior, of {min(made.sizes):,} to {max(made.sizes):,} tasks"),
+        ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
+        ("promise", f"epsilon {format_promise(campaign.epsilon)} for a single answer ({scope})"),
+        ("in all", f"epsilon {format_promise(campaign.worker_epsilon)} for the answers of one worker in this round"),
+        (
+            "all rounds",
+            f"epsilon {format_promise(campaign.worker_guarantee.epsilon)} for all {campaign.all_cells} answers of one "
+            f"worker ({scope})",
+        ),
+        ("information", f"of a report, {made.gain:.2f} times that through the channel before"),
+        ("usefulness", USEFULNESS),
+        ("written", f"{made.folder}"),
+    ]

@@ -1,0 +1,129 @@
+"""Reports of all rounds of a campaign as one collection: each through the channel of its own round.
+
+A worker has one name in all rounds, and is asked a task in one of them only. The collection of the rounds before a
+later one lies in the folder `earlier` beside its `campaign.json`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError
+from crowdveil.folder.crowd import REPORTS_FILE
+from crowdveil.folder.evidence import campaign_of, read_evidence
+
+EARLIER_FOLDER = "earlier"
+Names = Iterable[Any]
+
+
+class Collection(NamedTuple):
+    """Non-NULL reports, their channels, and the assigned cells of the workers who reported."""
+
+    reports: Reports
+    channel: Channel | ChannelTable
+    assignment: Assignment
+
+    @property
+    def table(self) -> ChannelTable:
+        """The channels as a table."""
+        one = self.channel
+        return one if isinstance(one, ChannelTable) else ChannelTable(channels=(one,), choice=((0,),))
+
+
+def read_collection(folder: Path, name: str, digest: str | None = None) -> Collection:
+    """Return the collection of a campaign, of all its rounds so far.
+
+    Args:
+        folder: as `crowdveil campaign export` and `collect` write it.
+        name: name of the campaign.
+        digest: `Evidence.digest` that it must have; None for any.
+
+    Raises:
+        ReportsError: the reports are missing, were changed, or are those of another campaign.
+        CertificateError: as `read_evidence`.
+    """
+    evidence = read_evidence(folder / REPORTS_FILE)
+    found = None if evidence.crowd is None else campaign_of(evidence.crowd)
+    if found != name or evidence.channel is None or evidence.assignment is None:
+        raise ReportsError(
+            "the reports must be those of the round before, as they were exported or collected",
+            source=str(folder),
+            examples=f"campaign {found}, not {name}",
+            hint="Give the folder that `crowdveil campaign export` or `collect` wrote for that round.",
+        )
+    if digest not in (None, evidence.digest):
+        raise ReportsError(
+            "the truths must be inferred from all reports of the round before, as they are",
+            source=str(folder),
+            hint="Run `crowdveil infer` again on these reports, without options of reading.",
+        )
+    return Collection(evidence.reports, evidence.channel, evidence.assignment)
+
+
+def read_earlier(folder: Path, campaign: Campaign) -> Collection | None:
+    """Return the collection of the rounds before a campaign in a folder; None for a first round.
+
+    Raises:
+        ReportsError, CertificateError: as `read_collection`.
+    """
+    return read_collection(folder / EARLIER_FOLDER, campaign.earlier[-1].campaign) if campaign.earlier else None
+
+
+def joined(first: Collection, second: Collection) -> Collection:
+    """Return the collection of both rounds; `second` lists all tasks.
+
+    Raises:
+        ReportsError: a task that `second` does not list, or a worker who was asked a task in both.
+    """
+    tasks, rounds = second.reports.tasks, (first, second)
+    names = {str(name) for one in rounds for name in one.reports.workers}
+    workers = np.array(sorted(names, key=lambda name: (len(name), name)), dtype=object)
+    chosen = np.zeros((len(workers), len(tasks)), dtype=np.int64)
+    asked, start = [], 0
+    for one in rounds:
+        own = one.assignment
+        task, worker = _codes(own.tasks, tasks, "task")[own.task], _codes(own.workers, workers, "worker")[own.worker]
+        chosen[worker, task] = start + one.table.by_names(own.tasks, own.workers)[own.worker, own.task]
+        asked.append((task, worker))
+        start += len(one.table.channels)
+    channels = [channel for one in rounds for channel in one.table.channels]
+    table = ChannelTable.by_cell(channels, chosen, workers, tasks)
+    sent = [_recoded(one.reports, table, tasks, workers) for one in rounds]
+    task, worker, value = (np.concatenate(column) for column in zip(*sent, strict=True))
+    reports = Reports(
+        task.astype(np.int32), worker.astype(np.int32), value, tasks, workers, table.report_alphabet, ALL_LISTS
+    )
+    cells = (np.concatenate(column) for column in zip(*asked, strict=True))
+    return Collection(reports, table, Assignment(np.asarray(tasks), workers, *cells))
+
+
+def _recoded(reports: Reports, table: ChannelTable, tasks: Names, workers: Names) -> tuple[NDArray[Any], ...]:
+    """Return the codes of task, worker and report symbol of each report, in the lists of all rounds."""
+    assert reports.alphabet is not None
+    # A symbol of channels without a cell is not in the table, and no report has it.
+    code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}
+    symbols = np.array([code_of.get(name, -1) for name in reports.alphabet.names])
+    lists = (_codes(reports.tasks, tasks, "task"), _codes(reports.workers, workers, "worker"), symbols)
+    columns = (np.asarray(column) for column in (reports.task, reports.worker, reports.value))
+    return tuple(codes[column] for codes, column in zip(lists, columns, strict=True))
+
+
+def _codes(own: Iterable[Any], every: Iterable[Any], role: str) -> NDArray[np.int64]:
+    """Return the code of each name in the list of all."""
+    code_of = {str(name): code for code, name in enumerate(every)}
+    names = list(map(str, own))
+    unlisted = [name for name in names if name not in code_of]
+    if unlisted:
+        raise ReportsError(
+            f"a later round must list every {role} of the rounds before", source=REPORTS_FILE, examples=unlisted[0]
+        )
+    return np.array([code_of[name] for name in names], dtype=np.int64)

@@ -1,0 +1,256 @@
+"""Next round of a campaign: for the same workers, with channels that are designed for the truths inferred so far.
+
+Channels, and which tasks are asked, follow from the reports of the rounds before, so the guarantee of each answer holds
+given them, and the epsilons of a worker's rounds add up. A worker is asked tasks that are new to this worker: one
+answer is reported once.
+"""
+
+from collections.abc import Sequence
+from csv import DictReader
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.document import Campaign, EarlierRound, Groups
+from crowdveil.campaign.folder import CAMPAIGN_FILE, NOT_FOR_FILE, WORKERS_FILE, CampaignFolder
+from crowdveil.campaign.source.draw import draw_assignment
+from crowdveil.channel_design import design_channel
+from crowdveil.channels.alphabet import MAX_LABELS, Alphabet, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.em.estimate import NORMAL_QUANTILE, Estimate
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.campaign.closing import Closing
+from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
+from crowdveil.mechanisms import DesignObjective
+from crowdveil.planning.expected_campaign import expected_objective
+from crowdveil.planning.posterior_groups import MOST_GROUPS, posterior_groups
+from crowdveil.planning.settings.creation import not_for_bytes, require_new, write_campaign
+from crowdveil.privacy.mechanism_settings import Expectation
+from crowdveil.randomness import Source, secure
+from crowdveil.standalone.checks import MAX_CHANNELS
+
+COPIED = (CAMPAIGN_FILE, REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE)
+"""Files of the collection of the rounds before, which a later one holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextRound:
+    """Round that was written.
+
+    Attributes:
+        campaign: the campaign.
+        folder, files: its folder, and the paths in it.
+        sizes: number of tasks in each group.
+        asked: number of tasks that workers are asked.
+        loads: numbers of tasks of the workers with fewest and with most.
+        gain: mean over tasks of the information of a report, over that through the strongest channel before.
+    """
+
+    campaign: Campaign
+    folder: Path
+    files: tuple[Path, ...]
+    sizes: tuple[int, ...]
+    asked: int
+    loads: tuple[int, int]
+    gain: float
+
+
+def create_next_round(
+    before: CampaignFolder,
+    collected: Path,
+    estimate: Estimate,
+    out: Path,
+    *,
+    inferred_from: str,
+    closes: date,
+    opens: date | None = None,
+    ask: int | None = None,
+    per_worker: int | None = None,
+    epsilon: float | None = None,
+    randomness: Source | None = None,
+) -> NextRound:
+    """Write the next round of a closed campaign into a new folder; nothing else is changed.
+
+    Args:
+        before: folder of the campaign of the last round.
+        collected: its collection.
+        estimate: truths with probabilities, or with intervals.
+        out: absent, or an empty folder.
+        inferred_from: digest of the reports of the estimate.
+        closes, opens: last and first day; the first is today by default.
+        ask: number of tasks to ask, those with the largest expected error; None for half of them. A worker who has
+            had all of them gets the next ones.
+        per_worker: tasks of each worker; as before by default.
+        epsilon: of a single answer, in nats; as before by default.
+        randomness: of the assignment; `secure()` by default.
+
+    Raises:
+        SettingsError: a campaign that has no later round or is open, truths without probabilities, a worker without
+            new tasks, or a folder that is not new.
+        ReportsError: reports or truths that are not those of the campaign.
+        CampaignError, CertificateError: as `assemble`.
+    """
+    campaign, today = before.campaign, datetime.now(UTC).date()
+    require_new(out)
+    _require_later(campaign, closed=campaign.state_on(today) == "closed" or Closing.read(before) is not None)
+    found = read_collection(collected, campaign.name, inferred_from)
+    posterior, errors = _posterior(estimate, campaign)
+    group, priors = posterior_groups(posterior, _most_groups(found, campaign))
+    objectives = [_objective(campaign, prior, estimate) for prior in priors]
+    channels = [design_channel(one, epsilon or campaign.epsilon, null_apart=True) for one in objectives]
+    excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
+    order = np.argsort(-errors, kind="stable").tolist()
+    lists = _draw(excluded, order, count, _load(excluded, campaign, per_worker), randomness or secure())
+    several = Groups((tuple(range(len(channels))),), tuple(group.tolist()), (0,) * campaign.slots)
+    worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
+    content = Content(
+        title=campaign.title,
+        question=campaign.question,
+        consent=campaign.consent,
+        language=campaign.language,
+        opens=opens or today,
+        closes=closes,
+        min_reports=campaign.min_reports,
+        channels=tuple(channels),
+        tasks=campaign.tasks,
+        url=campaign.url,
+        purge_after_days=campaign.purge_after_days,
+        groups=several if len(channels) > 1 else None,
+        earlier=(*campaign.earlier, EarlierRound(campaign.name, campaign.cells, *worst.as_integer_ratio())),
+    )
+    made, parts = assemble(content, lists)
+    pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
+    records = {f"{EARLIER_FOLDER}/{name}": (collected / name).read_bytes() for name in COPIED}
+    records[NOT_FOR_FILE] = not_for_bytes(excluded)
+    if (before.path / WORKERS_FILE).is_file():
+        records[WORKERS_FILE] = (before.path / WORKERS_FILE).read_bytes()
+    return NextRound(
+        campaign=made,
+        folder=out,
+        files=write_campaign(out, made, parts, pictures=pictures, records=records),
+        sizes=tuple(np.bincount(group).tolist()),
+        asked=count,
+        loads=(min(map(len, lists)), max(map(len, lists))),
+        gain=_gain(objectives, channels, np.bincount(group), campaign.channels),
+    )
+
+
+def _require_later(campaign: Campaign, *, closed: bool) -> None:
+    """Refuse a campaign that is open, or that a later round cannot follow."""
+    if campaign.relay is not None or campaign.levels is not None or campaign.questions:
+        raise SettingsError(
+            "a later round follows a campaign with one question, without levels and relay", value=campaign.name
+        )
+    if not closed and campaign.url is None:
+        raise SettingsError(
+            "a round is closed before the next one",
+            value=f"open until {campaign.closes.isoformat()}",
+            hint="End it with crowdveil campaign close --reports.",
+        )
+
+
+def _most_groups(found: Collection, campaign: Campaign) -> int:
+    """Return how many channels can be added to those of earlier rounds."""
+    used = found.table.channels
+    symbols = MAX_LABELS - sum(len(channel.outputs) for channel in used)
+    most = min(MOST_GROUPS, MAX_CHANNELS - len(used), symbols // (len(campaign.labels) + 1))
+    if most < 1:
+        raise SettingsError("all rounds together have few channels and report symbols", value=len(used))
+    return most
+
+
+def _posterior(estimate: Estimate, campaign: Campaign) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the posterior of each task of a campaign, shape (tasks, labels), and its expected error.
+
+    A number with a 90 % interval counts as a normal distribution as wide; one without as the mean of the others.
+    """
+    if set(map(str, estimate.tasks)) != {task.id for task in campaign.tasks}:
+        raise ReportsError("the truths must be those of the tasks of the campaign", source="truths")
+    place = {str(name): code for code, name in enumerate(estimate.tasks)}
+    order = np.array([place[task.id] for task in campaign.tasks])
+    if estimate.categorical and estimate.alphabet is not None and estimate.probabilistic:
+        column = {name: code for code, name in enumerate(estimate.alphabet.names)}
+        table = estimate.posterior[order][:, [column[name] for name in campaign.labels]]
+        return table, 1 - table.max(axis=1)
+    if estimate.low is None or estimate.high is None or not isinstance(campaign.alphabet, Scale):
+        raise SettingsError(
+            "the next round needs truths with probabilities, or numbers with intervals",
+            value=estimate.method,
+            hint="Infer with the default method.",
+        )
+    centre, width = estimate.posterior[order], (estimate.high - estimate.low)[order]
+    table = _normal(campaign.alphabet, centre, width / (2 * NORMAL_QUANTILE))
+    known = np.isfinite(table).all(axis=1)
+    table[~known] = table[known].mean(axis=0) if known.any() else 1 / table.shape[1]
+    distance = np.abs(campaign.alphabet.values[:, None] - campaign.alphabet.values)
+    return table, (table @ distance).min(axis=1)
+
+
+def _normal(scale: Scale, centre: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return normal distributions on the points of a scale, ends included, shape (tasks, labels)."""
+    edges = scale.values[:-1] + scale.step / 2
+    below = ndtr((edges - centre[:, None]) / np.maximum(deviation, scale.step / 10)[:, None])
+    return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def _objective(campaign: Campaign, prior: NDArray[np.float64], estimate: Estimate) -> DesignObjective:
+    """Return the design objective of a group, with the mean ability that was inferred, or usual errors on a scale."""
+    alphabet: Alphabet = campaign.alphabet
+    ability = None
+    if not isinstance(alphabet, Scale) and estimate.workers.quality_name == "ability":
+        ability = float(np.clip(np.nanmean(estimate.workers.quality), 2 / (alphabet.size + 1), 0.95))
+    expected = Expectation(prior=dict(zip(alphabet.names, prior.tolist(), strict=True)), ability=ability)
+    return expected_objective(alphabet, expected, campaign.participation)
+
+
+def _draw(
+    excluded: Sequence[set[int]], order: Sequence[int], count: int, per_worker: int, source: Source
+) -> tuple[tuple[int, ...], ...]:
+    """Return the tasks of each slot, none excluded: of the first `count` in the order, where these are enough."""
+    first, forbidden = set(order[:count]), []
+    for own in excluded:
+        new = [task for task in order if task not in own]
+        forbidden.append(set(order) - first.intersection(new) - set(new[:per_worker]))
+    return draw_assignment(len(order), len(excluded), per_worker, forbidden, source)
+
+
+def _load(excluded: Sequence[set[int]], campaign: Campaign, asked: int | None) -> int:
+    """Return the number of tasks of each worker: as asked, or as before if there are so many new ones for each."""
+    fewest = len(campaign.tasks) - max(map(len, excluded))
+    if fewest < (asked or 1):
+        raise SettingsError(
+            f"every worker is asked {asked or 1} or more tasks that are new to this worker",
+            value=f"{fewest} of {len(campaign.tasks)} for one of them",
+            hint="A worker's answer to a task is reported in one round only: give workers fewer tasks in each.",
+        )
+    return asked or min(fewest, campaign.cells)
+
+
+def _excluded(before: CampaignFolder) -> list[set[int]]:
+    """Return the tasks that each slot had in an earlier round, or must not get."""
+    found = [set(before.tasks(slot)) for slot in range(before.campaign.slots)]
+    path = before.path / NOT_FOR_FILE
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in DictReader(stream):
+                found[int(row["slot"])].add(int(row["task"]))
+    return found
+
+
+def _gain(
+    objectives: Sequence[DesignObjective],
+    channels: Sequence[Channel],
+    sizes: NDArray[np.int64],
+    before: Sequence[Channel],
+) -> float:
+    """Return the mean information of a report through the channel of its group, over that through the best before."""
+    own = [one.score(channel.probabilities) for one, channel in zip(objectives, channels, strict=True)]
+    usual = [max(one.score(channel.probabilities) for channel in before) for one in objectives]
+    return float(sizes @ own / (sizes @ usual))

@@ -1,0 +1,240 @@
+"""Two rounds of a campaign, from its settings to the truths of all reports, with the Python device."""
+
+import json
+import shutil
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.standalone.checks import epsilon
+from crowdveil.standalone.device import Device, read_ledger
+from tests.cli.conftest import Run, rows
+
+TASKS, WORKERS, EACH = 12, 10, 3
+LABELS = ("a", "b", "c", "d", "e")
+SETTINGS = """title = "Things"
+question = "Which thing is it?"
+consent = "Your answers are randomized on this device."
+open = {{ from = 2020-01-01, until = 2099-12-31 }}
+min_reports = 4
+participation = "protected"
+answers = {answers}
+tasks = {{ file = "things.csv", per_worker = 3 }}
+workers = {{ count = 10 }}
+privacy = {{ mechanism = "{mechanism}", epsilon_per_answer = 2.0 }}
+"""
+FORMS = {
+    "labels": ('{ labels = ["a", "b", "c", "d", "e"] }', "randomized-response"),
+    "grades": ("{ scale = { low = 0, high = 10, step = 1 } }", "laplace"),
+}
+LATE = ("--until", "2099-12-31")
+
+
+def ask(run: Run, form: str) -> None:
+    """Make the first round, in which worker k must not get task k, and answer it with eight workers."""
+    tasks = "".join(f"t{k},Thing {k},{k if k < WORKERS else ''}\n" for k in range(TASKS))
+    Path("things.csv").write_text(f"id,text,not_for\n{tasks}")
+    answers, mechanism = FORMS[form]
+    Path("things.toml").write_text(SETTINGS.format(answers=answers, mechanism=mechanism))
+    run("campaign", "new", "things.toml", "--out", "one", "--anyway")
+    collect(run, "one", range(8))
+
+
+def collect(run: Run, name: str, slots: Iterable[int]) -> None:
+    """Invite, answer, close, collect and infer a round; the folders are `sent-NAME`, `got-NAME` and `found-NAME`."""
+    run("campaign", "invite", name)
+    links = [row["link"] for row in rows(Path(name, "links.csv"))]
+    for slot in slots:
+        with Device(links[slot], Path(f"home-{slot}"), Path(name)) as device:
+            device.open()
+            for cell, task in enumerate(device.tasks):
+                names = device.channels(None)[cell].labels
+                device.answer(cell, names[(task * 5 + slot // 4) % len(names)])
+            device.sample()
+            device.save_report(Path(f"sent-{name}"))
+    run("campaign", "close", name, "--reports", f"sent-{name}")
+    run("campaign", "collect", f"sent-{name}", "--campaign", f"{name}/campaign.json", "--out", f"got-{name}")
+    run("infer", f"got-{name}/reports.csv", "--out", f"found-{name}")
+
+
+def next_round(run: Run, before: str, out: str, *words: str, code: int = 0) -> Any:
+    """Run `campaign next-round`."""
+    return run("campaign", "next-round", before, f"found-{before}", *LATE, "--out", out, *words, "--json", code=code)
+
+
+def cells(folder: str) -> set[tuple[str, str]]:
+    """Return the assigned cells of a collection."""
+    return {(row["task"], row["worker"]) for row in rows(Path(folder, "assignment.csv"))}
+
+
+def files(folder: str) -> dict[str, bytes]:
+    """Return the content of every file of a folder."""
+    return {str(path): path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_two_rounds_from_settings_to_truths(run: Run, folder: Path, form: str) -> None:
+    """The second round asks new tasks of the same workers; truths, statement and page are those of all reports."""
+    ask(run, form)
+    kept = {name: files(name) for name in ("one", "got-one", "found-one")}
+    made = json.loads(next_round(run, "one", "two").stdout)
+    collect(run, "two", range(2, 10))
+    first, both = cells("got-one"), cells("got-two")
+    statement = json.loads(run("statement", "got-two", "--json").stdout)
+    planned = json.loads(run("statement", "two/campaign.json", "--json").stdout)
+    checked = json.loads(run("verify", "two/campaign.json", "--json").stdout)
+    run(
+        "report",
+        "found-two",
+        "--reports",
+        "got-two/reports.csv",
+        "--campaign",
+        "two/campaign.json",
+        "--out",
+        "page.html",
+    )
+    page = Path("page.html").read_text("utf-8")
+    campaign = CampaignFolder("two").campaign
+    twice = [epsilon(read_ledger(Path(f"home-{slot}"))) for slot in range(2, 8)]
+    once = [epsilon(read_ledger(Path(f"home-{slot}"))) for slot in (0, 1, 8, 9)]
+
+    assert kept == {name: files(name) for name in kept}
+    assert (2, True, TASKS, TASKS // 2) == (
+        made["round"],
+        1 <= len(made["groups"]) <= 12,
+        sum(made["groups"]),
+        made["tasks"],
+    )
+    assert (8 * EACH, 16 * EACH) == (len(first), len(both))
+    assert first < both
+    assert [] == [cell for cell in both if cell[0][1:] == cell[1][1:].lstrip("0").rjust(1, "0")]
+    assert {f"w{slot:04}" for slot in range(WORKERS)} == {worker for _, worker in both}
+    assert TASKS == len(rows("found-two/truths.csv"))
+    for found in (statement, planned, checked):
+        assert (2 * EACH, campaign.worker_guarantee.epsilon) == (
+            found["answers_per_worker"],
+            pytest.approx(found["epsilon_per_worker"], rel=1e-14),
+        )
+    assert "This is round 2 of a campaign" in " ".join(statement["statement"])
+    assert 1 == page.count("Which thing is it?")
+    assert all(one <= Fraction(campaign.worker_guarantee.epsilon) for one in map(Fraction, twice))
+    assert max(once) <= max(channel.epsilon for channel in campaign.channels) * EACH + 1e-9 < min(twice)
+
+
+def test_a_third_round_counts_all_before_it(run: Run, folder: Path) -> None:
+    """A third round follows the second, asks nobody a task twice, and promises the sum of three."""
+    ask(run, "labels")
+    next_round(run, "one", "two")
+    collect(run, "two", range(8))
+    made = json.loads(next_round(run, "two", "three", "--ask", "4", "--per-worker", "2").stdout)
+    collect(run, "three", range(8))
+    campaign = CampaignFolder("three").campaign
+
+    assert (3, 4, 2, 8) == (made["round"], made["tasks"], made["most"], made["answers_over_rounds"])
+    assert [CampaignFolder(name).campaign.name for name in ("one", "two")] == [one.campaign for one in campaign.earlier]
+    assert 8 * 8 == len(cells("got-three"))
+    assert pytest.approx(16, rel=1e-3) == made["epsilon_over_rounds"]
+    assert made["epsilon_over_rounds"] <= 16
+
+
+def test_the_least_certain_tasks_are_asked_first(run: Run, folder: Path) -> None:
+    """With --ask the tasks with the least confidence are asked; who had them all gets the next ones."""
+    ask(run, "labels")
+    next_round(run, "one", "two", "--ask", "4", "--per-worker", "1")
+    order = sorted(rows("found-one/truths.csv"), key=lambda row: float(row["confidence"]))
+    two = CampaignFolder("two")
+    asked = {two.campaign.tasks[task].id for slot in range(WORKERS) for task in two.tasks(slot)}
+
+    assert asked <= {row["task"] for row in order[:4]}
+
+
+def refused(result: Any) -> str:
+    """Return the rule of a refusal."""
+    return str(json.loads(result.stdout)["error"]["rule"])
+
+
+def test_what_has_no_later_round_is_refused(run: Run, folder: Path) -> None:
+    """A folder that exists, an open campaign, changed truths, other reports and too many tasks; nothing is written."""
+    ask(run, "labels")
+    Path("one/closed.json").rename("closed.json")
+    assert "a round is closed before the next one" == refused(next_round(run, "one", "two", code=1))
+    Path("closed.json").rename("one/closed.json")
+    Path("two").mkdir()
+    Path("two/mine.txt").write_text("mine")
+    assert "new folder" in refused(next_round(run, "one", "two", code=1))
+    shutil.rmtree("two")
+    assert "10 or more tasks that are new" in refused(next_round(run, "one", "two", "--per-worker", "10", code=1))
+    truths = Path("found-one/truths.csv").read_text("utf-8")
+    Path("found-one/truths.csv").write_text(truths.replace("a,", "b,", 1), "utf-8")
+    assert "unchanged" in next_round(run, "one", "two", code=1).stdout
+    shutil.rmtree("found-one")
+    run("infer", "got-one/reports.csv", "--no-certificate", "--out", "found-one")
+    assert "inferred from all reports" in refused(next_round(run, "one", "two", code=1))
+    reports = Path("got-one/reports.csv").read_text("utf-8")
+    Path("got-one/reports.csv").write_text(reports + reports.splitlines()[-1] + "\n", "utf-8")
+    assert "unchanged since" in refused(next_round(run, "one", "two", code=1))
+
+    assert not Path("two").exists()
+
+
+def test_a_round_of_another_campaign_is_refused(run: Run, folder: Path) -> None:
+    """Reports of another campaign beside a later round are refused by collect, and its document by verify."""
+    ask(run, "labels")
+    next_round(run, "one", "two")
+    next_round(run, "one", "other")
+    collect(run, "two", range(8))
+    collected = files("got-two")
+    shutil.rmtree("two/earlier")
+    shutil.copytree("got-two", "two/earlier")
+    words = ("campaign", "collect", "sent-two", "--campaign", "two/campaign.json", "--out", "got-two", "--json")
+    assert "those of the round before" in refused(run(*words, code=1))
+    false = run("verify", "two/campaign.json", "--json", code=1)
+    shutil.rmtree("two/earlier")
+    missing = run(*words, code=1)
+    handed = ("campaign", "collect", "sent-two", "--campaign", "other/campaign.json", "--out", "swapped", "--json")
+    run("campaign", "invite", "other")
+
+    assert "The round before is the one that the campaign names" in false.stdout
+    assert 1 == json.loads(missing.stdout)["error"]["type"].count("ReportsError")
+    assert "nothing is released below 4 reports" in refused(run(*handed, code=1))
+    assert collected == files("got-two")
+
+
+def test_a_campaign_with_levels_has_no_later_round(run: Run, folder: Path) -> None:
+    """Levels are one table for all answers: no later round follows them."""
+    ask(run, "labels")
+    Path("levels.toml").write_text(
+        Path("things.toml").read_text().replace("epsilon_per_answer = 2.0", "levels = [3.0, 6.0]")
+    )
+    run("campaign", "new", "levels.toml", "--out", "levels", "--anyway")
+    words = ("campaign", "next-round", "levels", "found-one", *LATE, "--out", "two", "--json")
+
+    assert "without levels" in refused(run(*words, code=1))
+
+
+def test_the_truths_read_each_report_through_its_own_channel(run: Run, folder: Path) -> None:
+    """The table of the joined collection gives each cell the channel of the round in which it was asked."""
+    from crowdveil.folder.evidence import read_evidence
+
+    ask(run, "labels")
+    next_round(run, "one", "two")
+    collect(run, "two", range(2, 10))
+    evidence, one, two = read_evidence(Path("got-two/reports.csv")), CampaignFolder("one"), CampaignFolder("two")
+    table: Any = evidence.channel
+    place = {task.id: index for index, task in enumerate(two.campaign.tasks)}
+    chosen = table.by_names(evidence.reports.tasks, evidence.reports.workers)
+    first, wrong = cells("got-one"), []
+    for row, worker in enumerate(map(str, evidence.reports.workers)):
+        for column, task in enumerate(map(str, evidence.reports.tasks)):
+            if (task, worker) in cells("got-two"):
+                asked = one if (task, worker) in first else two
+                own = asked.campaign.channel_of(int(worker[1:]), place[task])
+                wrong += [(task, worker)] * (table.channels[chosen[row, column]].rows != own.rows)
+
+    assert [] == wrong
+    assert np.unique(chosen).size > 1
