@@ -82,10 +82,10 @@ def next_round(
 def _collection(results: Path) -> Path:
     """Return the folder of the reports from which results were inferred."""
     from crowdveil.folder.crowd import report_directory
-    from crowdveil.folder.recorded_reading import recorded_reading
+    from crowdveil.folder.named_reports import recorded_reports
     from crowdveil.folder.truths import INFER_AGAIN
 
-    recorded = recorded_reading(results)
+    recorded = recorded_reports(results)
     if recorded is None or len(recorded.sources) > 1:
         raise ReportsError("the results must name their reports, one file", source=str(results), hint=INFER_AGAIN)
     return report_directory(recorded.sources[0])
