@@ -27,7 +27,12 @@ EXAMPLE = "crowdveil campaign next-round essays found --until 2027-02-01 --out e
 DETAILS = """Prints the promise of this round and of all rounds. Of a campaign with levels, several questions or a relay
 there is no later round. Nothing but the new folder is written; it holds a copy of the reports so far, which are for the
 curator only."""
-USEFULNESS = "USEFULNESS"
+USEFULNESS = (
+    "measured, a second round changed accuracies by -0.01 to +0.02 with as many reports; it saved a fifth of them at "
+    "epsilon 1 or less only, and not on every set. It is worth most with unequal classes, five labels or more, and a "
+    "small epsilon"
+)
+"""Figures of docs/decisions/0019-rounds.md."""
 
 
 @click.command(
