@@ -20,9 +20,8 @@ from crowdveil.errors import SettingsError
 from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
 from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.privacy.questions import question_sentences, sentences_without_campaign
+from crowdveil.privacy.questions import question_sentences, round_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
-from crowdveil.privacy.rounds import round_sentences
 from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
 
 Status = Literal["protected", "simulation", "none"]

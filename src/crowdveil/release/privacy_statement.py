@@ -43,9 +43,8 @@ from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.levels import level_sentences, stated_levels
-from crowdveil.privacy.questions import question_sentences, sentences_without_campaign
+from crowdveil.privacy.questions import question_sentences, round_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
-from crowdveil.privacy.rounds import round_sentences
 from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,

@@ -468,7 +468,6 @@ def promise(device: Device) -> str:
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.offered[0].protected else "not hidden"
     fields, way, level, prior = device.fields, "", "", ""
-    before = fields.get("earlier", [])
     words = foreign("\n".join([fields["title"], *question_texts(fields), fields["consent"]]))
     if "relay" in fields:
         way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
@@ -478,7 +477,7 @@ def promise(device: Device) -> str:
     if "prior" in fields:
         prior = "The curator says that the chances were chosen for a public expectation of the answers, stated before "
         prior += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
-    if before:
+    if before := fields.get("earlier"):
         prior = f"This is round {len(before) + 1}: the chances were chosen from the reports of the rounds before. With "
         prior += f"all answers to those: epsilon at most {shown(epsilon([*before, *lines]))}.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])

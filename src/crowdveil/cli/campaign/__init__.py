@@ -7,9 +7,8 @@ from crowdveil.cli.campaign.close import close
 from crowdveil.cli.campaign.collect import collect
 from crowdveil.cli.campaign.demo import demo
 from crowdveil.cli.campaign.export import export
-from crowdveil.cli.campaign.init import init
 from crowdveil.cli.campaign.invite import invite
-from crowdveil.cli.campaign.new import new
+from crowdveil.cli.campaign.new import init, new
 from crowdveil.cli.campaign.next_round import next_round
 from crowdveil.cli.campaign.page import page
 from crowdveil.cli.campaign.purge import purge

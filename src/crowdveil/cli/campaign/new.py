@@ -1,4 +1,4 @@
-"""`crowdveil campaign new`: campaign folder from a settings file."""
+"""`crowdveil campaign init` and `new`: a settings file, and the campaign folder that is made from it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ PURPOSES = (
     "crowdveil infer finds truths, where a task has one right answer; crowdveil share finds proportions, where people "
     "differ, as in opinions."
 )
+
+
+@click.command(
+    cls=Verb, example="crowdveil campaign init --out campaign.toml", short_help="Write a commented settings file."
+)
+@click.option("--out", type=PATH, default="campaign.toml", show_default=True, metavar="FILE", help="New settings file.")
+@json_option
+def init(out: Path, as_json: bool) -> None:
+    """Write a commented settings file to change; an existing file stays."""
+    from crowdveil.planning.settings.creation import write_template
+
+    write_template(out)
+    rows = [("written", str(out)), ("next", f"change it, then crowdveil campaign new {out} --out FOLDER")]
+    print_result({"files": [str(out)]}, rows, as_json=as_json)
 
 
 @click.command(

@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.errors import ReportsError
 
 if TYPE_CHECKING:
-    from crowdveil.planning.next_round import NextRound
+    from crowdveil.planning.settings.next_round import NextRound
 
 HELP = """Make the next round of a closed campaign, for the same workers, from its results.
 
@@ -65,7 +65,7 @@ def next_round(
 ) -> None:
     """Make the next round; see `HELP`."""
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.planning.next_round import create_next_round
+    from crowdveil.planning.settings.next_round import create_next_round
     from crowdveil.release.result_files import read_results
 
     found = read_results(results)

@@ -108,29 +108,9 @@ def create_next_round(
     excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
     order = np.argsort(-errors, kind="stable").tolist()
     lists = _draw(excluded, order, count, _load(excluded, campaign, per_worker), randomness or secure())
-    several = Groups((tuple(range(len(channels))),), tuple(group.tolist()), (0,) * campaign.slots)
-    worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
-    content = Content(
-        title=campaign.title,
-        question=campaign.question,
-        consent=campaign.consent,
-        language=campaign.language,
-        opens=opens or today,
-        closes=closes,
-        min_reports=campaign.min_reports,
-        channels=tuple(channels),
-        tasks=campaign.tasks,
-        url=campaign.url,
-        purge_after_days=campaign.purge_after_days,
-        groups=several if len(channels) > 1 else None,
-        earlier=(*campaign.earlier, EarlierRound(campaign.name, campaign.cells, *worst.as_integer_ratio())),
-    )
-    made, parts = assemble(content, lists)
+    made, parts = assemble(_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
     pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
-    records = {f"{EARLIER_FOLDER}/{name}": (collected / name).read_bytes() for name in COPIED}
-    records[NOT_FOR_FILE] = not_for_bytes(excluded)
-    if (before.path / WORKERS_FILE).is_file():
-        records[WORKERS_FILE] = (before.path / WORKERS_FILE).read_bytes()
+    records = _records(before, collected, excluded)
     return NextRound(
         campaign=made,
         folder=out,
@@ -140,6 +120,29 @@ def create_next_round(
         loads=(min(map(len, lists)), max(map(len, lists))),
         gain=_gain(objectives, channels, np.bincount(group), campaign.channels),
     )
+
+
+def _content(campaign: Campaign, channels: Sequence[Channel], group: Sequence[int], days: tuple[date, date]) -> Content:
+    """Return the content of the round after a campaign: its texts and tasks, with a channel for each group of tasks."""
+    same = ("title", "question", "consent", "language", "min_reports", "tasks", "url", "purge_after_days")
+    worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
+    several = Groups((tuple(range(len(channels))),), tuple(group), (0,) * campaign.slots)
+    return Content(
+        **{name: getattr(campaign, name) for name in same},
+        opens=days[0],
+        closes=days[1],
+        channels=tuple(channels),
+        groups=several if len(channels) > 1 else None,
+        earlier=(*campaign.earlier, EarlierRound(campaign.name, campaign.cells, *worst.as_integer_ratio())),
+    )
+
+
+def _records(before: CampaignFolder, collected: Path, excluded: Sequence[set[int]]) -> dict[str, bytes]:
+    """Return the files of a later round besides its document: the reports so far, exclusions, and names of workers."""
+    kept = {f"{EARLIER_FOLDER}/{name}": collected / name for name in COPIED}
+    names = before.path / WORKERS_FILE
+    kept |= {WORKERS_FILE: names} if names.is_file() else {}
+    return {NOT_FOR_FILE: not_for_bytes(excluded), **{name: path.read_bytes() for name, path in kept.items()}}
 
 
 def _require_later(campaign: Campaign, *, closed: bool) -> None:
