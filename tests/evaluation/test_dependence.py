@@ -5,7 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from crowdveil import Categories, Reports
+from crowdveil.evaluation import dependence
 from crowdveil.evaluation.dependence import LAGS, measure_dependence
+from crowdveil.jit import KERNELS_VARIABLE
 
 LABELS = Categories(("a", "b", "c"))
 PRIOR = np.array([0.5, 0.3, 0.2])
@@ -25,8 +27,11 @@ def crowd(copied: float, tasks: int) -> tuple[Reports, NDArray[np.float64]]:
     return Reports(task, worker, value, np.arange(tasks), np.arange(20), LABELS), confusion
 
 
-def test_figures_are_the_equations() -> None:
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_figures_are_the_equations(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Observed and predicted agreement, the share of copies and its error equal loops over pairs of answers."""
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
+    monkeypatch.setattr(dependence, "CHUNK_NUMBERS", 9 * 17)
     reports, confusion = crowd(0.2, tasks=60)
     excess, room, agree = np.zeros(60), np.zeros(60), []
     for task in range(60):

@@ -324,3 +324,44 @@ def normalize_confusion(static_labels: int) -> Any:
                     shares[row + label * truths + truth] *= inverse[truth]
 
     return normalize
+
+
+@kernel(error_model=UNCHECKED_DIVISION)
+def agreement_of_pairs(columns: Any, tables: Any, log_prior: Any, least: Any, lags: Any, sums: Any) -> None:
+    """Add the numbers of pairs of answers, of equal pairs, and of those predicted to sums, [task, 3].
+
+    Args:
+        columns: pointers, shape (tasks + 1,), and worker and label of each answer.
+        tables: P(label | truth), indexed [worker, label, truth].
+        log_prior: log P(truth).
+        least: lower bound of a probability.
+        lags: largest distance of two answers of a pair in the order of a task's answers.
+        sums: to add to.
+    """
+    pointers, worker, label = columns
+    labels = len(log_prior)
+    given, agree = np.empty(labels), np.empty(labels)
+    for task in range(len(pointers) - 1):
+        first, stop = pointers[task], pointers[task + 1]
+        given[:] = log_prior
+        for one in range(first, stop):
+            for truth in range(labels):
+                given[truth] += np.log(max(tables[worker[one], label[one], truth], least))
+        top = given.max()
+        for truth in range(labels):
+            given[truth] = np.exp(given[truth] - top)
+        for one in range(first, stop):
+            for other in range(one + 1, min(one + lags + 1, stop)):
+                table, second = tables[worker[one]], tables[worker[other]]
+                agree[:] = 0.0
+                for answer in range(labels):
+                    for truth in range(labels):
+                        agree[truth] += table[answer, truth] * second[answer, truth]
+                both, total = 0.0, 0.0
+                for truth in range(labels):
+                    own = max(table[label[one], truth], least) * max(second[label[other], truth], least)
+                    both += given[truth] / own * agree[truth]
+                    total += given[truth] / own
+                sums[task, 0] += 1
+                sums[task, 1] += label[one] == label[other]
+                sums[task, 2] += both / total
