@@ -1,6 +1,6 @@
 """Small campaigns in memory, and as folders, for tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -50,6 +50,13 @@ class BuiltCampaign:
         entries = [TokenEntry(token.slot, token_hash(self.campaign.digest, token)) for token in self.tokens]
         (folder / "tokens.json").write_bytes(tokens_bytes(entries, self.campaign))
         return folder
+
+
+def body_of(codes: Iterable[int], campaign: Campaign, level: int | None = None) -> bytes:
+    """Return the body of a report with these codes of report symbols; -1 is "not answered"."""
+    width = campaign.symbol_bytes
+    cells = b"".join((code % 256**width).to_bytes(width, "big") for code in codes)
+    return ((b"" if level is None else bytes([level])) + cells).ljust(campaign.body_bytes, b"\0")
 
 
 def response(alphabet: Alphabet = LABELS, epsilon: float = 1.0, participation: Participation = "protected") -> Channel:

@@ -6,9 +6,10 @@ import pytest
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, digest_of
 from crowdveil.campaign.receipt import make_receipt
-from crowdveil.campaign.report_body import NOT_ANSWERED, decode, encode, level_of
+from crowdveil.campaign.report_body import NOT_ANSWERED, decode, level_of
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.errors import CampaignError, CertificateError
+from tests.campaign.builders import body_of
 from tests.device_vectors import Replayed, read_vectors
 
 
@@ -32,7 +33,7 @@ def test_bodies(vector):
 
     assert vector["campaign_name"] == campaign.name
     assert vector["tasks"] == list(part.tasks(slot))
-    assert vector["body"] == encode(codes, campaign, level).hex()
+    assert vector["body"] == body_of(codes, campaign, level).hex()
     assert tuple(codes) == decode(bytes.fromhex(vector["body"]), campaign, slot, vector["tasks"])
     assert level == level_of(bytes.fromhex(vector["body"]), campaign)
 
@@ -66,10 +67,10 @@ def test_tokens_links_and_receipts(vector):
         bytes.fromhex(vector["receipt_key"]),
     )
     receipt = make_receipt(key, vector["campaign"], vector["report"], body)
-    link = Link.from_text(vector["link"])
+    url = vector["link"].partition("/a/")[0]
 
     assert vector["slot"] == token.slot
     assert vector["token_sha256"] == token_hash(digest_of(vector["campaign"]), token).hex()
-    assert (vector["link"], token) == (link.text, link.token)
-    assert Link(None, vector["campaign"], token) == Link.from_text(vector["link_without_service"])
+    assert vector["link"] == Link(url, vector["campaign"], token).text
+    assert vector["link_without_service"].endswith(Link(None, vector["campaign"], token).text)
     assert vector["receipt"].encode() == receipt

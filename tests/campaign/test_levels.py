@@ -5,28 +5,18 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from crowdveil.campaign.report_body import decode, encode, level_of
+from crowdveil.campaign.report_body import decode, level_of
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import CampaignError
 from crowdveil.mechanisms import QuantizedResponse
+from crowdveil.privacy.levels import level_guarantees
 from tests.campaign.builders import LABELS, build_campaign, response
 
 CAMPAIGN = build_campaign(channels=[response(epsilon=one) for one in (0.5, 1.0, 2.0)], content={"levels": 3}).campaign
 BLOCKS = [QuantizedResponse(alphabet=Scale(0, 9), epsilon=one, cuts=cuts) for one, cuts in ((1, (5,)), (2, (2, 4, 6)))]
 UNLIKE = build_campaign(channels=[one.channel() for one in BLOCKS], content={"levels": 2}).campaign
 """Levels of three and of five symbols."""
-
-
-@given(st.integers(0, 2), st.lists(st.integers(0, 3), min_size=4, max_size=4))
-def test_level_and_codes_are_read_back(level, codes):
-    """The level is the first byte, the symbols follow, and nothing else is in a body."""
-    body = encode(codes, CAMPAIGN, level)
-
-    assert bytes([level, *codes]) == body
-    assert (level, tuple(codes)) == (level_of(body, CAMPAIGN), decode(body, CAMPAIGN, 0, range(4)))
 
 
 @pytest.mark.parametrize(
@@ -55,16 +45,12 @@ def test_other_bodies_are_refused(body, defect):
 
 
 @pytest.mark.parametrize("level", [3, -1, True, 1.0, "1", None])
-def test_other_levels_are_neither_written_nor_read(level):
-    """A level outside the campaign, or of another type, has no body, no channel and no epsilon."""
-    for use in (
-        lambda: encode([0], CAMPAIGN, level),
-        lambda: CAMPAIGN.channel_of(0, 0, level),
-        lambda: CAMPAIGN.slot_epsilon(0, [0], level),
-    ):
-        with pytest.raises(CampaignError) as refusal:
-            use()
-        assert "level" == refusal.value.defect
+def test_other_levels_have_no_channel(level):
+    """A level outside the campaign, or of another type, has no channel."""
+    with pytest.raises(CampaignError) as refusal:
+        CAMPAIGN.channel_of(0, 0, level)
+
+    assert "level" == refusal.value.defect
 
 
 def test_a_symbol_of_another_level_is_refused():
@@ -72,8 +58,6 @@ def test_a_symbol_of_another_level_is_refused():
     assert (4, 0, 0, 0) == decode(bytes([1, 4, 0, 0, 0]), UNLIKE, 0, range(4))
     with pytest.raises(CampaignError, match="no report symbol"):
         decode(bytes([0, 4, 0, 0, 0]), UNLIKE, 0, range(4))
-    with pytest.raises(CampaignError, match="no report symbol"):
-        encode([4], UNLIKE, 0)
 
 
 def test_a_campaign_without_levels_has_no_level():
@@ -83,15 +67,15 @@ def test_a_campaign_without_levels_has_no_level():
     assert level_of(bytes(4), plain) is None
     assert "levels" not in json.loads(plain.to_bytes())
     with pytest.raises(CampaignError, match="no levels"):
-        encode([0], plain, 0)
+        plain.channel_of(0, 0, 0)
 
 
 def test_the_campaign_promises_the_last_level_and_a_worker_the_own():
     """Epsilons are computed from the integer tables: the largest for the campaign, and one for each level."""
     for level, certificate in enumerate(CAMPAIGN.certificates):
         ratio = max(Fraction(max(column), min(column)) for column in zip(*certificate["rows"], strict=True))
-        assert 0 <= CAMPAIGN.slot_epsilon(0, range(4), level) - 4 * math.log(ratio) < 1e-12
+        assert 0 <= level_guarantees(CAMPAIGN)[level].epsilon - 4 * math.log(ratio) < 1e-12
 
-    assert CAMPAIGN.worker_epsilon == CAMPAIGN.slot_epsilon(0, range(4), 2)
+    assert CAMPAIGN.worker_epsilon == level_guarantees(CAMPAIGN)[2].epsilon
     assert CAMPAIGN.epsilon == CAMPAIGN.channels[2].epsilon
     assert LABELS.names == CAMPAIGN.labels

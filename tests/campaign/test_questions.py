@@ -11,13 +11,13 @@ from jsonschema import Draft202012Validator
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, Question
-from crowdveil.campaign.report_body import decode, encode
+from crowdveil.campaign.report_body import decode
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.standalone.checks import Claims, check_campaign, epsilon
 from crowdveil.standalone.verification import verify
-from tests.campaign.builders import LABELS, build_campaign, build_questions, response
+from tests.campaign.builders import LABELS, body_of, build_campaign, build_questions, response
 from tests.campaign.test_document import SCHEMA
 
 GRADES = QuantizedResponse(alphabet=Scale(0, 10), epsilon=2.0, participation="protected", cuts=(4, 7)).channel()
@@ -67,7 +67,7 @@ def test_a_worker_is_promised_the_sum_over_the_questions():
 def test_a_symbol_of_another_question_is_refused():
     """A symbol that only the other question has is refused in its cell: a dishonest worker sends none."""
     tasks = (0, 1, 3)
-    assert (3, 0, 2) == decode(encode([3, 0, 2], CAMPAIGN), CAMPAIGN, 0, tasks)
+    assert (3, 0, 2) == decode(body_of([3, 0, 2], CAMPAIGN), CAMPAIGN, 0, tasks)
     other = len(GRADES.outputs)
     for codes in ([0, other, 0], [4, 0, 0], [0, 0, other]):
         with pytest.raises(CampaignError) as refusal:

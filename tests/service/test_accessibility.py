@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import encode
 from crowdveil.channels.alphabet import Scale
 from crowdveil.comparison.trials import compare_with_unprotected, run
 from crowdveil.demo.page import render
@@ -17,7 +16,7 @@ from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
-from tests.campaign.builders import BuiltCampaign, build_campaign, response
+from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
 from tests.demo.test_demo import LABELS, small_crowd, trial_of
 from tests.service.accessibility import await_screen, check_page
 from tests.service.browser import campaigning, chromium, free_port, needs_chromium, served
@@ -44,7 +43,7 @@ def campaign(tmp_path: Path) -> Iterator[tuple[BuiltCampaign, str]]:
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     register(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
-        body = encode([slot % 3] * 4, built.campaign)
+        body = body_of([slot % 3] * 4, built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
     with served(create_app(store, curator_routes=curator_routes(store)), port):
         yield built, (folder / CURATOR_FILE).read_text("utf-8").strip()

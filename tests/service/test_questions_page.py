@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode, encode
+from crowdveil.campaign.report_body import decode
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.service.app import create_app
@@ -19,7 +19,7 @@ from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import epsilon, shown, sure
-from tests.campaign.builders import BuiltCampaign, build_questions, response
+from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 from tests.service.accessibility import await_screen, check_page, check_screen
 from tests.service.browser import chromium, free_port, needs_chromium, served
 
@@ -53,7 +53,7 @@ def service(tmp_path: Path) -> Iterator[Running]:
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     register(store, CampaignFolder(folder))
     for slot in range(1, SLOTS):
-        body = encode([1, 0, slot % 3, 2], built.campaign)
+        body = body_of([1, 0, slot % 3, 2], built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
     with served(create_app(store, curator_routes=curator_routes(store)), port):
         yield Running(built, store, (folder / CURATOR_FILE).read_text("utf-8").strip())

@@ -23,11 +23,8 @@ from crowdveil.standalone.checks import (
     Claims,
     Refused,
     canonical,
-    check_campaign,
     check_certificate,
-    check_part,
     epsilon,
-    parse_json,
     shown,
 )
 from crowdveil.standalone.device import Device
@@ -84,14 +81,6 @@ def test_draws_the_symbols_of_the_vectors(vector):
     assert vector["report"] == [int.from_bytes(body[k : k + width], "big") for k in range(0, len(body), width)]
 
 
-@pytest.mark.parametrize("case", CERTIFICATES["positive"], ids=lambda case: case["name"])
-def test_sound_certificates_are_accepted(case):
-    """The shared sound certificates give their symbols and ratio."""
-    channel = check_certificate(json.loads(case["text"]), Claims())
-
-    assert (case["outputs"], Fraction(*case["ratio"])) == (channel.outputs, channel.ratio)
-
-
 def test_a_claim_above_the_table_is_counted_as_the_table():
     """A certificate whose claim exceeds the loss of its table adds that of the table to the ledger, as in a browser."""
     sealed = response(epsilon=1.0).certificate()
@@ -102,51 +91,13 @@ def test_a_claim_above_the_table_is_counted_as_the_table():
     assert check_certificate({**fields, "sha256": digest}, Claims()).ratio == Fraction(*sealed["ratio"])
 
 
-@pytest.mark.parametrize("case", CERTIFICATES["negative"], ids=lambda case: case["name"])
-def test_certificates_are_refused(case):
-    """Each malformed certificate is refused, if it is JSON at all and says each key once."""
-    try:
-        data = parse_json(case["text"])
-    except ValueError:
-        assert "not json" == case["defect"]
-        return
-
-    with pytest.raises(Refused) as refusal:
-        check_certificate(data, Claims())
-
-    assert case["defect"] == refusal.value.name
-
-
-@pytest.mark.parametrize("vector", read_vectors("refused_campaigns.json"), ids=lambda vector: vector["name"])
-def test_campaigns_are_refused(vector):
-    """Each altered campaign is refused with one of the stated names."""
-    with pytest.raises(Refused) as refusal:
-        check_campaign(vector["campaign"].encode(), Claims())
-
-    assert refusal.value.name in vector["defects"]
-
-
-@pytest.mark.parametrize("vector", read_vectors("refused_parts.json"), ids=lambda vector: vector["name"])
-def test_assignment_parts_are_refused(vector):
-    """Each altered assignment part is refused with one of the stated names."""
-    fields, _ = check_campaign(vector["campaign"].encode(), Claims())
-
-    with pytest.raises(Refused) as refusal:
-        check_part(vector["part"].encode(), fields, 0)
-
-    assert refusal.value.name in vector["defects"]
-
-
 @pytest.mark.parametrize("vector", read_vectors("tokens.json"), ids=lambda vector: vector["name"])
 def test_links_are_read(vector):
-    """A link gives the service, the campaign, the token and the slot; a changed link is refused."""
+    """A link gives the service, the campaign, the token and the slot."""
     url = vector["link"].partition("/a/")[0]
 
     assert (url, vector["campaign"], vector["token"], vector["slot"]) == one_file.parse_link(vector["link"])
     assert one_file.parse_link(vector["link_without_service"])[0] is None
-    for wrong in (vector["link"][:-1], vector["link"].replace("/a/", "/b/"), vector["link"].replace("#1.", "#2.")):
-        with pytest.raises(Refused, match="not a complete link"):
-            one_file.parse_link(wrong)
 
 
 def files_of(vector: dict[str, Any], folder: Path) -> Path:

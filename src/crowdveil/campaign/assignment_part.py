@@ -1,9 +1,7 @@
 """Assignment parts: the tasks of 100 slots each, so that a device loads its own part only."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Self
 
 from crowdveil.campaign.canonical import canonical_bytes, refusals
@@ -35,16 +33,6 @@ class AssignmentPart:
             lists = check_part(data, campaign.fields, number)
         return cls(number * SLOTS_PER_PART, tuple(map(tuple, lists)))
 
-    @classmethod
-    def from_checked_bytes(cls, data: bytes, campaign: Campaign, number: int) -> Self:
-        """Return part `number` of a campaign, of bytes that `from_bytes` has accepted before; the hash shows that.
-
-        Raises:
-            CampaignError: hash, part.
-        """
-        _check_hash(data, campaign, number)
-        return cls(number * SLOTS_PER_PART, tuple(map(tuple, json.loads(data)["tasks"])))
-
     def to_bytes(self) -> bytes:
         """Return the canonical bytes of the part."""
         return canonical_bytes({"format": PART_FORMAT, "first": self.first, "tasks": list(map(list, self.lists))})
@@ -67,11 +55,3 @@ def split_assignment(lists: Sequence[Sequence[int]]) -> tuple[AssignmentPart, ..
         AssignmentPart(first, tuple(ordered[first : first + SLOTS_PER_PART]))
         for first in range(0, len(ordered), SLOTS_PER_PART)
     )
-
-
-def _check_hash(data: bytes, campaign: Campaign, number: int) -> None:
-    """Check that bytes are the part that the campaign names."""
-    if not 0 <= number < len(campaign.assignment_parts):
-        raise CampaignError("part", f"the campaign has {len(campaign.assignment_parts)} parts, from 0.")
-    if sha256(data).hexdigest() != campaign.assignment_parts[number]:
-        raise CampaignError("hash", f"assignment part {number} is not the one that the campaign names.")

@@ -5,7 +5,7 @@ A change of the document is another campaign.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
@@ -303,10 +303,6 @@ class Campaign:
             return self.channels[0]
         row = self.groups.choice[self.groups.slot_group[slot]]
         return self.channels[row[self.groups.task_group[task]]]
-
-    def slot_epsilon(self, slot: int, tasks: Sequence[int], level: int | None = None) -> float:
-        """Return the privacy loss of all answers of one worker with these tasks, in nats, rounded up."""
-        return sum_rounded_up((self.channel_of(slot, task, level).epsilon, 1) for task in tasks)
 
     @property
     def purge_day(self) -> date | None:

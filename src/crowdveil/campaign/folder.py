@@ -54,9 +54,7 @@ class CampaignFolder:
 
     def part_bytes(self, number: int) -> bytes:
         """Return the bytes of an assignment part; raises CampaignError if it is not the campaign's."""
-        data = self._read(f"{PARTS_FOLDER}/{number:04}.json", MAX_BYTES)
-        AssignmentPart.from_bytes(data, self.campaign, number)
-        return data
+        return self.part(number).to_bytes()
 
     def part(self, number: int) -> AssignmentPart:
         """Return an assignment part; raises CampaignError if it is not the campaign's."""

@@ -16,35 +16,6 @@ NOT_ANSWERED = -1
 """Code of a cell without an answer; public participation only."""
 
 
-def encode(codes: Sequence[int], campaign: Campaign, level: int | None = None) -> bytes:
-    """Return the body of a report.
-
-    Args:
-        codes: code of the report symbol of each cell, or `NOT_ANSWERED` where participation is public.
-        campaign: campaign of the report.
-        level: that the worker chose; None in a campaign without levels.
-
-    Raises:
-        CampaignError: length, symbol, level.
-    """
-    if not 1 <= len(codes) <= campaign.cells:
-        raise CampaignError("length", f"a report has 1 to {campaign.cells} cells, not {len(codes)}.")
-    with refusals():
-        check_level(level, campaign.levels)
-    channels = campaign.channels if level is None else campaign.channels[level : level + 1]
-    width, most = campaign.symbol_bytes, max(len(channel.outputs) for channel in channels)
-    mark = _mark(campaign)
-    body = bytearray([] if level is None else [level])
-    for code in map(int, codes):
-        if code == NOT_ANSWERED and mark is not None:
-            body += mark.to_bytes(width, "big")
-        elif 0 <= code < most:
-            body += code.to_bytes(width, "big")
-        else:
-            raise CampaignError("symbol", "a code is no report symbol of the campaign.")
-    return bytes(body).ljust(campaign.body_bytes, b"\0")
-
-
 def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> tuple[int, ...]:
     """Return the code of the report symbol of each of the slot's tasks; `NOT_ANSWERED` where there is none.
 

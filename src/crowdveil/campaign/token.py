@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Self
 
-from crowdveil.campaign.document import digest_of
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import MAX_SLOTS, URL, fits
+from crowdveil.standalone.checks import MAX_SLOTS
 
 SLOT_BYTES, SECRET_BYTES = 4, 16
 TOKEN_CHARACTERS = 27
@@ -21,7 +20,6 @@ VERSION = "1"
 PAGE_PATH = "/a/"
 """Path of the answering page below the address of the service."""
 _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")
-_FRAGMENT = re.compile(rf"{VERSION}\.([A-Za-z0-9_-]{{43}})\.({_TOKEN.pattern})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +90,3 @@ class Link:
     def text(self) -> str:
         """The link; without a service, the part from the # on, which follows the name of the one-file page."""
         return f"{'' if self.url is None else self.url + PAGE_PATH}#{self.fragment}"
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """Return the link of a text; a beginning that is no address of a service, such as a file name, is left out.
-
-        Raises:
-            CampaignError: link, token, name.
-        """
-        place, _, fragment = text.strip().partition("#")
-        parts = _FRAGMENT.fullmatch(fragment)
-        if parts is None:
-            raise CampaignError("link", "a link ends in #1., the campaign (43 characters), a point and the token (27).")
-        digest_of(parts[1])
-        url = place.removesuffix(PAGE_PATH)
-        is_service = url != place and fits(url, URL)
-        if place.startswith(("http:", "https:")) and not is_service:
-            raise CampaignError("link", f"the address before the # must be https://... and end in {PAGE_PATH}.")
-        return cls(url if is_service else None, parts[1], Token.from_text(parts[2]))

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import mimetypes
 import re
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Future
-from hashlib import sha256
-from importlib.resources import files
-from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
@@ -24,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.staticfiles import StaticFiles
 
 from crowdveil.campaign.document import digest_of
 from crowdveil.campaign.receipt import REPORT_ID
@@ -38,56 +35,10 @@ IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
 NOT_STORED = {"Cache-Control": "no-store"}
 CAMPAIGN_PATH = "/v1/campaigns/{hash}"
 REPORT_PATH = CAMPAIGN_PATH + "/reports/{report_id}"
-_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-}
+STATIC = StaticFiles(packages=[("crowdveil.service", "static")])
+mimetypes.add_type("text/javascript", ".mjs")
 _SCHEME = re.compile("bearer +(.*)", re.IGNORECASE)
 _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
-
-
-class _File(NamedTuple):
-    """Static file with its entity tag."""
-
-    data: bytes
-    type: str
-    tag: str
-
-
-class _Wakeups:
-    """Results of the writer thread, handed to the event loop by one call for all that are ready."""
-
-    def __init__(self) -> None:
-        self._ready: deque[tuple[asyncio.Future[bytes], Future[bytes]]] = deque()
-        self._scheduled = False
-
-    async def result(self, future: Future[bytes]) -> bytes:
-        """Wait for a result; raises its exception."""
-        loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[bytes] = loop.create_future()
-        future.add_done_callback(lambda done: self._add(loop, waiting, done))
-        return await waiting
-
-    def _add(self, loop: asyncio.AbstractEventLoop, waiting: asyncio.Future[bytes], done: Future[bytes]) -> None:
-        self._ready.append((waiting, done))
-        if not self._scheduled:
-            self._scheduled = True
-            loop.call_soon_threadsafe(self._hand_over)
-
-    def _hand_over(self) -> None:
-        self._scheduled = False
-        while self._ready:
-            waiting, done = self._ready.popleft()
-            if waiting.cancelled():
-                continue
-            error = done.exception()
-            if error is None:
-                waiting.set_result(done.result())
-            else:
-                waiting.set_exception(error)
 
 
 def create_app(
@@ -134,17 +85,15 @@ def create_app(
     )
     app.router.redirect_slashes = False
     app.state.store = store
-    app.state.files = _static_files()
-    app.state.wakeups = _Wakeups()
     return app
 
 
 async def _page(request: Request) -> Response:
-    return _file_response(request, "index.html")
+    return await _file(request, "index.html")
 
 
 async def _static(request: Request) -> Response:
-    return _file_response(request, request.path_params["name"])
+    return await _file(request, request.path_params["name"])
 
 
 async def _campaign(request: Request) -> Response:
@@ -199,7 +148,7 @@ async def _put_report(request: Request) -> Response:
         future = store.submit(digest, token, report_id, body)
     else:
         future = await run_in_threadpool(store.submit, digest, token, report_id, body)
-    receipt = await request.app.state.wakeups.result(future)
+    receipt = await asyncio.wrap_future(future)
     return Response(receipt, headers=NOT_STORED, media_type="application/json")
 
 
@@ -214,7 +163,7 @@ async def _readyz(request: Request) -> Response:
 
 
 async def _openapi(request: Request) -> Response:
-    return _file_response(request, "openapi.json")
+    return await _file(request, "openapi.json")
 
 
 async def _on_database_error(_: Request, error: Exception) -> Response:
@@ -285,27 +234,8 @@ async def read_body(request: Request, length: int) -> bytes:
     return bytes(body)
 
 
-def _static_files() -> dict[str, _File]:
-    """Return the files of the worker's page and the description of the routes, by name."""
-    package = files("crowdveil.service")
-    static = package / "static"
-    found = {path.name: path for path in static.iterdir() if path.is_file()} if static.is_dir() else {}
-    found["openapi.json"] = package / "openapi.json"
-    result = {}
-    for name, path in found.items():
-        kind = _TYPES.get("." + name.rpartition(".")[2])
-        if kind is not None:
-            data = path.read_bytes()
-            result[name] = _File(data, kind, f'"{sha256(data).hexdigest()}"')
-    return result
-
-
-def _file_response(request: Request, name: str) -> Response:
-    """Return a static file; 304 if the client has it."""
-    file = request.app.state.files.get(name)
-    if file is None:
-        raise Problem("unknown")
-    headers = {"Cache-Control": "no-cache", "ETag": file.tag}
-    if file.tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return Response(file.data, headers=headers, media_type=file.type)
+async def _file(request: Request, name: str) -> Response:
+    """Return a file of the worker's page, or 304 if the client has it; raises HTTPException 404."""
+    response = await STATIC.get_response(name, request.scope)
+    response.headers["Cache-Control"] = "no-cache"
+    return response

@@ -127,7 +127,6 @@ def run(settings: ServerSettings, listening: socket.socket) -> None:
     from crowdveil.service.store import Store
 
     store = Store.open(settings.database)
-    store.preload()
     retention = Retention(store)
 
     def stop() -> None:

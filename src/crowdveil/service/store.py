@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from datetime import UTC, date, datetime
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic
 from typing import Any, Literal, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, delete, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.batch import MAX_HEADER_BYTES, reports_in_batch
@@ -168,18 +166,6 @@ class Store:
             with self._loading:
                 part = self._parts.get(key) or self._load_part(*key)
         return part.tasks(slot)
-
-    def preload(self) -> None:
-        """Read campaigns and parts into memory in a thread, as far as they are kept there; reports need not wait."""
-        Thread(target=self._preload, name="crowdveil-preload", daemon=True).start()
-
-    def _preload(self) -> None:
-        # What is not read here, such as a campaign that is purged meanwhile, is read with the first report.
-        with suppress(Problem, SQLAlchemyError):
-            for digest in self.digests():
-                parts_of_campaign = len(self.campaign(digest).assignment_parts)
-                for number in range(min(parts_of_campaign, MAX_PARTS_IN_MEMORY - len(self._parts))):
-                    self.tasks(digest, number * SLOTS_PER_PART)
 
     def is_loaded(self, digest: bytes, slot: int = 0) -> bool:
         """Return whether the campaign and the tasks of a slot are in memory, so that `submit` reads no row itself."""
@@ -378,8 +364,7 @@ class Store:
         return held
 
     def _load_part(self, digest: bytes, number: int) -> AssignmentPart:
-        # `register` has checked the content.
-        part = AssignmentPart.from_checked_bytes(self.part(digest, number), self.campaign(digest), number)
+        part = AssignmentPart.from_bytes(self.part(digest, number), self.campaign(digest), number)
         if len(self._parts) >= MAX_PARTS_IN_MEMORY:
             self._parts.clear()
         self._parts[digest, number] = part

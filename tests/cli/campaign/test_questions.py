@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.report_body import encode
 from crowdveil.campaign.report_file import ReportFile
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.questions import OTHERS
-from tests.campaign.builders import BuiltCampaign, build_questions, response
+from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 
 SLOTS = 8
 CHANNELS = [
@@ -41,7 +40,7 @@ def asked_in(tmp_path: Path, channels: Sequence[Channel], tasks: Sequence[int]) 
     (tmp_path / "in").mkdir()
     for slot, token in enumerate(built.tokens):
         codes = [(slot >> task) % 2 for task in range(sum(tasks))]
-        report = ReportFile(token, secrets.token_hex(16), encode(codes, built.campaign))
+        report = ReportFile(token, secrets.token_hex(16), body_of(codes, built.campaign))
         (tmp_path / "in" / f"{slot}.json").write_bytes(report.to_bytes(built.campaign))
     return built
 

@@ -9,11 +9,12 @@ import pytest
 
 from crowdveil.campaign.document import compared
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.token import Link, token_hash
+from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
 from crowdveil.folder.campaign.invitations import invite, render_sheet, replace_link
 from crowdveil.planning.settings.creation import write_campaign
+from crowdveil.standalone.checks import parse_link
 from tests.campaign.builders import build_campaign
 
 NAMES = ("Ann", "<b>Bo</b>", "Chen, J.")
@@ -31,7 +32,8 @@ def links(path):
     """Return the rows of a file of links, and the links."""
     with open(path, encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    return rows, [Link.from_text(row["link"]) for row in rows]
+    parsed = [parse_link(row["link"]) for row in rows]
+    return rows, [Link(url, name, Token.from_text(token)) for url, name, token, _ in parsed]
 
 
 def test_each_worker_has_a_link_and_only_hashes_are_kept(folder):

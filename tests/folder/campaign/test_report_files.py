@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
-from crowdveil.campaign.report_body import encode
 from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.cli import main
@@ -26,7 +25,7 @@ from crowdveil.folder.campaign.report_files import (
     write_collected,
 )
 from crowdveil.folder.evidence import read_evidence
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def built(tmp_path):
 
 def report(built: BuiltCampaign, slot: int, *, first: int = 0, number: int | None = None) -> ReportFile:
     """Return a report of a slot; its id has the given number, by default the slot."""
-    body = encode([first, 1, 2, 3], built.campaign)
+    body = body_of([first, 1, 2, 3], built.campaign)
     return ReportFile(built.tokens[slot], f"{slot if number is None else number:032x}", body)
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import encode
 from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
-from tests.campaign.builders import build_campaign
+from tests.campaign.builders import body_of, build_campaign
 from tests.service.browser import chromium, free_port, needs_chromium, served
 
 pytestmark = pytest.mark.slow
@@ -28,7 +27,7 @@ def test_the_curator_closes_infers_and_downloads(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     register(store, CampaignFolder(folder))
     for slot in range(SLOTS):
-        body = encode([0] * 4, built.campaign)
+        body = body_of([0] * 4, built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
     port, told = free_port(), []
     with served(create_app(store, curator_routes=curator_routes(store)), port), chromium() as browser:

@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from crowdveil.campaign.document import compared
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import encode
 from crowdveil.errors import SettingsError
 from crowdveil.release.page import content_security_policy
 from crowdveil.service.app import create_app
@@ -23,7 +22,7 @@ from crowdveil.service.curator.results import DOWNLOADS
 from crowdveil.service.curator.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 
 HOST = "https://grades.example.org"
 SLOTS, LEAST = 9, 6
@@ -89,7 +88,7 @@ def hidden_field(client: TestClient) -> str:
 def send_reports(store: Store, built: BuiltCampaign, stop: int, *, first: int = 0) -> None:
     """Store the reports of the slots first .. stop-1: every worker sends the first label."""
     for slot in range(first, stop):
-        body = encode([0] * 4, built.campaign)
+        body = body_of([0] * 4, built.campaign)
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
 
 
