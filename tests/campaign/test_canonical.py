@@ -27,33 +27,17 @@ def test_what_is_written_is_read_back(value):
 @pytest.mark.parametrize(
     ("text", "defect"),
     [
-        ('{"a":1,"a":1}', "not json"),
-        ('{"a":1', "not json"),
-        ("[NaN]", "not json"),
         ("[1e999]", "not json"),
         ("[" * 100_000 + "]" * 100_000, "not json"),
-        ("\ufeff[1]", "not canonical"),
-        ('{"b":1,"a":1}', "not canonical"),
-        ("[1, 2]", "not canonical"),
-        ("[1]\n", "not canonical"),
-        ("[-0]", "not canonical"),
         ("[0.50]", "not canonical"),
-        ('["\\u0041"]', "not canonical"),
-        ('["é"]', "not canonical"),
         ('["\\u00E9"]', "not canonical"),
-        ("[1.0]", "number"),
-        ("[1e3]", "number"),
         ("[-0.0]", "number"),
-        ("[9007199254740992]", "number"),
         ("[0.00001]", "number"),
-        ('{"A":1}', "key"),
         ('{"":1}', "key"),
-        ('["e\\u0301"]', "text"),
-        ('["\\ud800"]', "text"),
     ],
 )
 def test_other_texts_of_a_value_are_refused(text, defect):
-    """Every text but the canonical one is refused by its defect."""
+    """Every text but the canonical one is refused by its defect, as those of the shared vectors."""
     with pytest.raises(CampaignError) as caught:
         parse_canonical(text.encode("utf-8"), 10**6)
 

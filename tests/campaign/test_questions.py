@@ -1,23 +1,19 @@
 """Several questions in one campaign: the document, its parts, the loss of a worker, and bodies."""
 
 import json
-from hashlib import sha256
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, Question
-from crowdveil.campaign.report_body import decode
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.standalone.checks import Claims, check_campaign, epsilon
 from crowdveil.standalone.verification import verify
-from tests.campaign.builders import LABELS, body_of, build_campaign, build_questions, response
+from tests.campaign.builders import LABELS, build_campaign, build_questions, response
 from tests.campaign.test_document import SCHEMA
 
 GRADES = QuantizedResponse(alphabet=Scale(0, 10), epsilon=2.0, participation="protected", cuts=(4, 7)).channel()
@@ -62,37 +58,6 @@ def test_a_worker_is_promised_the_sum_over_the_questions():
     assert 0 <= (found.worker_epsilon or 0) - float(exact) < 1e-12
     assert (4, GRADES.epsilon) == (found.answers, found.answer_epsilon)
     assert CAMPAIGN.worker_epsilon < CAMPAIGN.cells * CAMPAIGN.epsilon - 1
-
-
-def test_a_symbol_of_another_question_is_refused():
-    """A symbol that only the other question has is refused in its cell: a dishonest worker sends none."""
-    tasks = (0, 1, 3)
-    assert (3, 0, 2) == decode(body_of([3, 0, 2], CAMPAIGN), CAMPAIGN, 0, tasks)
-    other = len(GRADES.outputs)
-    for codes in ([0, other, 0], [4, 0, 0], [0, 0, other]):
-        with pytest.raises(CampaignError) as refusal:
-            decode(bytes([*codes, 0]), CAMPAIGN, 0, tasks)
-        assert "symbol" == refusal.value.defect
-    with pytest.raises(CampaignError, match="beyond the tasks"):
-        decode(bytes([0, 0, 0, 1]), CAMPAIGN, 0, tasks)
-
-
-def test_a_part_that_asks_more_of_one_question_is_refused():
-    """A curator who moves a task from one question to another in the assignment breaks the promised sum."""
-    fields = json.loads(CAMPAIGN.to_bytes())
-    part = canonical_bytes({"format": "crowdveil-assignment/1", "first": 0, "tasks": [[0, 1, 2], [1, 2, 3, 4], [2, 4]]})
-    fields["assignment_parts"] = [sha256(part).hexdigest()]
-    changed = Campaign.from_bytes(canonical_bytes(fields))
-
-    with pytest.raises(CampaignError) as refusal:
-        AssignmentPart.from_bytes(part, changed, 0)
-    outcome = verify(changed.to_bytes(), {0: part})
-
-    assert "part" == refusal.value.defect
-    assert ["No worker is asked more than 4 tasks, and none twice."] == [
-        claim.claim for claim in outcome.claims if not claim.holds
-    ]
-    assert outcome.worker_epsilon is None
 
 
 @st.composite

@@ -4,7 +4,6 @@ import json
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -252,19 +251,4 @@ def test_pictures_are_served_with_their_type(tmp_path: Path) -> None:
         response = client.get(address(built, f"/pictures/{digest}"))
 
     assert (data, "image/png") == (response.content, response.headers["content-type"])
-    store.close()
-
-
-def test_a_campaign_that_is_not_open_yet_says_so(tmp_path: Path) -> None:
-    """Before the first day the state is "early", and a report is refused as early."""
-    built = build_campaign()
-    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}", today=lambda: date(2019, 1, 1))
-    register(store, CampaignFolder(built.write(tmp_path / "campaign")))
-
-    with TestClient(create_app(store)) as client:
-        state = client.get(address(built, "/link"), headers=bearer(built.tokens[0])).json()
-        refused = client.put(new_report(built), content=BODY, headers=report_headers(built.tokens[0]))
-
-    assert {"state": "unused", "campaign": "early"} == state
-    assert_problem(refused, "early")
     store.close()

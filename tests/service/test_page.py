@@ -263,23 +263,6 @@ def test_two_tabs(browser: Any, service: Campaigning) -> None:
     await_screen(second, "tasks")
 
 
-def test_edited_answers_cannot_be_drawn_twice(browser: Any, service: Campaigning) -> None:
-    """After the draw the answers are gone and a second draw keeps the first report."""
-    page = browser.new_page()
-    begin(page, service.link(2))
-    choose(page, 0, "zebrafish")
-    page.route("**/reports/*", lambda route: route.fulfill(status=503))
-    send(page)
-    page.wait_for_selector("#status p:not([hidden])", timeout=WAIT)
-    stored = record_of(page)
-    page.reload()
-    await_screen(page, "sending")
-    page.unroute("**/reports/*")
-    await_screen(page, "done")
-
-    assert [bytes(stored["body"])] == service.bodies()
-
-
 @pytest.mark.parametrize(
     ("opens", "closes", "expected"),
     [(date(2020, 1, 1), date(2020, 1, 2), "closed"), (date(2098, 1, 1), date(2098, 1, 2), "not begun")],

@@ -48,7 +48,7 @@ def test_service_and_files_give_the_same_folder(tmp_path):
             answer_campaign(built.link(2).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "2")
     export(store, digest, tmp_path / "exported")
     store.close()
-    write_collected(tmp_path / "collected", folder, read_report_files(tmp_path / "files", folder))
+    write_collected(tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder))
 
     for name in EXPORT_FILES:
         assert (tmp_path / "exported" / name).read_bytes() == (tmp_path / "collected" / name).read_bytes()

@@ -123,7 +123,8 @@ def stored(service: Running) -> list[tuple[int, bytes]]:
 
 def check_results(service: Running, browser: Any) -> None:
     """Infer, and check the page of results: a section for each question, one statement, and the files of each."""
-    page = browser.new_page()
+    page, told = browser.new_page(), []
+    page.on("console", lambda message: told.append(message.text))
     page.goto(f"{service.built.campaign.url}/curator/")
     page.fill("#token", service.token)
     page.click("button")
@@ -143,6 +144,7 @@ def check_results(service: Running, browser: Any) -> None:
 
     assert ("task,truth", "question-2-truths.csv") == (truths[:10], name)
     assert "The campaign asks 2 questions" in overview
+    assert [] == [text for text in told if "Policy" in text]
     assert [True, True] == [f"Question {k}?" in text for k, text in enumerate(sections, start=1)]
     assert ["confidence" in text for text in sections] == [True, False]
     assert 1 == whole.count("for all answers of one worker (at most 4)")

@@ -136,15 +136,3 @@ def test_a_running_service_purges_when_the_day_comes(store: Store, calendar: Cal
     retention.close()
 
     assert [0, 0, 0, 0] == rows(store)
-
-
-def test_a_service_that_starts_after_the_day_purges_at_once(store: Store, calendar: Calendar) -> None:
-    """A service that was off on the day deletes at its next start."""
-    calendar.day = DUE + timedelta(100)
-    retention = Retention(store)
-    deadline = time.monotonic() + SECONDS_TO_WAIT
-    while rows(store)[3] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    retention.close()
-
-    assert [0, 0, 0, 0] == rows(store)

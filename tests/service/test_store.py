@@ -1,6 +1,5 @@
 """Stored reports, receipts and the states of campaigns and links, in both databases."""
 
-import json
 import secrets
 from collections.abc import Iterator
 from datetime import date
@@ -57,18 +56,6 @@ def problem_of(store: Store, built: BuiltCampaign, token: Token, report_id: str,
     return refused.value.name
 
 
-def test_a_report_is_stored_and_answered_with_its_receipt(store: Store, built: BuiltCampaign) -> None:
-    """The receipt names the report, and the link is used."""
-    digest, token, report_id = built.campaign.digest, built.tokens[0], new_id()
-
-    receipt = store.store_report(digest, token, report_id, BODY)
-
-    assert sha256(BODY).hexdigest() == json.loads(receipt)["stored_sha256"]
-    assert "used" == store.link_state(digest, token)
-    assert "unused" == store.link_state(digest, built.tokens[1])
-    assert receipt == store.receipt(digest, token, report_id)
-
-
 def test_the_first_write_wins(store: Store, built: BuiltCampaign) -> None:
     """A retry, equal or not, valid or not, has the receipt of the first write and changes nothing."""
     digest, token, report_id = built.campaign.digest, built.tokens[0], new_id()
@@ -88,14 +75,6 @@ def test_a_link_is_used_once_and_an_id_belongs_to_one_link(store: Store, built: 
 
     assert "link-used" == problem_of(store, built, built.tokens[0], new_id())
     assert "report-id-taken" == problem_of(store, built, built.tokens[1], report_id)
-
-
-def test_an_unknown_token_and_an_unknown_symbol_are_refused(store: Store, built: BuiltCampaign) -> None:
-    """A token of nobody has the reply of an unknown token before its symbols are looked at."""
-    assert "token" == problem_of(store, built, Token.new(0), new_id(), b"\xff" * 4)
-    assert "token" == problem_of(store, built, Token.new(3), new_id())
-    assert "symbol" == problem_of(store, built, built.tokens[0], new_id(), b"\0\0\0\4")
-    assert "unused" == store.link_state(built.campaign.digest, built.tokens[0])
 
 
 def test_one_token_on_twenty_devices_stores_one_report(store: Store, built: BuiltCampaign) -> None:

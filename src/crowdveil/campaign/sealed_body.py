@@ -20,7 +20,10 @@ def relay_of(campaign: Campaign) -> Relay:
         CampaignError: the campaign names none.
     """
     if campaign.relay is None:
-        raise CampaignError("relay", "this campaign names no relay.")
+        raise CampaignError(
+            "relay",
+            "the campaign names no relay: give campaign.toml the setting relay, or use crowdveil campaign serve.",
+        )
     return campaign.relay
 
 

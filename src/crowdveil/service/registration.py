@@ -139,7 +139,7 @@ def secret_of(path: Path, *, make: bool = True) -> str:
 
 
 def prepare_database(
-    url: str, campaign_file: Path, *, accept_second_report: bool = False
+    url: str, campaign_file: Path, *, accept_second_report: bool = False, relay: bool = False
 ) -> tuple[Campaign, list[int]]:
     """Prepare a database for a campaign; return the campaign, and the slots as `register`.
 
@@ -150,7 +150,7 @@ def prepare_database(
     folder = folder_of(campaign_file)
     store = Store.open(url)
     try:
-        return folder.campaign, register(store, folder, accept_second_report=accept_second_report)
+        return folder.campaign, register(store, folder, accept_second_report=accept_second_report, relay=relay)
     finally:
         store.close()
 

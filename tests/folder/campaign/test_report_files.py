@@ -24,7 +24,6 @@ from crowdveil.folder.campaign.report_files import (
     read_report_files,
     write_collected,
 )
-from crowdveil.folder.evidence import read_evidence
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 
 
@@ -116,7 +115,7 @@ def test_a_second_run_writes_the_same_bytes(built, tmp_path):
     campaign = CampaignFolder(tmp_path / "campaign")
 
     def run(out: Path) -> dict[str, bytes]:
-        write_collected(out, campaign, read_report_files(tmp_path / "in", campaign))
+        write_collected(out, campaign.campaign, read_report_files(tmp_path / "in", campaign))
         return {path.name: path.read_bytes() for path in out.iterdir()}
 
     first = run(tmp_path / "out")
@@ -139,24 +138,13 @@ def test_the_files_of_the_campaign_are_no_reports(built, tmp_path):
     assert {} == read_report_files(folder.path, folder).states
 
 
-def test_infer_reads_the_collected_folder(built, tmp_path):
-    """The reports that count are those that `infer` reads, with their assignment."""
-    put(built, tmp_path / "in", a=report(built, 0), b=report(built, 3))
-    campaign = CampaignFolder(tmp_path / "campaign")
-    write_collected(tmp_path / "out", campaign, read_report_files(tmp_path / "in", campaign))
-    found = read_evidence(tmp_path / "out" / "reports.csv")
-
-    assert ["w0000", "w0003"] == list(found.reports.workers)
-    assert (6, 8) == (len(found.reports), len(found.assignment or ()))
-
-
 def test_nothing_is_written_below_the_least_number(built, tmp_path):
     """One report where two are the least: an error, and no file."""
     put(built, tmp_path / "in", a=report(built, 0))
     campaign = CampaignFolder(tmp_path / "campaign")
 
     with pytest.raises(SettingsError, match="nothing is released"):
-        write_collected(tmp_path / "out", campaign, read_report_files(tmp_path / "in", campaign))
+        write_collected(tmp_path / "out", campaign.campaign, read_report_files(tmp_path / "in", campaign))
 
     assert not (tmp_path / "out").exists()
 
@@ -165,24 +153,6 @@ def test_a_missing_folder_is_refused(built, tmp_path):
     """A folder that does not exist is an error with its name."""
     with pytest.raises(ReportsError, match="must be readable"):
         read_report_files(tmp_path / "none", CampaignFolder(tmp_path / "campaign"))
-
-
-def test_devices_and_collect_agree(built, tmp_path):
-    """Files that devices write are collected: the whole way without a service, by the command line."""
-    (tmp_path / "my.csv").write_text("task,label\nt0,quokka\nt3,narwhal\n")
-    for slot in (0, 1, 4):
-        words = ["campaign", "answer", built.link(slot).text, "--answers", tmp_path / "my.csv"]
-        words += ["--files", tmp_path / "campaign", "--out", tmp_path / "in", "--home", tmp_path / f"home{slot}"]
-        assert 0 == CliRunner().invoke(main, list(map(str, words))).exit_code
-    words = ["campaign", "collect", tmp_path / "in", "--campaign", tmp_path / "campaign" / "campaign.json"]
-    words += ["--out", tmp_path / "out"]
-    done = CliRunner().invoke(main, [*map(str, words), "--json"])
-
-    assert (3, {"accepted": 3}) == tuple(json.loads(done.stdout)[key] for key in ("workers", "states"))
-    inferred = CliRunner().invoke(
-        main, ["infer", str(tmp_path / "out" / "reports.csv"), "--out", str(tmp_path / "found")]
-    )
-    assert 0 == inferred.exit_code, inferred.output
 
 
 def test_after_the_closing_the_same_reports_count(built, tmp_path):
@@ -204,8 +174,8 @@ def test_after_the_closing_the_same_reports_count(built, tmp_path):
         "d.json": LATE,
         "e.json": LATE,
     } == found.states
-    assert (closed.accepted, closed.digest) == (found.accepted, found.digest)
-    assert closed.digest == close_report_files(folder, asked).digest
+    assert (closed.accepted, closed.closing) == (found.accepted, found.closing)
+    assert closed.closing == close_report_files(folder, asked).closing
     assert b"token" not in (tmp_path / "campaign" / CLOSED_FILE).read_bytes()
 
 

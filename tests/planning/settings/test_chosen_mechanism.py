@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.campaign.document import Relay
 from crowdveil.campaign.source.build import build_campaign
 from crowdveil.campaign.source.privacy_request import PLAN, PrivacyRequest
-from crowdveil.campaign.source.settings_file import ExpectedCrowd, RelayRequest, read_source
+from crowdveil.campaign.source.settings_file import ExpectedCrowd, read_source
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
@@ -58,7 +59,7 @@ def test_the_same_settings_have_the_same_plan(tmp_path):
     [
         {"per_worker": 3},
         {"excluded": (frozenset(range(9)),) + (frozenset(),) * 11},
-        {"relay": RelayRequest(operator="The library", least_batch=5, unit="cell"), "excluded": (frozenset(),) * 12},
+        {"relay": Relay("The library", "", 5, "cell"), "excluded": (frozenset(),) * 12},
         {"expected": ExpectedCrowd(answered=0.6, sigmas=(1.0,))},
     ],
     ids=["tasks given", "exclusions", "relay", "expected"],

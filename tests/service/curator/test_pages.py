@@ -267,12 +267,6 @@ def test_pages_have_no_scripts_and_escape_names(logged_in: TestClient) -> None:
     assert "same-origin" == reply.headers["referrer-policy"]
 
 
-def test_logging_out_deletes_the_cookie(logged_in: TestClient, post: Post) -> None:
-    """After logging out the login is shown."""
-    assert 303 == post("logout").status_code
-    assert 'name="token"' in logged_in.get("/curator/").text
-
-
 def test_a_cookie_that_was_logged_out_is_no_session(
     logged_in: TestClient, post: Post, token: str, store: Store
 ) -> None:

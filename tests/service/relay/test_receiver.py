@@ -145,7 +145,7 @@ def test_service_and_relay_refuse_each_others_campaigns(built: BuiltCampaign, tm
         register(store, CampaignFolder(built.write(tmp_path / "relay")))
     store.close()
     build_campaign().write(tmp_path / "other")
-    with pytest.raises(SettingsError, match="must name a relay"):
+    with pytest.raises(SettingsError, match="served by crowdveil campaign relay"):
         prepare_relay(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "other" / "campaign.json")
     (tmp_path / "relay" / "essays.key.pem").write_text("secret")
     with pytest.raises(SettingsError, match="private key"):
@@ -184,7 +184,8 @@ def test_a_damaged_batch_is_written_again_and_no_link_is_followed(built: BuiltCa
     other.write_text("kept")
     (folder / f"{name}.batch").touch()
     (folder / f".{name}.new").symlink_to(other)
-    path = store_batch(built.campaign, folder, name, batch)
+    path = folder / f"{name}.batch"
+    store_batch(built.campaign, folder, name, batch)
 
     assert batch == path.read_bytes()
     assert "kept" == other.read_text()

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.document import Task
+from crowdveil.campaign.document import Relay, Task
 from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
 from crowdveil.campaign.source.privacy_request import PrivacyRequest, read_privacy
 from crowdveil.campaign.source.questions import question_sections, require_unlike
@@ -46,15 +46,6 @@ class ExpectedCrowd:
     sigmas: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelayRequest:
-    """Requested relay; fields as in `Relay`."""
-
-    operator: str
-    least_batch: int
-    unit: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class CampaignSource:
     """Checked content of a settings file; texts and dates as in `Campaign`.
@@ -68,7 +59,7 @@ class CampaignSource:
         excluded: task indices that each slot must not get.
         privacy: requested privacy.
         expected: expectation for planning.
-        relay: requested relay, or None.
+        relay: requested relay, whose public key is made with the campaign; None without one.
         others: of several questions the others, with the same texts, dates and workers.
         budget: largest privacy loss of all answers of one worker to all questions, or None.
     """
@@ -91,7 +82,7 @@ class CampaignSource:
     excluded: tuple[frozenset[int], ...]
     privacy: PrivacyRequest
     expected: ExpectedCrowd
-    relay: RelayRequest | None = None
+    relay: Relay | None = None
     others: "tuple[CampaignSource, ...]" = ()
     budget: float | None = None
 
@@ -318,18 +309,19 @@ def _expected(root: Section) -> ExpectedCrowd:
     return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)))
 
 
-def _relay(root: Section, slots: int) -> RelayRequest | None:
+def _relay(root: Section, slots: int) -> Relay | None:
     if "relay" not in root:
         return None
     section = root.section("relay")
     hint = "Reports are forwarded together with those of this many workers, or not at all."
-    request = RelayRequest(
+    relay = Relay(
         operator=section.text("operator", MAX_NAME, "Say who runs the relay; workers read it."),
+        public_key="",
         least_batch=section.integer("least_batch", 2, slots, hint),
-        unit=section.choice("unit", ("report", "cell")),
+        unit="report" if section.choice("unit", ("report", "cell")) == "report" else "cell",
     )
     section.close()
-    return request
+    return relay
 
 
 def _check_channels(source: CampaignSource) -> None:

@@ -57,4 +57,4 @@ def _close_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
     asked = CampaignFolder(file.parent)
     closed = close_report_files(reports, asked)
     count = len(closed.accepted)
-    return count if count >= asked.campaign.min_reports else None, closed.digest, asked.campaign
+    return count if count >= asked.campaign.min_reports else None, closed.closing.digest, asked.campaign

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from crowdveil.cli.display import print_result, printable
 from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
 from crowdveil.cli.verb import Verb
-
-if TYPE_CHECKING:
-    from crowdveil.campaign.document import Campaign
-
 
 EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
                            --out collected"""
@@ -41,61 +36,42 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
     With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
     """
     from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
+    from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
+    from crowdveil.folder.campaign.rounds import read_earlier
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
+    document = asked.campaign
     if key is not None:
-        return _collect_batches(folder, asked.campaign, key, out, as_json)
-    if asked.campaign.relay is not None:
+        collected = read_batches(folder, document, require_sealing().read_key(key.read_bytes()))
+    elif document.relay is not None:
         raise click.UsageError(
             "The reports of a campaign with a relay are opened with --key, the curator's private key."
         )
-    collected = read_report_files(folder, asked)
-    counts = Counter(collected.states.values())
+    else:
+        collected = read_report_files(folder, asked)
     left = {name: state for name, state in collected.states.items() if state != ACCEPTED}
-    rows = [("reports that count", f"{len(collected.accepted):,} of {asked.campaign.slots:,} workers")]
+    rows = [("reports that count", f"{len(collected.accepted):,} of {document.slots:,} workers")]
+    if collected.refused:
+        rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
     rows += [(printable(name), state) for name, state in left.items()]
     if not as_json:
         print_result({}, rows, as_json=False)
-    folders = export_folders(out, asked.campaign)
-    files = [*(str(folder / name) for folder in folders for name in EXPORT_FILES), str(out / LIST_FILE)]
-    replaced = [file for file in files if Path(file).exists()]
-    exported = write_collected(out, asked, collected)
+    folders = export_folders(out, document)
+    files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
+    replaced = [str(path) for path in files if path.exists()]
+    exported = write_collected(out, document, collected, earlier=read_earlier(asked.path, document))
     data = {
-        "campaign": asked.campaign.name,
+        "campaign": document.name,
         "workers": len(collected.accepted),
         "reports": sum(len(one.reports) for one in exported),
-        "states": dict(sorted(counts.items())),
-        "digest": collected.digest,
-        "files": files,
+        **({} if key is None else {"refused": collected.refused}),
+        "states": dict(sorted(Counter(collected.states.values()).items())),
+        "digest": collected.closing.digest,
+        "files": [str(path) for path in files if path.exists()],
         "replaced": replaced,
     }
-    rows = [("SHA-256 of the reports", collected.digest), *(("written", str(folder)) for folder in folders)]
+    rows = [("SHA-256 of the reports", collected.closing.digest), *(("written", str(one)) for one in folders)]
     print_result(data, rows, as_json=as_json)
-
-
-def _collect_batches(folder: Path, campaign: Campaign, key: Path, out: Path, as_json: bool) -> None:
-    """Open the batches of a relay and write the folder that infer reads."""
-    from crowdveil.folder.campaign.curator_key import require_sealing
-    from crowdveil.folder.campaign.relay_batches import OPENED_FILES, read_batches, write_opened
-    from crowdveil.folder.campaign.report_files import LIST_FILE
-
-    opened = read_batches(folder, campaign, require_sealing().read_key(key.read_bytes()))
-    files = [str(out / name) for name in (*OPENED_FILES, LIST_FILE)]
-    replaced = [file for file in files if Path(file).exists()]
-    reports = write_opened(out, campaign, opened)
-    data = {
-        "campaign": campaign.name,
-        "workers": len(opened.accepted),
-        "reports": len(reports),
-        "refused": opened.refused,
-        "states": dict(sorted(Counter(opened.states.values()).items())),
-        "digest": opened.digest,
-        "files": files,
-        "replaced": replaced,
-    }
-    rows = [("reports that count", f"{len(opened.accepted):,} of {campaign.slots:,} workers")]
-    rows += [("refused", f"{opened.refused:,} that cannot be opened, are invalid or came twice")] * bool(opened.refused)
-    rows += [(printable(name), state) for name, state in opened.states.items()]
-    print_result(data, [*rows, ("SHA-256 of the batches", opened.digest), ("written", str(out))], as_json=as_json)

@@ -33,12 +33,14 @@ The curator's key is not needed here: crowdveil campaign collect opens the batch
 def receive(campaign: Path, out: Path, as_json: bool, **listening_options: Any) -> None:
     """Print the address for the relay, and store batches."""
     require_service()
+    from crowdveil.campaign.sealed_body import relay_of
     from crowdveil.service import server
     from crowdveil.service.registration import folder_of, secret_of
     from crowdveil.service.relay import server as processes
 
     settings = server.ServerSettings(database="", **listening_options)
-    asked = processes.require_relay(folder_of(campaign).campaign)
+    asked = folder_of(campaign).campaign
+    relay_of(asked)  # refuses a campaign without one
     with server.bind(settings) as listening:
         folder = processes.private_folder(out)
         token = folder / processes.TOKEN_FILE

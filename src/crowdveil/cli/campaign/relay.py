@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,9 @@ from crowdveil.cli.campaign.serve import database_errors, database_option, datab
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.service.relay.forwarder import Send
 
 HELP = """Forward sealed reports to the curator: shuffled, in batches, without names.
 
@@ -54,12 +58,14 @@ def relay(
     require_service()
     from crowdveil.service import server
     from crowdveil.service.relay import server as processes
+    from crowdveil.service.relay.receiver import store_batch
 
     settings = server.ServerSettings(database=database_url(campaign, database), **listening_options)
     with server.bind(settings) as listening, database_errors():
         prepared, left_out = processes.prepare_relay(settings.database, campaign)
+        send: Send
         if out is not None:
-            send = processes.file_sender(prepared, processes.private_folder(out))
+            send = partial(store_batch, prepared, processes.private_folder(out))
         else:
             assert to is not None
             assert token_file is not None

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
 
 from crowdveil.campaign.document import Relay
 from crowdveil.campaign.source.settings_file import CampaignSource
@@ -43,9 +43,7 @@ def curator_key(source: CampaignSource, folder: Path) -> Iterator[Relay | None]:
             stream.write(sealing.key_text(key))
             stream.flush()
             os.fsync(stream.fileno())
-        request = source.relay
-        unit: Literal["report", "cell"] = "report" if request.unit == "report" else "cell"
-        yield Relay(request.operator, sealing.public_text(key), request.least_batch, unit)
+        yield replace(source.relay, public_key=sealing.public_text(key))
     except BaseException:
         path.unlink(missing_ok=True)
         raise

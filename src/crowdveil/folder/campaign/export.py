@@ -25,7 +25,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, joined
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
-from crowdveil.folder.evidence import ASSIGNED
+from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
 from crowdveil.folder.reports import write_reports
 
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
@@ -122,10 +122,11 @@ def write_questions(
     for one in own:
         _require_enough(len(one), campaign)
     found = []
+    anonymous = WITHOUT_NAMES if campaign.relay is not None and campaign.relay.unit == "cell" else ""
     for number, (folder, part, sent) in enumerate(
         zip(export_folders(Path(directory), campaign), parts, own, strict=True), start=1
     ):
-        mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else ""
+        mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else anonymous
         written = write_campaign_reports(folder, part, sent, replace=replace, mark=mark, earlier=earlier)
         found.append(Exported(folder, part, written))
     return found

@@ -1,59 +1,30 @@
-"""Batches of a relay: opening with the curator's key, the checks of the service, and the folder that `infer` reads.
+"""Batches of a relay: opening with the curator's key, and the checks of the service.
 
 The result depends on the set of reports only. Workers get numbers in the order of their reports' content, which says
 nothing about who they are. Of single cells, the numbers link nothing: the k-th report on one task and the k-th on
 another are of different workers. A cell that is refused counts as no answer.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdveil.campaign.batch import SUFFIX, most_batch_bytes, parse_batch
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.campaign.report_body import decode
 from crowdveil.campaign.sealed_body import body_parts, relay_of
-from crowdveil.data.ingest.csv_files import csv_row
-from crowdveil.data.reports import Reports
 from crowdveil.errors import CampaignError, ReportsError
-from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
+from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.curator_key import require_sealing
-from crowdveil.folder.campaign.export import AcceptedReport, refuse_other_collections, write_campaign_reports
-from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, LIST_FILE, LIST_KIND
-from crowdveil.folder.crowd import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.folder.evidence import WITHOUT_NAMES
+from crowdveil.folder.campaign.export import AcceptedReport
+from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, CollectedFiles
 
 if TYPE_CHECKING:
     from crowdveil.sealing import PrivateKey
 
 
-OPENED_FILES = (CERTIFICATE_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
-"""Files that `write_opened` writes for `infer`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OpenedBatches:
-    """Result of `read_batches`.
-
-    Attributes:
-        accepted: reports with anonymous numbers.
-        states: state of each file by name, in the order of names.
-        refused: number of sealed parts that could not be opened, hold another symbol, or came twice.
-        digest: SHA-256 of the sorted SHA-256 of the accepted batches, in hexadecimal.
-    """
-
-    accepted: tuple[AcceptedReport, ...]
-    states: Mapping[str, str]
-    refused: int
-    digest: str
-
-
-def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> OpenedBatches:
+def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> CollectedFiles:
     """Return the reports in the batches of a folder.
 
     Raises:
@@ -83,12 +54,11 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> OpenedB
                     refused += 1
                 else:
                     columns[task].append(codes)
-    digests = sorted(sha256(str(name).encode()).hexdigest() for name in batches)
-    return OpenedBatches(
+    return CollectedFiles(
         accepted=_anonymous_reports([sorted(column) for column in columns]),
         states=states,
+        closing=Closing(tuple(sorted(batches))),
         refused=refused,
-        digest=sha256("".join(digests).encode()).hexdigest(),
     )
 
 
@@ -138,17 +108,3 @@ def _anonymous_reports(columns: list[list[tuple[int, ...]]]) -> tuple[AcceptedRe
         cells = [(task, column[number][0]) for task, column in enumerate(columns) if number < len(column)]
         reports.append(AcceptedReport(number, [task for task, _ in cells], [code for _, code in cells]))
     return tuple(reports)
-
-
-def write_opened(directory: str | PathLike[str], campaign: Campaign, opened: OpenedBatches) -> Reports:
-    """Write the folder that `infer` reads, and `files.csv` (file, state); return the non-NULL reports.
-
-    Raises:
-        SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
-    """
-    refuse_other_collections(Path(directory), campaign)
-    mark = WITHOUT_NAMES if relay_of(campaign).unit == "cell" else ""
-    reports = write_campaign_reports(directory, campaign, opened.accepted, replace=True, mark=mark)
-    rows = [("file", "state"), *opened.states.items()]
-    write_files(directory, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)}, kind=LIST_KIND)
-    return reports

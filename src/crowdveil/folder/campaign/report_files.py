@@ -13,6 +13,7 @@ from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 
+from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import NOT_FOR_FILE, CampaignFolder
 from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
@@ -22,7 +23,7 @@ from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.export import AcceptedReport, Exported, read_body, write_questions
-from crowdveil.folder.campaign.rounds import read_earlier
+from crowdveil.folder.campaign.rounds import Collection
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 LIST_FILE = "files.csv"
@@ -34,22 +35,19 @@ TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedFiles:
-    """Result of `read_report_files`.
+    """Reports in the files of a folder.
 
     Attributes:
-        accepted: reports that count, in the order of slots.
+        accepted: reports that count, in the order of slots; through a relay slots are numbers without meaning.
         states: state of each file by name, in the order of names.
         closing: SHA-256 of the accepted files.
+        refused: number of sealed parts of batches that cannot be opened, hold another symbol, or came twice.
     """
 
     accepted: tuple[AcceptedReport, ...]
     states: Mapping[str, str]
     closing: Closing
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the sorted SHA-256 of the accepted files, in hexadecimal."""
-        return self.closing.digest
+    refused: int = 0
 
 
 def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
@@ -99,15 +97,14 @@ def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles
 
 
 def write_collected(
-    directory: str | PathLike[str], campaign: CampaignFolder, collected: CollectedFiles
+    directory: str | PathLike[str], campaign: Campaign, collected: CollectedFiles, *, earlier: Collection | None = None
 ) -> list[Exported]:
     """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
 
     Raises:
         SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
     """
-    earlier = read_earlier(campaign.path, campaign.campaign)
-    exported = write_questions(directory, campaign.campaign, collected.accepted, replace=True, earlier=earlier)
+    exported = write_questions(directory, campaign, collected.accepted, replace=True, earlier=earlier)
     rows = [("file", "state"), *collected.states.items()]
     write_files(directory, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)}, kind=LIST_KIND)
     return exported

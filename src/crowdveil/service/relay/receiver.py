@@ -60,8 +60,8 @@ def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateL
     return app
 
 
-def store_batch(campaign: Campaign, folder: Path, name: str, data: bytes) -> Path:
-    """Write a batch durably, unless it is stored; return its path. A damaged file of its name is written again.
+def store_batch(campaign: Campaign, folder: Path, name: str, data: bytes) -> None:
+    """Write a batch durably, unless it is stored. A damaged file of its name is written again.
 
     Raises:
         Problem: `batch`, if the name is not its SHA-256 or it is none of this campaign.
@@ -85,4 +85,3 @@ def store_batch(campaign: Campaign, folder: Path, name: str, data: bytes) -> Pat
             descriptor = os.open(folder, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
-    return path

@@ -6,37 +6,18 @@ import socket
 from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.sealed_body import relay_of
-from crowdveil.errors import CampaignError, SettingsError
+from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
 from crowdveil.service.app import create_app
-from crowdveil.service.registration import folder_of, register, secret_of
+from crowdveil.service.registration import folder_of, prepare_database, secret_of
 from crowdveil.service.relay.forwarder import Forwarder, Send, sender
-from crowdveil.service.relay.receiver import create_receiver, store_batch
+from crowdveil.service.relay.receiver import create_receiver
 from crowdveil.service.server import ServerSettings, serve_app
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import URL, fits
 
 TOKEN_FILE = "relay-token.txt"
 KEY_PATTERN = "*.key.pem"
-
-
-def require_relay(campaign: Campaign) -> Campaign:
-    """Return a campaign with a relay.
-
-    Raises:
-        SettingsError: it names none.
-    """
-    try:
-        relay_of(campaign)
-    except CampaignError as error:
-        raise SettingsError(
-            "the campaign must name a relay",
-            value=campaign.name,
-            hint="Give campaign.toml the setting relay, or run crowdveil campaign serve.",
-        ) from error
-    return campaign
 
 
 def prepare_relay(database: str, campaign_file: Path) -> tuple[Campaign, list[int]]:
@@ -47,17 +28,12 @@ def prepare_relay(database: str, campaign_file: Path) -> tuple[Campaign, list[in
         CampaignError, CertificateError: the folder is damaged.
     """
     folder = folder_of(campaign_file)
-    campaign = require_relay(folder.campaign)
     keys = [path.name for path in folder.path.rglob(KEY_PATTERN)]
     if keys:
         raise SettingsError(
             "the relay must not hold the curator's private key", value=keys[0], hint="Leave it with the curator."
         )
-    store = Store.open(database)
-    try:
-        return campaign, register(store, CampaignFolder(folder.path), relay=True)
-    finally:
-        store.close()
+    return prepare_database(database, campaign_file, relay=True)
 
 
 def run_relay(settings: ServerSettings, listening: socket.socket, campaign: Campaign, send: Send) -> None:
@@ -70,15 +46,6 @@ def run_relay(settings: ServerSettings, listening: socket.socket, campaign: Camp
         store.close()
 
     serve_app(create_app(store, on_stop=stop, rate=settings.rate_limit), settings, listening)
-
-
-def file_sender(campaign: Campaign, folder: Path) -> Send:
-    """Return a function that writes batches into a folder, to be handed over."""
-
-    def send(name: str, document: bytes) -> None:
-        store_batch(campaign, folder, name, document)
-
-    return send
 
 
 def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
