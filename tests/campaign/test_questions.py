@@ -3,7 +3,6 @@
 import json
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
@@ -14,7 +13,7 @@ from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.standalone.checks import Claims, check_campaign, epsilon
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import LABELS, build_campaign, build_questions, response
-from tests.campaign.test_document import SCHEMA
+from tests.campaign.test_document import SCHEMA, altered_fields
 
 GRADES = QuantizedResponse(alphabet=Scale(0, 10), epsilon=2.0, participation="protected", cuts=(4, 7)).channel()
 ANIMALS = response(epsilon=0.5)
@@ -60,25 +59,8 @@ def test_a_worker_is_promised_the_sum_over_the_questions():
     assert CAMPAIGN.worker_epsilon < CAMPAIGN.cells * CAMPAIGN.epsilon - 1
 
 
-@st.composite
-def altered_fields(draw):
-    """Draw a campaign of two questions in which one value of the fields that tie them together is another one."""
-    value = json.loads(CAMPAIGN.to_bytes())
-    tied = ("questions", "groups", "labels", "cells")
-    inner, path = {name: value[name] for name in tied}, []
-    while isinstance(inner, dict | list) and inner and (len(path) < 1 or draw(st.integers(0, 4)) > 0):
-        path.append(draw(st.sampled_from(sorted(inner) if isinstance(inner, dict) else range(len(inner)))))
-        inner = inner[path[-1]]
-    parent = value
-    for key in path[:-1]:
-        parent = parent[key]
-    odd = [None, True, 0, 1, 2, -1, 2**52, 0.5, "", "x", [], [[]], {}, [0], [[0, 1]]]
-    parent[path[-1]] = draw(st.sampled_from(odd))
-    return value
-
-
 @settings(max_examples=200)
-@given(altered_fields())
+@given(altered_fields(CAMPAIGN.to_bytes(), ("questions", "groups", "labels", "cells")))
 def test_no_alteration_is_a_crash_or_another_promise(value):
     """An altered document of two questions is refused by its defect, or promises the sum over its tables."""
     data = canonical_bytes(value)

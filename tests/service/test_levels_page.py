@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import decode, level_of
-from crowdveil.service.one_file_page import one_file_page
-from tests.campaign.builders import LABELS, build_campaign, response
+from tests.campaign.builders import LABELS, response
 from tests.service.accessibility import await_screen, check_screen
 from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
 
@@ -129,23 +127,6 @@ def test_the_prior_is_shown_as_public(service: Campaigning, browser: Any) -> Non
     page.click("#more summary")
 
     assert f"stated before anybody answered. SHA-256 of its file: {'ab' * 32}" in page.inner_text("#more")
-
-
-def test_a_page_made_for_other_levels_answers_nothing(tmp_path: Path, browser: Any) -> None:
-    """A link to a campaign of three levels on the page of one with two of them is refused; nothing is drawn."""
-    files = {}
-    for name, channels in (("asked", CHANNELS), ("made", CHANNELS[1:])):
-        built = build_campaign(channels=channels, url=None, content={"levels": len(channels)})
-        (tmp_path / name).mkdir()
-        file = tmp_path / f"{name}.html"
-        file.write_bytes(one_file_page(CampaignFolder(built.write(tmp_path / name))))
-        files[name] = built, file
-    page = browser.new_context(locale="en-US").new_page()
-    page.goto(f"{files['made'][1].as_uri()}{files['asked'][0].link(0).text}")
-    await_screen(page, "refused")
-
-    assert "does not know this campaign" in page.inner_text("#refused-sentence")
-    assert 0 == page.locator("#level-list input").count()
 
 
 def test_a_second_choice_of_the_same_level_is_no_error(service: Campaigning, browser: Any) -> None:

@@ -15,7 +15,6 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
-from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import epsilon, shown, sure
@@ -167,25 +166,3 @@ def test_the_tasks_of_two_questions_can_be_read_and_used_by_everybody(
     check_screen(page, "tasks", language)
 
     assert ("Frage 2 von 2" in page.inner_text("#tasks")) == (language == "de")
-
-
-def test_the_one_file_page_asks_both_questions(tmp_path: Path, browser: Any) -> None:
-    """Without a service the page in one file asks labels and numbers, and saves one report of the campaign's length."""
-    built = build_questions(CHANNELS, [1, 1], [[0, 1]] * 3, url=None)
-    file = tmp_path / "device.html"
-    file.write_bytes(one_file_page(CampaignFolder(built.write(tmp_path / "campaign"))))
-    page = browser.new_context(locale="en-US").new_page()
-    page.goto(f"{file.as_uri()}{built.link(1).text}")
-    await_screen(page, "intro")
-    page.click("#start")
-    await_screen(page, "tasks")
-    answer_both(page)
-    page.click("#task-form button")
-    await_screen(page, "review")
-    page.click("#send")
-    await_screen(page, "report")
-    with page.expect_download() as download:
-        page.click("#report-link")
-    body = bytes.fromhex(json.loads(Path(download.value.path()).read_bytes())["symbols"])
-
-    assert 2 == len(decode(body, built.campaign, 1, (0, 1)))

@@ -35,10 +35,10 @@ def make_batches(campaign: Campaign, sealed: Sequence[bytes]) -> list[bytes]:
     randomness = secrets.SystemRandom()
     randomness.shuffle(drawn)
     count = max(1, min(len(drawn) // least, len(drawn) * campaign.sent_bytes // MAX_BATCH_BYTES))
-    return [_batch(campaign, drawn[first::count], randomness) for first in range(count)]
+    return [_shuffled_batch(campaign, drawn[first::count], randomness) for first in range(count)]
 
 
-def _batch(campaign: Campaign, sealed: Sequence[bytes], randomness: secrets.SystemRandom) -> bytes:
+def _shuffled_batch(campaign: Campaign, sealed: Sequence[bytes], randomness: secrets.SystemRandom) -> bytes:
     header = {"campaign": campaign.name, "format": FORMAT, "reports": len(sealed)}
     parts = bytearray(canonical_bytes(header) + b"\n")
     split = [[part for _, part in sealed_parts(campaign, one)] for one in sealed]

@@ -29,7 +29,7 @@ def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> 
         body = body[1:]
     if any(body[len(tasks) * width :]):
         raise CampaignError("symbol", "cells beyond the tasks of the slot must be 0.")
-    mark = _mark(campaign)
+    mark = _not_answered_code(campaign)
     cells = body[: len(tasks) * width]
     codes = cells if width == 1 else [int.from_bytes(cells[at : at + 2], "big") for at in range(0, len(cells), 2)]
     if campaign.groups is None:
@@ -56,6 +56,6 @@ def level_of(body: bytes, campaign: Campaign) -> int | None:
     return level
 
 
-def _mark(campaign: Campaign) -> int | None:
+def _not_answered_code(campaign: Campaign) -> int | None:
     """Return the code that marks "not answered" in a body; None where participation is protected."""
     return 256**campaign.symbol_bytes - 1 if campaign.participation == "public" else None

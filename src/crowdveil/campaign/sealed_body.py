@@ -30,9 +30,9 @@ def relay_of(campaign: Campaign) -> Relay:
 def body_parts(campaign: Campaign, body: bytes) -> list[tuple[bytes, bytes]]:
     """Return (info, text) of each part of a body: the whole body, or the symbol of each task."""
     if relay_of(campaign).unit == "report":
-        return [(_info(campaign, WHOLE_REPORT), body)]
+        return [(_seal_info(campaign, WHOLE_REPORT), body)]
     width = campaign.symbol_bytes
-    return [(_info(campaign, task), body[width * task : width * (task + 1)]) for task in range(campaign.cells)]
+    return [(_seal_info(campaign, task), body[width * task : width * (task + 1)]) for task in range(campaign.cells)]
 
 
 def sealed_parts(campaign: Campaign, sealed: bytes) -> list[tuple[bytes, bytes]]:
@@ -54,5 +54,5 @@ def part_bytes(campaign: Campaign) -> int:
     return SEAL_BYTES + (campaign.body_bytes if whole else campaign.symbol_bytes)
 
 
-def _info(campaign: Campaign, part: int) -> bytes:
+def _seal_info(campaign: Campaign, part: int) -> bytes:
     return LABEL + campaign.digest + part.to_bytes(4, "big")

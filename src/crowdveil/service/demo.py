@@ -94,7 +94,9 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
     found = run_on_loopback(demo_content(), assigned, answers, progress=progress)
     for outputs in demo_outputs(out):
         write_outputs(replace(outputs, reports_sha256=found.result.reports_sha256), found.result.files)
-    return CampaignDemo(run=found, page=out / PAGE_FILE, wrong=_wrong(answers, found.result.files["truths.csv"]))
+    return CampaignDemo(
+        run=found, page=out / PAGE_FILE, wrong=_numbers_of_wrong_truths(answers, found.result.files["truths.csv"])
+    )
 
 
 def demo_content() -> Content:
@@ -130,7 +132,7 @@ def simulate_answers(assigned: Sequence[Sequence[int]], seed: int) -> list[Answe
     return answers
 
 
-def _wrong(answers: Sequence[Answers], truths: bytes) -> tuple[int, int, int]:
+def _numbers_of_wrong_truths(answers: Sequence[Answers], truths: bytes) -> tuple[int, int, int]:
     """Return the numbers of wrong truths: inferred from reports, from the answers, and of the best constant."""
     truth = true_labels()
     rows = [(task, slot, LABELS.index(label)) for slot, own in enumerate(answers) for task, label in own.items()]

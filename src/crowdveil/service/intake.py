@@ -57,14 +57,14 @@ def store_batch(connection: Connection, batch: Sequence[Submission]) -> list[byt
     known = select(tokens.c.campaign, tokens.c.token_hash, tokens.c.revoked)
     known = known.where(tokens.c.campaign.in_(hashes), tokens.c.token_hash.in_(presented))
     revoked = {(row.campaign, row.token_hash): row.revoked for row in connection.execute(known)}
-    refusals = [_refusal(one, states, revoked) for one in batch]
+    refusals = [_problem_of_new_report(one, states, revoked) for one in batch]
     _insert(connection, [one for one, refusal in zip(batch, refusals, strict=True) if not refusal])
     rows = select(reports).where(reports.c.campaign.in_(hashes), reports.c.token_hash.in_(presented))
     stored = {(row.campaign, row.token_hash): (row.report_id, row.body) for row in connection.execute(rows)}
-    return [_answer(one, stored, refusal) for one, refusal in zip(batch, refusals, strict=True)]
+    return [_stored_body_or_problem(one, stored, refusal) for one, refusal in zip(batch, refusals, strict=True)]
 
 
-def _refusal(one: Submission, states: dict[bytes, str], revoked: dict[tuple[bytes, bytes], bool]) -> str:
+def _problem_of_new_report(one: Submission, states: dict[bytes, str], revoked: dict[tuple[bytes, bytes], bool]) -> str:
     """Return the problem of a report that is not stored yet; empty if it may be stored."""
     state = states.get(one.campaign, "unknown")
     if state in ("unknown", "purged"):
@@ -96,7 +96,9 @@ def _insert(connection: Connection, admitted: Sequence[Submission]) -> None:
     )
 
 
-def _answer(one: Submission, stored: dict[tuple[bytes, bytes], tuple[bytes, bytes]], refusal: str) -> bytes | str:
+def _stored_body_or_problem(
+    one: Submission, stored: dict[tuple[bytes, bytes], tuple[bytes, bytes]], refusal: str
+) -> bytes | str:
     held = stored.get((one.campaign, one.token_hash))
     if held is None:
         return refusal or "report-id-taken"

@@ -50,17 +50,17 @@ def one_file_page(folder: CampaignFolder) -> bytes:
             hint="Workers answer with the page of their links, or with crowdveil campaign answer.",
         )
     names = ("device.mjs", "hpke.mjs", "page.mjs", "style.css")
-    device, sealing, page, style = map(_static, names)
-    messages = {language: json.loads(_static(f"messages.{language}.json")) for language in LANGUAGES}
+    device, sealing, page, style = map(_static_text, names)
+    messages = {language: json.loads(_static_text(f"messages.{language}.json")) for language in LANGUAGES}
     embedded = json.dumps({"files": _campaign_files(folder), "messages": messages}).replace("<", "\\u003c")
     script = device + sealing + _IMPORT.sub("", page)
-    policy = POLICY.format(script=_source(script), style=_source(style))
+    policy = POLICY.format(script=_policy_source(script), style=_policy_source(style))
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'
         f'<script type="application/json" id="embedded">{embedded}</script>\n'
         f'<script type="module">{script}</script>\n'
     )
-    html = _static("index.html").replace(STYLE_LINK, "").replace(SCRIPT_LINK, head).encode()
+    html = _static_text("index.html").replace(STYLE_LINK, "").replace(SCRIPT_LINK, head).encode()
     if len(html) > MAX_BYTES:
         raise SettingsError(
             f"a one-file page has at most {MAX_BYTES:,} bytes",
@@ -84,7 +84,7 @@ def promise_sentences(campaign: Campaign, answers: int) -> dict[str, str]:
         values[sure] = percent_rounded_up(Guarantee(epsilon=loss).largest_guess_probability).removesuffix(" %")
     found = {}
     for language in LANGUAGES:
-        messages = json.loads(_static(f"messages.{language}.json"))
+        messages = json.loads(_static_text(f"messages.{language}.json"))
         text = " ".join(messages[f"promise.{part}"] for part in ("answer", "worker"))
         marks = str.maketrans(",.", ".,") if language == "de" else {}
         text = text.format(**{name: value.translate(marks) for name, value in values.items()})
@@ -92,11 +92,11 @@ def promise_sentences(campaign: Campaign, answers: int) -> dict[str, str]:
     return found
 
 
-def _static(name: str) -> str:
+def _static_text(name: str) -> str:
     return (files("crowdveil.service") / "static" / name).read_text("utf-8")
 
 
-def _source(text: str) -> str:
+def _policy_source(text: str) -> str:
     """Return the source expression of an inline script or style in a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 

@@ -145,16 +145,18 @@ class Store:
 
     def document(self, digest: bytes) -> bytes:
         """Return the bytes of `campaign.json`; raises Problem `unknown` or `purged`."""
-        return self._bytes(digest, select(campaigns.c.document).where(campaigns.c.hash == digest))
+        return self._document(digest, select(campaigns.c.document).where(campaigns.c.hash == digest))
 
     def part(self, digest: bytes, number: int) -> bytes:
         """Return the bytes of an assignment part; raises Problem `unknown` or `purged`."""
-        return self._bytes(digest, select(parts.c.document).where(parts.c.campaign == digest, parts.c.number == number))
+        return self._document(
+            digest, select(parts.c.document).where(parts.c.campaign == digest, parts.c.number == number)
+        )
 
     def picture(self, digest: bytes, sha256: bytes) -> tuple[bytes, str]:
         """Return the bytes and the media type of a picture; raises Problem `unknown` or `purged`."""
         found = pictures.c.campaign == digest, pictures.c.sha256 == sha256
-        data = self._bytes(digest, select(pictures.c.document).where(*found))
+        data = self._document(digest, select(pictures.c.document).where(*found))
         with self.engine.connect() as connection:
             return data, connection.execute(select(pictures.c.type).where(*found)).scalar_one()
 
@@ -239,7 +241,7 @@ class Store:
         )
         stored: Future[bytes] = Future()
         self._intake.submit(submission).add_done_callback(
-            lambda done: _finish(stored, done, lambda found: make_receipt(key, campaign.name, report_id, found))
+            lambda done: _resolve(stored, done, lambda found: make_receipt(key, campaign.name, report_id, found))
         )
         return stored
 
@@ -306,12 +308,12 @@ class Store:
                 count = select(campaigns.c.purged_count).where(campaigns.c.hash == digest)
                 deleted = Purged(connection.execute(count).scalar_one(), 0, 0, 0)
             else:
-                deleted = self._delete(connection, digest)
+                deleted = self._delete_rows(connection, digest)
             _set_campaign(connection, digest, rewritten=False)
         self._forget(digest)
         return deleted
 
-    def _delete(self, connection: Connection, digest: bytes) -> Purged:
+    def _delete_rows(self, connection: Connection, digest: bytes) -> Purged:
         left = _undelivered(connection, digest) if self.campaign(digest).relay is not None else (0, 0)
         tables = (reports, tokens, parts, pictures)
         rows = (connection.execute(delete(table).where(table.c.campaign == digest)).rowcount for table in tables)
@@ -379,7 +381,7 @@ class Store:
             return False
         return True
 
-    def _bytes(self, digest: bytes, query: Select[Any]) -> bytes:
+    def _document(self, digest: bytes, query: Select[Any]) -> bytes:
         with self.engine.connect() as connection:
             found = connection.execute(query).scalar_one_or_none()
             if found is None:
@@ -420,7 +422,7 @@ def valid_link_reports(digest: bytes) -> Select[tuple[int, bytes]]:
     return columns.where(reports.c.campaign == digest, ~tokens.c.revoked)
 
 
-def _finish(waiting: Future[bytes], done: Future[bytes], convert: Callable[[bytes], bytes]) -> None:
+def _resolve(waiting: Future[bytes], done: Future[bytes], convert: Callable[[bytes], bytes]) -> None:
     error = done.exception()
     if not waiting.set_running_or_notify_cancel():
         return

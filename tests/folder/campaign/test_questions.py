@@ -18,8 +18,6 @@ from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_questions
 from crowdveil.folder.evidence import read_evidence
-from crowdveil.inference.inference import infer
-from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.claims import audit_file
 from crowdveil.privacy.questions import OTHERS
@@ -128,18 +126,6 @@ def table_ratio(channel: Channel) -> Fraction:
     """Return the largest ratio of two entries of a column, by loops."""
     columns = list(zip(*channel.rows, strict=True))
     return max(Fraction(high, low) for column in columns for high in column for low in column)
-
-
-def test_each_question_is_inferred_by_itself(tmp_path):
-    """`infer` reads the folder of each question by its certificate, labels as labels and numbers as numbers."""
-    exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
-    first, second = (infer(read_evidence(one.folder / "reports.csv"), Method()).estimate for one in exported)
-
-    assert [tmp_path / "question-1", tmp_path / "question-2"] == [one.folder for one in exported]
-    assert (True, 3) == (first.categorical, len(first.tasks))
-    assert (False, 2) == (second.categorical, len(second.tasks))
-    assert ["w0000", "w0001", "w0002"] == list(map(str, second.worker_names))
-    assert 2 == second.reports_per_task[0]
 
 
 def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):

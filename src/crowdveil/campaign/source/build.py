@@ -49,7 +49,7 @@ def build_campaign(
         CertificateError: a label that no certificate can name.
     """
     asked, own = source.by_question, source.privacy
-    drawn = _draw(asked, randomness or secure())
+    drawn = _draw_tasks_of_questions(asked, randomness or secure())
     loads = [max(map(len, lists)) for lists in drawn]
     wanted = [(one, load, request) for one, load in zip(asked, loads, strict=True) for request in one.privacy.requests]
     mechanisms = [
@@ -71,17 +71,17 @@ def build_campaign(
         url=source.url,
         purge_after_days=source.purge_after_days,
         relay=relay,
-        groups=_groups(asked),
+        groups=_channel_groups(asked),
         levels=len(own.levels) or None,
         prior=None if own.prior is None else sha256(own.prior.read_bytes()).hexdigest(),
         questions=tuple(one.question for one in asked) if len(asked) > 1 else (),
     )
-    campaign, parts = assemble(content, _joined(asked, drawn))
-    _require_within(source.budget, campaign)
+    campaign, parts = assemble(content, _tasks_over_all_questions(asked, drawn))
+    _require_budget_kept(source.budget, campaign)
     return campaign, parts, tuple(mechanisms)
 
 
-def _require_within(budget: float | None, campaign: Campaign) -> None:
+def _require_budget_kept(budget: float | None, campaign: Campaign) -> None:
     """Refuse questions that promise more together than the budget of a worker."""
     if budget is not None and campaign.worker_epsilon > budget:
         raise SettingsError(
@@ -91,11 +91,11 @@ def _require_within(budget: float | None, campaign: Campaign) -> None:
         )
 
 
-def _draw(asked: Sequence[CampaignSource], randomness: Source) -> list[Lists]:
+def _draw_tasks_of_questions(asked: Sequence[CampaignSource], randomness: Source) -> list[Lists]:
     """Return the drawn tasks of each question; questions with equal tasks, and as many, ask a worker the same ones."""
     drawn: list[Lists] = []
     for place, one in enumerate(asked):
-        same = next((k for k in range(place) if _are_alike(asked[k], one)), None)
+        same = next((k for k in range(place) if _ask_the_same_tasks(asked[k], one)), None)
         if same is not None:
             drawn.append(drawn[same])
             continue
@@ -108,16 +108,16 @@ def _draw(asked: Sequence[CampaignSource], randomness: Source) -> list[Lists]:
                 value_in_rule=True,
             )
         lists = draw_assignment(len(one.rows), one.slots, one.per_worker, one.excluded, randomness)
-        _require_workers(lists, [task.id for task in one.tasks])
+        _require_worker_for_each_task(lists, [task.id for task in one.tasks])
         drawn.append(lists)
     return drawn
 
 
-def _are_alike(one: CampaignSource, other: CampaignSource) -> bool:
+def _ask_the_same_tasks(one: CampaignSource, other: CampaignSource) -> bool:
     return (one.rows, one.per_worker) == (other.rows, other.per_worker)
 
 
-def _joined(asked: Sequence[CampaignSource], drawn: Sequence[Lists]) -> Lists:
+def _tasks_over_all_questions(asked: Sequence[CampaignSource], drawn: Sequence[Lists]) -> Lists:
     """Return the tasks of each slot over all questions, numbered one question after the other."""
     starts = [sum(len(one.rows) for one in asked[:place]) for place in range(len(asked))]
     own = list(zip(starts, drawn, strict=True))
@@ -135,7 +135,7 @@ def _require_ascending(mechanisms: Sequence[ChannelMechanism]) -> None:
         )
 
 
-def _groups(asked: Sequence[CampaignSource]) -> Groups | None:
+def _channel_groups(asked: Sequence[CampaignSource]) -> Groups | None:
     """Return the channel of each cell: by question, or by slots, to which groups of cuts are dealt in turn."""
     first, slots = asked[0], asked[0].slots
     if len(asked) > 1:
@@ -148,7 +148,7 @@ def _groups(asked: Sequence[CampaignSource]) -> Groups | None:
     return Groups(choice, (0,) * len(first.rows), tuple(slot % channels for slot in range(slots)))
 
 
-def _require_workers(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) -> None:
+def _require_worker_for_each_task(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) -> None:
     """Refuse a task that is assigned to no worker."""
     assigned = {task for own in assignment for task in own}
     left = [name for index, name in enumerate(tasks) if index not in assigned]

@@ -57,7 +57,7 @@ def read_workers(path: Path) -> tuple[str, ...]:
         ReportsError: an unreadable file, an unknown column, or an empty or repeated name.
     """
     rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS)
-    names = {line: _text(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
+    names = {line: _readable_cell(path, line, "name", row["name"], MAX_ID) for line, row in rows.items()}
     _require_distinct(path, "name", names)
     return tuple(names.values())
 
@@ -70,7 +70,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     Raises:
         ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
     """
-    source = _source(path)
+    source = _file_with_line_numbers(path)
     try:
         with open(path, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
@@ -102,7 +102,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in lines[1:]}
 
 
-def _source(path: Path) -> TextSource:
+def _file_with_line_numbers(path: Path) -> TextSource:
     """Return the name of a file whose rows are counted by lines."""
     return TextSource(str(path), tuple)
 
@@ -117,8 +117,8 @@ def _numbered_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
-    identifier = _text(path, line, "id", row["id"], MAX_ID)
-    text = _text(path, line, "text", row["text"], MAX_TEXT)
+    identifier = _readable_cell(path, line, "id", row["id"], MAX_ID)
+    text = _readable_cell(path, line, "text", row["text"], MAX_TEXT)
     not_for = tuple(name.strip() for name in row["not_for"].split(SEPARATOR) if name.strip())
     if not row["picture"].strip():
         return TaskRow(Task(identifier, text), None, not_for)
@@ -127,12 +127,12 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
     if kind is None:
         raise ReportsError(
             "a picture must be a PNG, JPEG or WebP file",
-            source=_source(path),
+            source=_file_with_line_numbers(path),
             rows=(line,),
             examples=row["picture"],
             hint="SVG files can hold programs and are refused. Convert it.",
         )
-    alt = _text(path, line, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
+    alt = _readable_cell(path, line, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
     return TaskRow(Task(identifier, text, Picture(sha256(data).hexdigest(), kind, len(data), alt)), data, not_for)
 
 
@@ -143,7 +143,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     except OSError as error:
         raise ReportsError(
             "a picture must be readable",
-            source=_source(path),
+            source=_file_with_line_numbers(path),
             rows=(line,),
             examples=name,
             hint=f"{error.strerror or error}. Name it relative to the folder of {path.name}.",
@@ -151,7 +151,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     if not 1 <= len(data) <= MAX_PICTURE_BYTES:
         raise ReportsError(
             f"a picture has 1 to {MAX_PICTURE_BYTES:,} bytes",
-            source=_source(path),
+            source=_file_with_line_numbers(path),
             rows=(line,),
             examples=name,
             hint="Make it smaller: phones load it.",
@@ -159,12 +159,14 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     return data
 
 
-def _text(path: Path, line: int, column: str, value: str, most: int, hint: str = "") -> str:
+def _readable_cell(path: Path, line: int, column: str, value: str, most: int, hint: str = "") -> str:
     """Return a printable text of a cell; raise ReportsError with the line otherwise."""
     try:
         return readable_text(column, value, most)
     except ValueError as error:
-        raise ReportsError(str(error).rstrip("."), source=_source(path), rows=(line,), hint=hint) from error
+        raise ReportsError(
+            str(error).rstrip("."), source=_file_with_line_numbers(path), rows=(line,), hint=hint
+        ) from error
 
 
 def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> None:
@@ -178,5 +180,8 @@ def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> No
     if pair is not None:
         rows = tuple(line for line, name in by_line.items() if name in pair)
         raise ReportsError(
-            f"every {column} occurs once, and no two look alike", source=_source(path), rows=rows[:3], examples=pair[0]
+            f"every {column} occurs once, and no two look alike",
+            source=_file_with_line_numbers(path),
+            rows=rows[:3],
+            examples=pair[0],
         )

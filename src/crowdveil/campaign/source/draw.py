@@ -45,12 +45,14 @@ def draw_assignment(
             )
     if per_worker is None:
         return tuple(tuple(sorted(set(range(tasks)) - set(excluded[slot]))) for slot in range(slots))
-    lists = _deal(tasks, slots, per_worker, excluded, source)
+    lists = _deal_in_random_order(tasks, slots, per_worker, excluded, source)
     _balance(lists, tasks, excluded)
     return tuple(tuple(sorted(taken)) for taken in lists)
 
 
-def _deal(tasks: int, slots: int, per_worker: int, excluded: Excluded, source: Source) -> list[set[int]]:
+def _deal_in_random_order(
+    tasks: int, slots: int, per_worker: int, excluded: Excluded, source: Source
+) -> list[set[int]]:
     """Return the tasks of each slot: those given out least often, ties at random."""
     lists: list[set[int]] = [set() for _ in range(slots)]
     counts: NDArray[np.int64] = np.zeros(tasks, dtype=np.int64)
@@ -72,7 +74,7 @@ def _balance(lists: list[set[int]], tasks: int, excluded: Excluded) -> None:
         if not surplus:
             return
         first = max(surplus, key=lambda task: int(counts[task]))
-        chain, reached = _search(lists, counts, first, excluded)
+        chain, reached = _find_replacement_chain(lists, counts, first, excluded)
         if not chain:
             # What these tasks reach is reached from `first` too, and they have no more slots than `first`.
             settled |= reached
@@ -85,7 +87,7 @@ def _balance(lists: list[set[int]], tasks: int, excluded: Excluded) -> None:
         counts[chain[-1][2]] += 1
 
 
-def _search(
+def _find_replacement_chain(
     lists: Sequence[set[int]], counts: NDArray[np.int64], first: int, excluded: Excluded
 ) -> tuple[list[Replacement], set[int]]:
     """Return replacements that lead from a task to one with at least two slots less, and the tasks reached.
@@ -106,13 +108,13 @@ def _search(
             for other in unseen - lists[slot] - set(excluded[slot]):
                 came[other] = slot, task
                 if counts[other] <= counts[first] - 2:
-                    return _replacements(came, first, other), set(queue)
+                    return _chain_to(came, first, other), set(queue)
                 queue.append(other)
                 unseen.remove(other)
     return [], set(queue)
 
 
-def _replacements(came: dict[int, tuple[int, int]], first: int, last: int) -> list[Replacement]:
+def _chain_to(came: dict[int, tuple[int, int]], first: int, last: int) -> list[Replacement]:
     """Return the chain that ends in `last`, in order from `first`."""
     chain = []
     while last != first:

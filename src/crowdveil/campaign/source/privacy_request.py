@@ -175,7 +175,7 @@ def _cuts(title: str, given: object, alphabet: Alphabet) -> tuple[int, ...]:
         )
     if not isinstance(given, list) or not given:
         raise SettingsError(f"{title} must be a list of labels", value=given, hint="Example: cuts = [3, 6, 8].")
-    codes = tuple(_code(title, cut, alphabet) for cut in given)
+    codes = tuple(_code_of_cut(title, cut, alphabet) for cut in given)
     if codes[0] == 0 or list(codes) != sorted(set(codes)):
         raise SettingsError(
             f"{title} must ascend, after the first label",
@@ -185,7 +185,7 @@ def _cuts(title: str, given: object, alphabet: Alphabet) -> tuple[int, ...]:
     return codes
 
 
-def _code(title: str, cut: object, alphabet: Alphabet) -> int:
+def _code_of_cut(title: str, cut: object, alphabet: Alphabet) -> int:
     """Return the code of a label, which is given by its name, or on a scale by its number."""
     values = alphabet.values.tolist() if isinstance(alphabet, Scale) and type(cut) in (int, float) else alphabet.names
     if cut not in values:

@@ -37,11 +37,11 @@ def question_sections(root: Section) -> list[Section]:
     _check_budgets(common, own)
     shared = {name: root.take(name) for name in SHARED if name in root}
     for table, privacy in zip(tables, own, strict=True):
-        table.fill(shared | {"privacy": _merged(common, privacy, len(tables))})
+        table.fill(shared | {"privacy": _privacy_of_question(common, privacy, len(tables))})
     return tables
 
 
-def _merged(common: Section, own: Mapping[str, Any], count: int) -> dict[str, Any]:
+def _privacy_of_question(common: Section, own: Mapping[str, Any], count: int) -> dict[str, Any]:
     """Return the privacy of a question: its own settings before the common ones, which give it a part of the budget."""
     left_out = {*(BUDGETS if any(name in own for name in BUDGETS) else ())}
     left_out |= {*(OF_A_MECHANISM if "mechanism" in own else ())}

@@ -61,10 +61,10 @@ def new(settings: Path, out: Path, anyway: bool, as_json: bool) -> None:
 
     with progress_bar("simulating") as bar:
         created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)
-    print_result(_data(created), _rows(created), as_json=as_json)
+    print_result(_json_values(created), _printed_rows(created), as_json=as_json)
 
 
-def _data(created: CreatedCampaign) -> dict[str, Any]:
+def _json_values(created: CreatedCampaign) -> dict[str, Any]:
     from crowdveil.privacy.levels import level_guarantees
     from crowdveil.service.one_file_page import promise_sentences
 
@@ -94,7 +94,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
     }
 
 
-def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
+def _printed_rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import compared
     from crowdveil.privacy.levels import level_sentences
     from crowdveil.privacy.questions import question_sentences
@@ -149,7 +149,7 @@ def _question_rows(asked: CreatedQuestion, *, several: bool) -> list[tuple[str, 
     return [
         *([("question", printable(campaign.question))] if several else []),
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
-        *_blocks(campaign),
+        *_block_rows(campaign),
         ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the best public one"),
         ("unprotected", error_with_interval(error.unprotected)),
@@ -164,7 +164,7 @@ def _crowd_of_channels(campaign: Campaign) -> str:
     return f"; the worst of {len(campaign.channels)} groups of cuts" if campaign.groups else ""
 
 
-def _blocks(campaign: Campaign) -> list[tuple[str, str]]:
+def _block_rows(campaign: Campaign) -> list[tuple[str, str]]:
     """Return the report symbols, if they are not the answers."""
     from crowdveil.channels.alphabet import NULL
 

@@ -38,7 +38,7 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
         raise SettingsError(
             "a purge must be confirmed",
             value=str(file),
-            hint=f"{_due(file)} Export what is still needed, then give --yes.",
+            hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
         )
     require_service()
     from crowdveil.service.release import undelivered_warnings
@@ -73,7 +73,7 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
     print_result(data, rows, as_json=as_json)
 
 
-def _due(file: Path) -> str:
+def _day_of_deletion_text(file: Path) -> str:
     """Return the sentence on the campaign's day of deletion."""
     require_service()
     from crowdveil.service.registration import folder_of

@@ -118,7 +118,10 @@ def write_questions(
     refuse_other_collections(Path(directory), campaign)
     parts, reports = campaign.by_question, list(accepted)
     starts = [sum(len(part.tasks) for part in parts[:index]) for index in range(len(parts))]
-    own = [_only(reports, range(start, start + len(part.tasks))) for start, part in zip(starts, parts, strict=True)]
+    own = [
+        _reports_on_tasks(reports, range(start, start + len(part.tasks)))
+        for start, part in zip(starts, parts, strict=True)
+    ]
     for one in own:
         _require_enough(len(one), campaign)
     found = []
@@ -132,7 +135,7 @@ def write_questions(
     return found
 
 
-def _only(reports: Iterable[AcceptedReport], tasks: range) -> list[AcceptedReport]:
+def _reports_on_tasks(reports: Iterable[AcceptedReport], tasks: range) -> list[AcceptedReport]:
     """Return the cells of some tasks, which are numbered from 0, of the workers that have any."""
     kept = [(one, [cell for cell, task in enumerate(one.tasks) if task in tasks]) for one in reports]
     return [
@@ -237,19 +240,22 @@ def _coded_reports(
     code_of = {name: code for code, name in enumerate(channel.report_alphabet.names)}
     task = np.array([index for report in ordered for index in report.tasks], dtype=np.int32)
     worker = np.repeat(np.arange(len(ordered), dtype=np.int32), [len(report.tasks) for report in ordered])
-    code = np.array([code_of.get(name, -1) for report in ordered for name in _symbols(campaign, report)])
-    tasks, workers = _names(one.id for one in campaign.tasks), _names(worker_name(one.slot) for one in ordered)
+    code = np.array([code_of.get(name, -1) for report in ordered for name in _symbol_names(campaign, report)])
+    tasks, workers = (
+        _object_array(one.id for one in campaign.tasks),
+        _object_array(worker_name(one.slot) for one in ordered),
+    )
     sent = code >= 0
     reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, ALL_LISTS)
     return reports, channel, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
 
 
-def _symbols(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:
+def _symbol_names(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:
     """Yield the name of the report symbol of each cell; NULL for a cell without an answer."""
     for task, code in zip(report.tasks, report.codes, strict=True):
         outputs = campaign.channel_of(report.slot, task, report.level).outputs
         yield outputs[code] if 0 <= code < len(outputs) else NULL
 
 
-def _names(names: Iterable[str]) -> NDArray[np.object_]:
+def _object_array(names: Iterable[str]) -> NDArray[np.object_]:
     return np.array(list(names), dtype=object)

@@ -83,7 +83,7 @@ def invite(path: Path) -> Invitation:
             hint="For a lost link use --replace WORKER; for a changed campaign make a new one.",
         )
     tokens = [Token.new(slot) for slot in range(folder.campaign.slots)]
-    return _write(folder, tokens, (), LINKS_FILE, SHEET_FILE)
+    return _write_links(folder, tokens, (), LINKS_FILE, SHEET_FILE)
 
 
 def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = False) -> Invitation:
@@ -113,7 +113,7 @@ def replace_link(path: Path, worker: int | str, *, accept_second_report: bool = 
     revoked = [
         TokenEntry(entry.slot, entry.hash, revoked=entry.revoked or entry.slot == slot) for entry in folder.tokens
     ]
-    return _write(folder, [Token.new(slot)], revoked, f"link-{slot:04}.csv", f"link-{slot:04}.html")
+    return _write_links(folder, [Token.new(slot)], revoked, f"link-{slot:04}.csv", f"link-{slot:04}.html")
 
 
 def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
@@ -136,7 +136,7 @@ def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
     )
 
 
-def _write(
+def _write_links(
     folder: CampaignFolder, tokens: Sequence[Token], before: Sequence[TokenEntry], links: str, sheet: str
 ) -> Invitation:
     """Write the links of new tokens, and `tokens.json` with these after the earlier ones."""

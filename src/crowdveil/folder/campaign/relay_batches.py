@@ -32,7 +32,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
         CampaignError: relay, if the campaign names none.
     """
     relay_of(campaign)
-    states, batches = _batches(folder, campaign)
+    states, batches = _read_batch_files(folder, campaign)
     shapes = body_parts(campaign, bytes(campaign.body_bytes))
     columns: list[list[tuple[int, ...]]] = [[] for _ in shapes]
     most = len({sealed for parts in batches.values() for sealed in parts[0]})
@@ -48,7 +48,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
     for _, parts in sorted(batches.items()):
         for task, column in enumerate(parts):
             for sealed in column:
-                codes = None if sealed in seen else _opened(campaign, key, *shapes[task], sealed)
+                codes = None if sealed in seen else _codes_of_sealed_part(campaign, key, *shapes[task], sealed)
                 seen.add(sealed)
                 if codes is None:
                     refused += 1
@@ -62,7 +62,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> Collect
     )
 
 
-def _batches(folder: Path, campaign: Campaign) -> tuple[dict[str, str], dict[str, list[tuple[bytes, ...]]]]:
+def _read_batch_files(folder: Path, campaign: Campaign) -> tuple[dict[str, str], dict[str, list[tuple[bytes, ...]]]]:
     """Return the state of each file, and the sealed parts of each batch by the SHA-256 of its content."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
@@ -86,7 +86,9 @@ def _batches(folder: Path, campaign: Campaign) -> tuple[dict[str, str], dict[str
     return states, found
 
 
-def _opened(campaign: Campaign, key: "PrivateKey", info: bytes, shape: bytes, sealed: bytes) -> tuple[int, ...] | None:
+def _codes_of_sealed_part(
+    campaign: Campaign, key: "PrivateKey", info: bytes, shape: bytes, sealed: bytes
+) -> tuple[int, ...] | None:
     """Return the codes of a sealed part; None if it cannot be opened, or holds what is no report symbol."""
     try:
         opened: bytes = require_sealing().open_part(key, info, sealed)

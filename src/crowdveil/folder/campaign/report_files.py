@@ -57,18 +57,18 @@ def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
         ReportsError: the folder cannot be read, or lacks a report that counted at the closing.
         CampaignError: the campaign's folder is invalid.
     """
-    issued = _Issued(campaign)
+    issued = _IssuedLinks(campaign)
     states: dict[str, str] = {}
     reports: dict[str, ReportFile] = {}
-    for path in _candidates(folder, campaign):
-        found = _read(path, issued)
+    for path in _possible_report_files(folder, campaign):
+        found = _report_or_refusal(path, issued)
         if isinstance(found, str):
             states[path.name] = found
         else:
             reports[path.name] = found
     hashes = {name: sha256(one.to_bytes(campaign.campaign)).hexdigest() for name, one in reports.items()}
     closed = Closing.read(campaign)
-    states |= _judged(reports) if closed is None else _judged_after(closed, reports, hashes)
+    states |= _states_of_reports(reports) if closed is None else _states_after_closing(closed, reports, hashes)
     counted = {reports[name].token.slot: name for name, state in states.items() if state == ACCEPTED}
     return CollectedFiles(
         accepted=tuple(issued.accepted(reports[name]) for _, name in sorted(counted.items())),
@@ -110,7 +110,7 @@ def write_collected(
     return exported
 
 
-def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
+def _possible_report_files(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
     """Return the files of a folder that may be reports, in the order of names."""
     try:
         paths = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir())
@@ -125,7 +125,7 @@ def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
     return [path for path in paths if not (same and path.name in own)]
 
 
-class _Issued:
+class _IssuedLinks:
     """Links and assignment of a campaign; each assignment part is read once."""
 
     def __init__(self, folder: CampaignFolder) -> None:
@@ -149,7 +149,7 @@ class _Issued:
         return read_body(self.campaign, slot, tasks, report.body)
 
 
-def _read(path: Path, issued: _Issued) -> ReportFile | str:
+def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:
     """Return the report in a file, or the reason why it is none of this campaign.
 
     A report has no white space: what copying as text or a mail program adds is left out.
@@ -166,7 +166,9 @@ def _read(path: Path, issued: _Issued) -> ReportFile | str:
     return report
 
 
-def _judged_after(closed: Closing, reports: Mapping[str, ReportFile], hashes: Mapping[str, str]) -> dict[str, str]:
+def _states_after_closing(
+    closed: Closing, reports: Mapping[str, ReportFile], hashes: Mapping[str, str]
+) -> dict[str, str]:
     """Return the state of each valid file after the closing.
 
     Raises:
@@ -179,12 +181,12 @@ def _judged_after(closed: Closing, reports: Mapping[str, ReportFile], hashes: Ma
             examples=f"{len(missing):,} missing",
         )
     counted = {name: one for name, one in reports.items() if hashes[name] in closed.reports}
-    others = _judged({name: one for name, one in reports.items() if name not in counted})
+    others = _states_of_reports({name: one for name, one in reports.items() if name not in counted})
     left = {name: LATE if state in (ACCEPTED, COPY) else state for name, state in others.items()}
-    return _judged(counted) | left
+    return _states_of_reports(counted) | left
 
 
-def _judged(reports: Mapping[str, ReportFile]) -> dict[str, str]:
+def _states_of_reports(reports: Mapping[str, ReportFile]) -> dict[str, str]:
     """Return the state of each valid file: accepted, a copy, or in conflict with another one."""
     of_token: dict[object, set[ReportFile]] = defaultdict(set)
     of_id: dict[str, set[ReportFile]] = defaultdict(set)

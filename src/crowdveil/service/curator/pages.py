@@ -78,32 +78,34 @@ class _Pages:
         return response
 
     async def logout(self, request: Request) -> Response:
-        session, _ = await self._posted(request)
+        session, _ = await self._session_and_form(request)
         response = _to_home()
         await run_in_threadpool(end_sessions, self._store, session.digest, response)
         return response
 
     async def close(self, request: Request) -> Response:
-        session, form = await self._posted(request)
+        session, form = await self._session_and_form(request)
         if form.get("confirm") != "close":
             return await self._overview(session, 400, _UNCONFIRMED)
-        return await self._after(session, partial(self._store.close_campaign, session.digest), lambda _: _to_home())
+        return await self._respond_after(
+            session, partial(self._store.close_campaign, session.digest), lambda _: _to_home()
+        )
 
     async def infer(self, request: Request) -> Response:
-        session, _ = await self._posted(request)
-        return await self._after(session, partial(self._results.compute, session.digest), lambda _: _to_home())
+        session, _ = await self._session_and_form(request)
+        return await self._respond_after(session, partial(self._results.compute, session.digest), lambda _: _to_home())
 
     async def results(self, request: Request) -> Response:
-        session = await self._required(request)
+        session = await self._required_session(request)
 
         def respond(result: Any) -> Response:
             headers = {**HEADERS, "Content-Security-Policy": f"{content_security_policy()}; frame-ancestors 'none'"}
             return Response(result.files[PAGE_FILE], headers=headers, media_type=_TYPES["html"])
 
-        return await self._after(session, partial(self._results.compute, session.digest), respond)
+        return await self._respond_after(session, partial(self._results.compute, session.digest), respond)
 
     async def file(self, request: Request) -> Response:
-        session, name = await self._required(request), request.path_params["name"]
+        session, name = await self._required_session(request), request.path_params["name"]
 
         def respond(result: Any) -> Response:
             if name not in result.files:
@@ -112,9 +114,9 @@ class _Pages:
             headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{saved_as}"'}
             return Response(result.files[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
 
-        return await self._after(session, partial(self._results.compute, session.digest), respond)
+        return await self._respond_after(session, partial(self._results.compute, session.digest), respond)
 
-    async def _after(
+    async def _respond_after(
         self, session: Session, compute: Callable[[], Any], respond: Callable[[Any], Response]
     ) -> Response:
         """Return the response for a result, or the overview with the reason why there is none."""
@@ -125,9 +127,11 @@ class _Pages:
         return respond(result)
 
     async def _overview(self, session: Session, status: int = 200, message: str = "") -> Response:
-        return _page("overview.html", status, **await run_in_threadpool(self._described, session), message=message)
+        return _page(
+            "overview.html", status, **await run_in_threadpool(self._overview_values, session), message=message
+        )
 
-    def _described(self, session: Session) -> dict[str, Any]:
+    def _overview_values(self, session: Session) -> dict[str, Any]:
         campaign, state = self._store.campaign(session.digest), self._store.state(session.digest)
         result = self._results.find(session.digest) if state == "closed" else None
         return {
@@ -147,15 +151,15 @@ class _Pages:
     async def _session(self, request: Request) -> Session | None:
         return await run_in_threadpool(read_session, self._store, request)
 
-    async def _required(self, request: Request) -> Session:
+    async def _required_session(self, request: Request) -> Session:
         session = await self._session(request)
         if session is None:
             raise Problem("forbidden")
         return session
 
-    async def _posted(self, request: Request) -> tuple[Session, dict[str, str]]:
+    async def _session_and_form(self, request: Request) -> tuple[Session, dict[str, str]]:
         """Return the session and the form of a request that changes something."""
-        form, session = await read_form(request), await self._required(request)
+        form, session = await read_form(request), await self._required_session(request)
         require_csrf(session, form)
         return session, form
 

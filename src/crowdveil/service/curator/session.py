@@ -55,7 +55,7 @@ def log_in(store: Store, token: str) -> bytes | None:
     found = None
     if len(token) == TOKEN_CHARACTERS and token.isascii():
         for digest in store.digests():
-            held = _keys(store, digest)
+            held = _session_secrets(store, digest)
             if held is not None and hmac.compare_digest(held[1], curator_hash(digest, token)):
                 found = digest
     return found
@@ -129,7 +129,7 @@ def _require_same_origin(request: Request) -> None:
         raise Problem("forbidden")
 
 
-def _keys(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
+def _session_secrets(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
     """Return the receipt key, the hash of the curator's token and the number of logouts; None without a campaign."""
     query = select(campaigns.c.receipt_key, campaigns.c.curator_hash, campaigns.c.logouts)
     with store.engine.connect() as connection:
@@ -138,7 +138,7 @@ def _keys(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | None:
 
 
 def _session_key(store: Store, digest: bytes) -> bytes | None:
-    keys = _keys(store, digest)
+    keys = _session_secrets(store, digest)
     return None if keys is None else hmac.digest(keys[0], KEY_LABEL + keys[1] + keys[2].to_bytes(8), "sha256")
 
 

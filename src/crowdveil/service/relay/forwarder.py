@@ -43,7 +43,7 @@ def form_batches(store: Store, digest: bytes) -> int:
         locked = select(campaigns.c.state).where(campaigns.c.hash == digest).with_for_update()
         if connection.execute(locked).scalar_one() != "closed":
             return 0
-        formed = _count(connection, digest)
+        formed = _number_of_batches(connection, digest)
         if formed:
             return formed
         sealed = [bytes(row.body) for row in connection.execute(valid_link_reports(digest))]
@@ -57,7 +57,7 @@ def form_batches(store: Store, digest: bytes) -> int:
         return len(rows)
 
 
-def _count(connection: Connection, digest: bytes) -> int:
+def _number_of_batches(connection: Connection, digest: bytes) -> int:
     number = select(func.count()).select_from(batches).where(batches.c.campaign == digest)
     return int(connection.execute(number).scalar_one())
 
@@ -96,7 +96,7 @@ def sender(url: str, campaign: str, token: str) -> Send:
         connection = connect(parsed.netloc, timeout=CONNECT_SECONDS)
         try:
             connection.connect()
-            with _ending(connection.sock):
+            with _shut_down_in_time(connection.sock):
                 connection.request("PUT", path, document, headers)
                 reply = connection.getresponse()
                 confirmed = reply.read(1_000)
@@ -113,7 +113,7 @@ def sender(url: str, campaign: str, token: str) -> Send:
 
 
 @contextmanager
-def _ending(connection: socket.socket) -> Iterator[None]:
+def _shut_down_in_time(connection: socket.socket) -> Iterator[None]:
     """Context in which a connection is shut down after `SEND_SECONDS`."""
     timer = Timer(SEND_SECONDS, connection.shutdown, (socket.SHUT_RDWR,))
     connection.settimeout(SEND_SECONDS)
