@@ -13,6 +13,7 @@ from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.sealed_body import part_bytes, relay_of, sealed_parts
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import fits
 
 FORMAT = "crowdveil-batch/1"
 SUFFIX = ".batch"
@@ -56,13 +57,10 @@ def parse_batch(campaign: Campaign, data: bytes) -> list[tuple[bytes, ...]]:
     """
     head, end, parts = data.partition(b"\n")
     fields = parse_canonical(head, MAX_HEADER_BYTES)
-    if not end or not isinstance(fields, dict) or set(fields) != {"campaign", "format", "reports"}:
-        raise CampaignError("batch", f"a batch has a header of format {FORMAT!r}.")
-    count, relay = fields["reports"], relay_of(campaign)
-    if (fields["format"], fields["campaign"]) != (FORMAT, campaign.name):
-        raise CampaignError("batch", "the batch is of another campaign.")
-    if type(count) is not int or not relay.least_batch <= count <= campaign.slots:
-        raise CampaignError("batch", f"a batch has {relay.least_batch} to {campaign.slots} reports.")
+    least, most = relay_of(campaign).least_batch, campaign.slots
+    if not end or not fits(fields, {"campaign": campaign.name, "format": FORMAT, "reports": range(least, most + 1)}):
+        raise CampaignError("batch", f"a batch of this campaign has format {FORMAT!r} and {least} to {most} reports.")
+    count = fields["reports"]
     if len(parts) != count * campaign.sent_bytes:
         raise CampaignError("batch", "the batch has another length than its header says.")
     size = part_bytes(campaign)

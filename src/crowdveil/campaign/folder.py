@@ -10,7 +10,6 @@ from functools import cached_property
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
@@ -120,27 +119,14 @@ def parse_tokens(data: bytes, campaign: Campaign) -> tuple[TokenEntry, ...]:
         CampaignError: tokens, oversize, not json, not canonical, key, text, number.
     """
     fields = parse_canonical(data, MAX_TOKENS_BYTES)
-    if (
-        not isinstance(fields, dict)
-        or set(fields) != {"format", "campaign", "tokens"}
-        or fields["format"] != TOKENS_FORMAT
-    ):
-        raise CampaignError("tokens", f"expected an object of format {TOKENS_FORMAT!r} with fields campaign, tokens.")
+    entry = {"slot": range(campaign.slots), "hash": HEX, "revoked": bool}
+    if not fits(fields, {"format": TOKENS_FORMAT, "campaign": str, "tokens": [entry]}):
+        hint = f"a token has a slot below {campaign.slots}, a SHA-256 and a mark"
+        raise CampaignError("tokens", f"expected the tokens of a campaign, of format {TOKENS_FORMAT!r}; {hint}.")
     if fields["campaign"] != campaign.name:
         raise CampaignError("tokens", "the tokens are of another campaign.")
-    if not isinstance(fields["tokens"], list):
-        raise CampaignError("tokens", "tokens must be a list.")
-    entries = tuple(_entry(entry, campaign) for entry in fields["tokens"])
+    entries = tuple(TokenEntry(one["slot"], bytes.fromhex(one["hash"]), one["revoked"]) for one in fields["tokens"])
     valid = [entry.slot for entry in entries if not entry.revoked]
     if len({entry.hash for entry in entries}) != len(entries) or len(set(valid)) != len(valid):
         raise CampaignError("tokens", "hashes must differ, and a slot has one token that is not revoked.")
     return entries
-
-
-def _entry(entry: Any, campaign: Campaign) -> TokenEntry:
-    match entry:
-        case {"slot": int(slot), "hash": str(digest), "revoked": bool(revoked), **unknown} if (
-            not unknown and type(slot) is int and 0 <= slot < campaign.slots and fits(digest, HEX)
-        ):
-            return TokenEntry(slot, bytes.fromhex(digest), revoked)
-    raise CampaignError("tokens", f"a token has a slot below {campaign.slots}, a SHA-256 and a mark.")

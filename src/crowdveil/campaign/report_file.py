@@ -4,21 +4,19 @@ Canonical JSON `{campaign, format, report, symbols, token}`; symbols are the bod
 token, so it is for the curator only.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Self
 
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.receipt import REPORT_ID
 from crowdveil.campaign.token import Token
 from crowdveil.errors import CampaignError
+from crowdveil.standalone.checks import fits
 
 FORMAT = "crowdveil-report/1"
-FIELDS = {"campaign", "format", "report", "symbols", "token"}
+FIELDS = {"campaign": str, "format": FORMAT, "report": "[0-9a-f]{32}", "symbols": "([0-9a-f]{2})*", "token": str}
 MAX_OVERHEAD = 400
 """Bytes of a file besides its symbols."""
-_HEX = re.compile("([0-9a-f]{2})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +35,10 @@ class ReportFile:
             CampaignError: oversize, not json, not canonical, key, text, number, report file, foreign, token.
         """
         fields = parse_canonical(data, 2 * campaign.body_bytes + MAX_OVERHEAD)
-        if not isinstance(fields, dict) or set(fields) != FIELDS or fields["format"] != FORMAT:
-            raise CampaignError("report file", f"expected an object of format {FORMAT!r} with fields {sorted(FIELDS)}.")
-        if not all(isinstance(value, str) for value in fields.values()):
-            raise CampaignError("report file", "every field of a report file is a text.")
+        if not fits(fields, FIELDS):
+            raise CampaignError("report file", f"expected texts {', '.join(FIELDS)}, of format {FORMAT!r}.")
         if fields["campaign"] != campaign.name:
             raise CampaignError("foreign", "the report is of another campaign.")
-        if not (REPORT_ID.fullmatch(fields["report"]) and _HEX.fullmatch(fields["symbols"])):
-            raise CampaignError("report file", "report and symbols are lower-case hexadecimal.")
         return cls(Token.from_text(fields["token"]), fields["report"], bytes.fromhex(fields["symbols"]))
 
     def to_bytes(self, campaign: Campaign) -> bytes:

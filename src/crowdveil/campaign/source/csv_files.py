@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,7 +12,7 @@ from typing import Any
 from crowdveil.campaign.document import Picture, Task
 from crowdveil.campaign.source.section import readable_text
 from crowdveil.errors import ReportsError, TextSource
-from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, first_confusable_pair
+from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, visible_form
 
 TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
 WORKER_COLUMNS = ("name",)
@@ -170,18 +171,14 @@ def _readable_cell(path: Path, line: int, column: str, value: str, most: int, hi
 
 
 def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> None:
-    names = list(by_line.values())
-    repeated = (
-        next((name for k, name in enumerate(names) if name in set(names[:k])), None)
-        if len(set(names)) != len(names)
-        else None
-    )
-    pair = (repeated, repeated) if repeated is not None else first_confusable_pair(names)
-    if pair is not None:
-        rows = tuple(line for line, name in by_line.items() if name in pair)
+    lines_of: dict[str, list[int]] = defaultdict(list)
+    for line, name in by_line.items():
+        lines_of[visible_form(name)].append(line)
+    alike = next((lines for lines in lines_of.values() if len(lines) > 1), None)
+    if alike is not None:
         raise ReportsError(
             f"every {column} occurs once, and no two look alike",
             source=_file_with_line_numbers(path),
-            rows=rows[:3],
-            examples=pair[0],
+            rows=tuple(alike[:3]),
+            examples=by_line[alike[0]],
         )

@@ -46,16 +46,10 @@ class Closing:
             return None
         except OSError as error:
             raise CampaignError("file", f"{CLOSED_FILE} cannot be read: {error.strerror or error}.") from error
-        match fields:
-            case {"format": str(form), "campaign": name, "reports": list(reports), **unknown} if (
-                not unknown
-                and form == FORMAT
-                and name == folder.campaign.name
-                and all(fits(one, HEX) for one in reports)
-                and reports == sorted(set(reports))
-            ):
-                return cls(tuple(reports))
-        raise CampaignError("closed", f"{CLOSED_FILE} is not the closing of this campaign.")
+        form = {"format": FORMAT, "campaign": folder.campaign.name, "reports": [HEX]}
+        if not fits(fields, form) or fields["reports"] != sorted(set(fields["reports"])):
+            raise CampaignError("closed", f"{CLOSED_FILE} is not the closing of this campaign.")
+        return cls(tuple(fields["reports"]))
 
     def write(self, folder: CampaignFolder) -> Path:
         """Write `closed.json` beside the campaign; return its path.
