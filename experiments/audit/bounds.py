@@ -66,6 +66,11 @@ class Row:
     claimed_delta: float = 0.0
     delta_bound: float = 0.0
 
+    @property
+    def verdict(self) -> str:
+        """Whether the claim is refuted, in a word."""
+        return "refuted" if self.refuted else "stands"
+
 
 def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]:
     """Yield name, mechanism, cells of a worker, neighbours and rounds of every case."""
@@ -170,41 +175,27 @@ def read(name: str = BOUNDS, kind: type = Row) -> list[Any]:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the Markdown table of the rows; bounds are rounded down, exact losses up."""
-    header = ("case", "neighbours", "claim", "exact", "lower bound", "draws", "verdict")
-    return _markdown(
-        header,
-        [
-            (
-                row.name,
-                row.neighbours,
-                format_bound(row.claimed, 4),
-                "none" if row.exact == float("inf") else format_bound(row.exact, 4),
-                _rounded_down(row.bound),
-                f"{row.draws:,}",
-                "refuted" if row.refuted else "stands",
-            )
-            for row in rows
-        ],
-    )
+    lines = []
+    for row in rows:
+        exact = "none" if row.exact == float("inf") else format_bound(row.exact, 4)
+        numbers = format_bound(row.claimed, 4), exact, _rounded_down(row.bound), f"{row.draws:,}"
+        lines.append((row.name, row.neighbours, *numbers, row.verdict))
+    return _markdown(("case", "neighbours", "claim", "exact", "lower bound", "draws", "verdict"), lines)
 
 
 def short_table(rows: Sequence[Row], kind: str, *, with_events: bool = False) -> str:
     """Return the Markdown table of rows without an exact epsilon; the bound is on delta if a delta is claimed."""
-    last = "event" if with_events else "verdict"
-    return _markdown(
-        (kind, "claim", "lower bound", "draws", last),
-        [
-            (
-                row.name,
-                format_bound(row.claimed, 4)
-                + (f", delta {format_delta(row.claimed_delta)}" if row.claimed_delta else ""),
-                f"delta {_rounded_down(row.delta_bound)}" if row.claimed_delta else _rounded_down(row.bound),
-                f"{row.draws:,}",
-                row.event.replace("|", "/") if with_events else "refuted" if row.refuted else "stands",
+    lines = []
+    for row in rows:
+        claim, bound = format_bound(row.claimed, 4), _rounded_down(row.bound)
+        if row.claimed_delta:
+            claim, bound = (
+                f"{claim}, delta {format_delta(row.claimed_delta)}",
+                f"delta {_rounded_down(row.delta_bound)}",
             )
-            for row in rows
-        ],
-    )
+        last = row.event.replace("|", "/") if with_events else row.verdict
+        lines.append((row.name, claim, bound, f"{row.draws:,}", last))
+    return _markdown((kind, "claim", "lower bound", "draws", "event" if with_events else "verdict"), lines)
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

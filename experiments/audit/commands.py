@@ -61,7 +61,6 @@ EMPTY_AND_FULL = {
 }
 MOVED = (("near.csv", "far.csv"),)
 RELEASE = "crowdveil data synthesize {input} --epsilon 0.5 --bounds 0:100 --records 3 --out {out}"
-QUANTIZED = f"{SCALE} --mechanism quantized-response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +107,8 @@ CASES = (
         ANSWERS[:2],
     ),
     *(
-        Case(f"`data synthesize`, `{method}`", (f"{RELEASE} --method {method} {options}",), MOVED)
-        for method, options in (
-            ("histogram", ""),
-            ("pooled-shape", ""),
-        )
+        Case(f"`data synthesize`, `{method}`", (f"{RELEASE} --method {method}",), MOVED)
+        for method in ("histogram", "pooled-shape")
     ),
     Case(
         "`data synthesize`, participation protected",
@@ -134,13 +130,10 @@ CAMPAIGNS = {
         campaigns.without_service,
         campaigns.EPSILON,
     ),
-    **{
-        f"`campaign answer --level {level + 1}`: requests of a device": (
-            partial(campaigns.requests, level=level),
-            epsilon,
-        )
-        for level, epsilon in enumerate(campaigns.LEVELS)
-    },
+}
+CAMPAIGNS |= {
+    f"`campaign answer --level {level}`: requests of a device": (partial(campaigns.requests, level=level - 1), epsilon)
+    for level, epsilon in enumerate(campaigns.LEVELS, start=1)
 }
 """Box of each campaign, and the epsilon of a single answer."""
 RELAYS = {

@@ -51,7 +51,7 @@ shuffler_keeps_order = broken.shuffled_reports(SOURCE, epsilon=SHUFFLED_EPSILON,
 batch_of_one = broken.shuffled_reports(SOURCE, epsilon=SHUFFLED_EPSILON, reports=1, keeps_order=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FalseClaim:
     """False claim about a function of this module, with neighbouring inputs that show it.
 
@@ -87,74 +87,28 @@ def false_claims() -> list[FalseClaim]:
     batch = shuffled(channel, reports=BATCH, delta=SHUFFLED_DELTA).epsilon
     density = math.log(1 + 200 * 0.5 / (50 * math.sqrt(2 * math.pi)))
     accountant = accounted_epsilon(USES)
+    shuffled_claim = {"epsilon": batch, "delta": SHUFFLED_DELTA, "draws": 2000}
+    failures = {"epsilon": 1 + math.log1p(4), "delta": 6 * math.exp(-4), "draws": 600}
     return [
         FalseClaim(
-            title="published matrix factorization, participation",
-            name="matrix_factorization",
-            first=[9, *nobody[1:]],
-            second=nobody,
+            "published matrix factorization, participation",
+            "matrix_factorization",
+            [9, *nobody[1:]],
+            nobody,
             draws=2000,
         ),
-        FalseClaim(
-            title="published two-layer, 50 answers", name="two_layer", first=zeros, second=[1, *zeros[1:]], draws=20_000
-        ),
-        FalseClaim(title="unary encoding without the line that clears a bit", name="unary_encoding", first=0, second=1),
-        FalseClaim(title="floating-point Laplace", name="floating_point_laplace", first=0.0, second=9.0, draws=4000),
-        FalseClaim(title="report as long as its input", name="length_leak", first=[0, 1], second=[0, 1, 0], draws=400),
-        FalseClaim(title="wrong denominator", name="wrong_denominator", first=0, second=1),
-        FalseClaim(
-            title="accountant: 50 uses priced as one",
-            name="repeated_response",
-            first=0,
-            second=1,
-            epsilon=accountant,
-            delta=1e-6,
-            draws=400,
-        ),
-        FalseClaim(
-            title="synthetic release with visible failures",
-            name="visible_failures",
-            first=10.0,
-            second=90.0,
-            epsilon=1 + math.log1p(4),
-            delta=6 * math.exp(-4),
-            draws=600,
-        ),
-        FalseClaim(title="task list from claims", name="task_list_from_claims", first=["b"], second=[], draws=100),
-        FalseClaim(
-            title="candidates of full precision",
-            name="full_precision_candidates",
-            first=0.0,
-            second=64.0,
-            epsilon=density,
-            draws=40_000,
-        ),
-        FalseClaim(
-            title="composition of answered cells only, 4 of 20",
-            name="cells_dropped",
-            first=0,
-            second=1,
-            epsilon=answered,
-            delta=1e-6,
-        ),
-        FalseClaim(
-            title="shuffler that keeps the order, batch of 40",
-            name="shuffler_keeps_order",
-            first=0,
-            second=1,
-            epsilon=batch,
-            delta=SHUFFLED_DELTA,
-            draws=2000,
-        ),
-        FalseClaim(
-            title="batch of one with the claim of 40",
-            name="batch_of_one",
-            first=0,
-            second=1,
-            epsilon=batch,
-            delta=SHUFFLED_DELTA,
-            draws=2000,
-        ),
+        FalseClaim("published two-layer, 50 answers", "two_layer", zeros, [1, *zeros[1:]], draws=20_000),
+        FalseClaim("unary encoding without the line that clears a bit", "unary_encoding", 0, 1),
+        FalseClaim("floating-point Laplace", "floating_point_laplace", 0.0, 9.0, draws=4000),
+        FalseClaim("report as long as its input", "length_leak", [0, 1], [0, 1, 0], draws=400),
+        FalseClaim("wrong denominator", "wrong_denominator", 0, 1),
+        FalseClaim("accountant: 50 uses priced as one", "repeated_response", 0, 1, accountant, 1e-6, draws=400),
+        FalseClaim("synthetic release with visible failures", "visible_failures", 10.0, 90.0, **failures),
+        FalseClaim("task list from claims", "task_list_from_claims", ["b"], [], draws=100),
+        FalseClaim("candidates of full precision", "full_precision_candidates", 0.0, 64.0, density, draws=40_000),
+        FalseClaim("composition of answered cells only, 4 of 20", "cells_dropped", 0, 1, answered, 1e-6),
+        FalseClaim("shuffler that keeps the order, batch of 40", "shuffler_keeps_order", 0, 1, **shuffled_claim),
+        FalseClaim("batch of one with the claim of 40", "batch_of_one", 0, 1, **shuffled_claim),
     ]
 
 

@@ -5,15 +5,20 @@ seeds draws 20, 50 and 100 gold tasks (at most half of the tasks), and the inter
 workers and the difference of the two workers with the most answers are compared with the values, and with Wilson's
 intervals from gold alone. The default method is fitted to the answers once, without gold. The pseudo-observations of
 `evaluation.prediction_powered` were chosen on these sets among four pairs. Needs the folder `CROWDVEIL_DATA`; some
-minutes on one core. Writes `results/conclusions.csv` and `.md`.
+minutes on one core. Writes `results/conclusions.csv` and prints its means.
 """
 
-import csv
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
+from experiments.methods.comparison import SETS
+from experiments.rows import read_rows, write_rows
 
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.crowd_review.conclusions import conclude_from
@@ -22,10 +27,22 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.gold_draw import drawn_tasks
 from crowdveil.folder.evidence import Evidence
 
-RESULTS = Path(__file__).parent / "results"
-SETS = ("d_product", "d_possent", "s_rel", "adult2", "bluebird", "dog", "snow_rte", "snow_wsd", "web_zhou", "duchenne")
+RESULTS = Path(__file__).parent / "results" / "conclusions.csv"
 GOLD, DRAWS = (20, 50, 100), 200
 QUANTITIES = ("prevalence", "accuracy", "difference")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Shares of intervals that hold the value and their mean width, and those of intervals from gold alone."""
+
+    data: str
+    gold: int
+    quantity: str
+    held: float
+    gold_held: float
+    width: float
+    gold_width: float
 
 
 def known_part(name: str) -> tuple[Evidence, dict[str, Any]]:
@@ -72,33 +89,30 @@ def common_tasks(reports: Reports, *workers: str) -> set[str]:
     return {str(reports.tasks[code]) for code in set.intersection(*sets)}
 
 
-def main() -> None:
-    """Measure, print and write the tables."""
-    rows = []
+def rows() -> Iterator[Row]:
+    """Yield the rows of all sets."""
     for name in SETS:
         evidence, gold = known_part(name)
         estimate = HierarchicalDawidSkene().fit(evidence.reports)
         for number in GOLD:
-            if 2 * number > len(gold):
-                continue
-            for quantity, values in measured(evidence, estimate, gold, number).items():
-                rows.append([name, number, quantity, *(f"{value:.4f}" for value in values)])
-                print(*rows[-1], flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / "conclusions.csv").open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([["data", "gold", "quantity", "held", "gold_held", "width", "gold_width"], *rows])
-    lines = [
-        "| gold | quantity | sets | held | lowest set | gold alone held | width / gold alone |",
-        "|" + " --- |" * 7,
-    ]
-    for number in GOLD:
-        for quantity in QUANTITIES:
-            part = np.array([row[3:] for row in rows if row[1] == number and row[2] == quantity], dtype=float)
-            ratio = (part[:, 2] / part[:, 3]).mean()
-            held = f"{part[:, 0].mean():.3f} | {part[:, 0].min():.3f} | {part[:, 1].mean():.3f}"
-            lines.append(f"| {number} | {quantity} | {len(part)} | {held} | {ratio:.2f} |")
-    (RESULTS / "conclusions.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            if 2 * number <= len(gold):
+                for quantity, values in measured(evidence, estimate, gold, number).items():
+                    yield Row(name, number, quantity, *(round(value, 4) for value in values))
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """Yield the lines of the table of means over sets."""
+    yield "| gold | quantity | sets | held | lowest set | gold alone held | width / gold alone |"
+    yield "|" + " --- |" * 7
+    for number, quantity in product(GOLD, QUANTITIES):
+        part = [row for row in rows if (row.gold, row.quantity) == (number, quantity)]
+        held, alone = [row.held for row in part], mean(row.gold_held for row in part)
+        ratio = mean(row.width / row.gold_width for row in part)
+        shown = f"{mean(held):.3f} | {min(held):.3f} | {alone:.3f} | {ratio:.2f}"
+        yield f"| {number} | {quantity} | {len(part)} | {shown} |"
 
 
 if __name__ == "__main__":
-    main()
+    with RESULTS.open("w", newline="", encoding="utf-8") as stream:
+        write_rows(stream, Row, rows())
+    print("\n".join(table(read_rows(RESULTS, Row))))

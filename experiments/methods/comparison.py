@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,12 @@ def log_loss(aligned: AlignedGold) -> float:
     return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())
 
 
+def reported_gold(data: datasets.Dataset) -> dict[str, Any]:
+    """Return the known truths of tasks with answers."""
+    reported = {str(task) for task, count in zip(data.answers.tasks, data.answers.per_task, strict=True) if count}
+    return {task: truth for task, truth in data.gold.items() if str(task) in reported}
+
+
 def fit(data: datasets.Dataset, method: str) -> tuple[Estimate, float]:
     """Return the estimate of a method, and its seconds."""
     start = time.perf_counter()
@@ -70,8 +77,7 @@ def fit(data: datasets.Dataset, method: str) -> tuple[Estimate, float]:
 def measured(name: str, methods: Iterable[str]) -> Iterator[Row]:
     """Yield the rows of a data set: the best constant, then each method (fitted once before, which loads code)."""
     data = datasets.load(name, duplicates="first")
-    reported = {str(task) for task, count in zip(data.answers.tasks, data.answers.per_task, strict=True) if count}
-    gold = {task: truth for task, truth in data.gold.items() if str(task) in reported}
+    gold = reported_gold(data)
     for place, method in enumerate(methods):
         estimate, seconds = fit(data, method)
         found, aligned = score(estimate, gold), align_gold(estimate, gold)

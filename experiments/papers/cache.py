@@ -1,17 +1,14 @@
 """Cache of measured rows: one JSON file per configuration, so that an interrupted run continues.
 
-The name of a file is the SHA-256 of the exhibit's name, the configuration, and the programs that the rows depend on:
-the package, and what the exhibit's module imports under `experiments`. `WITHOUT_ROWS` names what rows do not depend on.
+The name of a file is the SHA-256 of the exhibit's name, the configuration, and the programs of experiments and package.
 """
 
-import ast
 import hashlib
 import json
 import os
 from functools import cache
 from pathlib import Path
 
-from experiments.papers import EXHIBITS
 from experiments.papers.exhibit import Configuration, Exhibit, Row
 
 import crowdveil
@@ -19,11 +16,8 @@ from crowdveil.files.atomic_write import write_atomically
 
 FORMAT = "crowdveil-exhibit-rows/1"
 KIND = "file of measured rows"
-WITHOUT_EFFECT = {"campaign", "cli", "demo", "presentation", "release", "service"}
-"""Folders of the package that no exhibit measures."""
-WITHOUT_ROWS = {"configurations", "draw", "verdict"}
-"""Functions of an exhibit's module that may change while the rows stay."""
-ROOT = Path(__file__).parents[2]
+PROGRAMS = (Path(crowdveil.__file__).parent, Path(__file__).parents[1])
+"""Folders whose modules may change rows."""
 
 
 def default_cache() -> Path:
@@ -57,54 +51,17 @@ def store(exhibit: Exhibit, configuration: Configuration, rows: list[Row], folde
 
 
 def _path(exhibit: Exhibit, configuration: Configuration, folder: Path) -> Path:
-    key = json.dumps([exhibit.name, configuration, _program(EXHIBITS[exhibit.name]), _package()], sort_keys=True)
+    key = json.dumps([exhibit.name, configuration, programs_digest(PROGRAMS)], sort_keys=True)
     return folder / exhibit.name.replace("/", "-") / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 
 @cache
-def _package() -> str:
-    """Return the SHA-256 of the package."""
-    package, digest = Path(crowdveil.__file__).parent, hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] not in WITHOUT_EFFECT:
-            digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
+def programs_digest(folders: tuple[Path, ...]) -> str:
+    """Return the SHA-256 of the modules in some folders."""
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-@cache
-def _program(module: str) -> str:
-    """Return the SHA-256 of a module and of those under `experiments` that it imports, without `WITHOUT_ROWS`."""
-    found: dict[str, str] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        path = ROOT.joinpath(*name.split(".")).with_suffix(".py")
-        if name not in found and path.is_file():
-            tree = ast.parse(path.read_text("utf-8"))
-            found[name] = "\n".join(ast.dump(node) for node in tree.body if not _is_without_rows(node))
-            waiting += [one for one in _imported(tree) if one.startswith("experiments.")]
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
-
-
-def _imported(tree: ast.Module) -> list[str]:
-    """Return the names of modules that a module may import, at any depth; some are names inside modules."""
-    names: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-    return names
-
-
-def _is_without_rows(node: ast.stmt) -> bool:
-    """Return whether a statement is a text or defines a name of `WITHOUT_ROWS`."""
-    if isinstance(node, ast.FunctionDef):
-        return node.name in WITHOUT_ROWS
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return any(isinstance(target, ast.Name) and target.id in WITHOUT_ROWS for target in targets)
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _is_replaceable(path: Path) -> bool:

@@ -8,6 +8,7 @@ where steps and picture do not suffice. The key of such a name gives another fun
 constant. An exhibit that is `like` a table of [shared] has its functions, and its lists before its own.
 """
 
+import math
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from experiments.papers.picture import Figure, Row, draw
+from numpy.typing import ArrayLike
 
 PAPERS = Path(__file__).parent
 Size = Literal["quick", "default", "full"]
@@ -25,23 +28,6 @@ Size = Literal["quick", "default", "full"]
 Configuration = dict[str, Any]
 """Everything that one step depends on, seed included: the key of the cache."""
 Outcome = Literal["reproduced", "reproduced but trivial", "reproduced in part", "not reproduced", "cannot be judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class OpenParameter:
-    """Parameter that the paper does not give.
-
-    Attributes:
-        name: name of the parameter.
-        used: value of the main rows.
-        swept: values that were tried.
-        effect: what the choice changed, one sentence.
-    """
-
-    name: str
-    used: str
-    swept: str
-    effect: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +59,8 @@ class Exhibit:
         paper: numbers printed in the paper; a column says which were read off a figure.
         draw: draws all rows on an empty figure.
         verdict: verdict on all rows.
-        open_parameters: parameters that the paper does not give.
+        open_parameters: parameters that the paper does not give: name, value of the main rows (used), values that were
+            tried (swept), and what the choice changed, in one sentence (effect).
         notes: sentences for the page: unit of epsilon, participation, what is compared.
         data: data sets that are read; without them the exhibit cannot run.
     """
@@ -87,9 +74,15 @@ class Exhibit:
     paper: tuple[Row, ...]
     draw: Callable[[list[Row], Figure], None]
     verdict: Callable[[list[Row]], Verdict]
-    open_parameters: tuple[OpenParameter, ...]
+    open_parameters: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+
+
+def standard_error(values: ArrayLike) -> float | None:
+    """Return the standard error of the mean of some numbers; None for one number."""
+    numbers = np.asarray(values, dtype=float)
+    return float(numbers.std(ddof=1) / math.sqrt(len(numbers))) if len(numbers) > 1 else None
 
 
 def exhibits_of(paper: str) -> list[str]:
@@ -130,7 +123,7 @@ def declared(name: str) -> Exhibit:
         paper=tuple(_found(name, "paper") if isinstance(printed, str) else printed),
         draw=partial(draw, entry["picture"]) if "picture" in entry else _found(name, "draw"),
         verdict=_found(name, "verdict"),
-        open_parameters=tuple(OpenParameter(**one) for one in entry.get("open_parameters", [])),
+        open_parameters=tuple(entry.get("open_parameters", [])),
         notes=tuple(entry["notes"]),
         data=tuple(entry.get("data", [])),
     )

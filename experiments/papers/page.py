@@ -11,6 +11,8 @@ from crowdveil.channels.rounding import format_bound
 
 SHOWN_ROWS = 60
 """Largest number of rows on a page; the CSV file has all."""
+COLUMNS = ("parameter", "used", "swept", "effect")
+"""Columns of the table of parameters."""
 LIBRARIES = ("crowdveil", "numpy", "scipy")
 
 
@@ -65,9 +67,7 @@ def _cell(name: str, value: object) -> str:
 def _parameters(exhibit: Exhibit) -> str:
     if not exhibit.open_parameters:
         return "None."
-    return markdown_table(
-        [{"parameter": p.name, "used": p.used, "swept": p.swept, "effect": p.effect} for p in exhibit.open_parameters]
-    )
+    return markdown_table([{"parameter": one["name"], **one} for one in exhibit.open_parameters], COLUMNS)
 
 
 def _versions() -> str:

@@ -5,7 +5,7 @@ panel. There is one panel per value of the columns `panels`, and one line per va
 keeps the rows whose columns have one of the given values, "" for an empty cell. `levels` are horizontal lines at means
 of a column, or of the first column less the second. `categories` are columns whose values stand on the vertical axis,
 with the numbers `y` of their rows as dots. `points` draws no lines, `equal` the line x = y; `log` is "x", "y" or "xy";
-`limits` are those of the numbers `y`, `scale` their axis beside categories.
+`limits` are those of the numbers `y`, `scale` their axis beside categories, `across` the most panels beside each other.
 """
 
 import math
@@ -39,7 +39,9 @@ def draw(picture: dict[str, Any], rows: Iterable[Row], figure: Figure) -> None:
     """Draw the picture on an empty figure."""
     kept = [row for row in rows if all(_has(row, *pair) for pair in picture.get("rows", {}).items())]
     panels = _grouped(kept, picture.get("panels", []))
-    across, down = min(ACROSS, len(panels)), -(-len(panels) // ACROSS)
+    picture = picture | {"names": list(_grouped(kept, picture.get("lines", [])))}
+    across = min(picture.get("across", ACROSS), len(panels))
+    down = -(-len(panels) // across)
     height = 3 if "categories" not in picture else 1.2 + 0.17 * len(_grouped(kept, picture["categories"]))
     figure.set_size_inches(max(3.4 * across, 6.5), height * down + 0.9)
     for axes, title in zip_longest(figure.subplots(down, across, squeeze=False).flat, panels):
@@ -58,7 +60,7 @@ def _draw_lines(axes: Axes, picture: dict[str, Any], title: str, rows: list[Row]
     """Draw one panel; each line has one colour, and one style per column `y`."""
     x, y, log = picture["x"], _columns(picture), picture.get("log", "")
     x = x if isinstance(x, str) else x[title]
-    for number, (name, mine) in enumerate(_grouped(rows, picture.get("lines", [])).items()):
+    for name, mine in _grouped(rows, picture.get("lines", [])).items():
         for place, (column, label) in enumerate(y.items()):
             points = [(row[x], row[column]) for row in mine if _is_number(row[x]) and _is_number(row[column])]
             shown = [[max(value, SMALLEST) if axis in log else value for axis, value in zip("xy", point, strict=True)]
@@ -66,12 +68,12 @@ def _draw_lines(axes: Axes, picture: dict[str, Any], title: str, rows: list[Row]
             text = ", ".join(filter(None, (name, label)))
             style = "none" if picture.get("points") else STYLES[place % 4]
             marker = "ox+."[place % 4] if picture.get("points") else "." if len(points) <= FEW else ""
-            colour = f"C{number if 'lines' in picture else place}"
+            colour = f"C{picture['names'].index(name) if name else place}"
             both = np.array(shown).T if shown else ([], [])
             axes.plot(*both, linestyle=style, marker=marker, color=colour, label=text, ms=4)
-    for label, (column, *less) in picture.get("levels", {}).items():
+    for place, (label, (column, *less)) in enumerate(picture.get("levels", {}).items(), start=1):
         level = np.mean([row[column] - sum(row[one] for one in less) for row in rows])
-        axes.axhline(float(level), color=INK, linestyle=":", label=label)
+        axes.axhline(float(level), color=INK, linestyle=STYLES[place], label=label)
     if picture.get("equal"):
         at = next(row[x] for row in rows if _is_number(row[x]) and row[x])
         axes.axline((at, at), (2 * at, 2 * at), color=INK, linestyle="--", label="equal")

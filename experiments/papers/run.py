@@ -220,12 +220,12 @@ def picture_bytes(exhibit: Exhibit, rows: list[Row]) -> bytes:
 
 
 def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:
-    """Return the rows of one step, each in the order of the columns."""
+    """Return the rows of one step, each in the order of the columns; a column that a row lacks is None."""
     rows = exhibit.measure(configuration)
     for row in rows:
-        if set(row) != set(exhibit.columns):
+        if not set(row) <= set(exhibit.columns):
             raise SettingsError(f"a row of {exhibit.name} has the columns {exhibit.columns}", value=tuple(row))
-    return [{name: row[name] for name in exhibit.columns} for row in rows]
+    return [{name: row.get(name) for name in exhibit.columns} for row in rows]
 
 
 def _missing(exhibit: Exhibit) -> list[str]:

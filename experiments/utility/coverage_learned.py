@@ -4,10 +4,9 @@ Half of the workers have sigma 1, half 5, on a scale of 0 to 9. Truths: `low`, N
 N(8, 1); `uniform`. `designed` is designed for uniform truths, sigma 1 and half of the cells answered. A row has three
 crowds: the pooled coverage of 90 % intervals, that of the worst crowd, the mean absolute error of the truths and of the
 best constant, the error that the estimate expects, the mean width, and the number of crowds whose truths the estimate
-calls not identified. Run `python experiments/utility/coverage_learned.py`.
+calls not identified. `python -m experiments.utility.coverage_learned` writes `results/coverage_learned.csv`.
 """
 
-import argparse
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -26,6 +25,7 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
 from crowdveil.simulate.crowds import Draw
 
+RESULTS = Path(__file__).parent / "results" / "coverage_learned.csv"
 SCALE = Scale(0, 9)
 TRUTHS: dict[str, Draw] = {
     "low": lambda generator, count: generator.normal(0, 1, count),
@@ -121,15 +121,6 @@ def rows(plan: tuple[tuple[str, str, str, Participation, float, float], ...]) ->
         yield Row(*setting, first, coverage, least, error, constant, expected, width, round(refused * CROWDS))
 
 
-def main() -> None:
-    """Read the arguments; write two rows per setting."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("K", "N"), help="rows K, K + N, ...")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "coverage_learned.csv")
-    given = parser.parse_args()
-    with given.out.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, Row, rows(PLAN[given.part[0] :: given.part[1]]))
-
-
 if __name__ == "__main__":
-    main()
+    with RESULTS.open("w", newline="", encoding="utf-8") as stream:
+        write_rows(stream, Row, rows(PLAN))

@@ -5,10 +5,9 @@ answered cells are public; abilities, deviations and the prior are defaults. The
 measured error is that of `perturb` and `infer` on the gold tasks, the mean of two seeds. Sets with fewer than a hundred
 gold tasks, and populations of cities, which have no public scale, are left out.
 
-    python experiments/utility/real_sets.py > experiments/utility/results/real_sets.csv
+    python -m experiments.utility.real_sets [SET...] > experiments/utility/results/real_sets.csv
 """
 
-import argparse
 import math
 import sys
 from dataclasses import dataclass, replace
@@ -165,10 +164,7 @@ def rows_of(name: str) -> list[Row]:
 
 def main() -> None:
     """Print planned and measured errors of the available sets as CSV."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", help="by name; all unless given")
-    given = parser.parse_args()
-    names = given.sets or (*LABELS, *SCALES)
+    names = sys.argv[1:] or (*LABELS, *SCALES)
     write_rows(sys.stdout, Row, (row for name in names for row in rows_of(name)), shown=four_digits)
 
 

@@ -4,31 +4,41 @@ Tasks are split in halves at random. The default method is fitted to all answers
 intervals are the history of the fit of the other half, of which each task keeps 1, 2, 3 or 5 random answers. "Shuffled"
 gives each worker the history of a random one. Means over sets and `SPLITS` splits; nothing is fitted to gold. The first
 of repeated answers counts, ties are split. Needs the folder `CROWDVEIL_DATA`; about a minute on one core. Writes
-`results/worker_history.csv` and `.md`.
+`results/worker_history.csv` and prints its means.
 """
 
-import csv
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
+from experiments.methods.comparison import SETS, log_loss
+from experiments.rows import read_rows, write_rows
 
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.history import WorkerHistory
-from crowdveil.evaluation.gold import align_gold, gold_codes
+from crowdveil.evaluation.gold import align_gold
 from crowdveil.evaluation.metrics import score
 
-RESULTS = Path(__file__).parent / "results"
-SETS = ("d_product", "d_possent", "s_rel", "adult2", "bluebird", "dog", "snow_rte", "snow_wsd", "web_zhou", "duchenne")
-ANSWERS, SPLITS, SMALLEST = (1, 2, 3, 5), 5, 1e-3
+RESULTS = Path(__file__).parent / "results" / "worker_history.csv"
+ANSWERS, SPLITS = (1, 2, 3, 5), 5
 CAPS = (5.0, 20.0, 100.0)
-COLUMNS = ("data", "answers", "history", "error", "log_loss", "constant")
-Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Errors and log-losses with a history on a set, and the error of the best constant; means over splits."""
+
+    data: str
+    answers: int
+    history: str
+    error: float
+    log_loss: float
+    constant: float
 
 
 def some_answers(reports: Reports, tasks: np.ndarray, most: int | None, rng: np.random.Generator) -> Reports:
@@ -75,43 +85,26 @@ def measured(name: str) -> Iterator[Row]:
             for kind, history in histories(earlier, rng):
                 estimate = method.fit(few, history=history)
                 one = score(estimate, gold)
-                found.setdefault((most, kind), []).append((one.error, log_loss(estimate, gold), one.baseline))
+                found.setdefault((most, kind), []).append(
+                    (one.error, log_loss(align_gold(estimate, gold)), one.baseline)
+                )
     for (most, kind), values in found.items():
-        error, loss, constant = np.mean(values, axis=0).tolist()
-        yield dict(zip(COLUMNS, (name, most, kind, error, loss, constant), strict=True))
+        yield Row(name, most, kind, *np.mean(values, axis=0).tolist())
 
 
-def log_loss(estimate: Estimate, gold: dict[str, Any]) -> float:
-    """Return the mean negative log-probability of gold, in nats, each probability at least `SMALLEST`."""
-    aligned = align_gold(estimate, gold)
-    return float(-np.log(np.maximum(estimate.posterior[aligned.at, gold_codes(aligned)], SMALLEST)).mean())
-
-
-def table(rows: list[Row], column: str) -> list[str]:
-    """Return a Markdown table of means over sets, by history and number of answers; accuracy for the error."""
-    shown = {
-        kind: [row for row in rows if row["history"] == kind] for kind in dict.fromkeys(r["history"] for r in rows)
-    }
-    means = {
-        kind: [mean(r[column] for r in kept if r["answers"] == most) for most in ANSWERS]
-        for kind, kept in shown.items()
-    }
-    if column == "error":
-        means["best constant"] = [mean(row["constant"] for row in rows)] * len(ANSWERS)
-        means = {kind: [1 - error for error in errors] for kind, errors in means.items()}
-    lines = [f"| history | {' | '.join(map(str, ANSWERS))} |", "| --- |" + " --- |" * len(ANSWERS)]
-    return lines + [f"| {kind} | {' | '.join(f'{one:.3f}' for one in cells)} |" for kind, cells in means.items()]
+def table(rows: list[Row], column: str) -> Iterator[str]:
+    """Yield the lines of a Markdown table of means over sets, by history and number of answers."""
+    yield f"| {column} | {' | '.join(map(str, ANSWERS))} |"
+    yield "| --- |" + " --- |" * len(ANSWERS)
+    for kind in dict.fromkeys(row.history for row in rows):
+        kept = [row for row in rows if row.history == kind]
+        means = [mean(getattr(row, column) for row in kept if row.answers == most) for most in ANSWERS]
+        yield f"| {kind} | {' | '.join(f'{value:.3f}' for value in means)} |"
 
 
 if __name__ == "__main__":
-    rows = [row for name in SETS for row in measured(name)]
-    with open(RESULTS / "worker_history.csv", "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {name: f"{value:.5f}" if isinstance(value, float) else value for name, value in row.items()} for row in rows
-        )
-    parts = ["# Worker history on ten data sets", "Accuracy by answers a task:", "\n".join(table(rows, "error"))]
-    parts += ["Log-loss, in nats:", "\n".join(table(rows, "log_loss"))]
-    (RESULTS / "worker_history.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print("\n\n".join(parts))
+    with RESULTS.open("w", newline="", encoding="utf-8") as stream:
+        found = (row for name in SETS for row in measured(name))
+        write_rows(stream, Row, found, lambda cell: f"{cell:.5f}" if isinstance(cell, float) else cell)
+    for column in ("error", "log_loss", "constant"):
+        print("\n".join(table(read_rows(RESULTS, Row), column)), end="\n\n")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from experiments.default_method.ablation import SETS, score, scored_gold
+from experiments.methods.comparison import SETS, log_loss, reported_gold
 from experiments.papers.li2018 import comparison
 from experiments.papers.li2018.tradeoff import clearly_lower
 from experiments.papers.run import read_rows
@@ -18,6 +18,7 @@ from crowdveil import DawidSkene, Estimate, HierarchicalDawidSkene, MajorityVote
 from crowdveil.estimators import Estimator, Kos, Mace, WeightedVote
 from crowdveil.evaluation import metrics
 from crowdveil.evaluation.dependence import measure_dependence
+from crowdveil.evaluation.gold import align_gold
 from crowdveil.inference.confidence import DEPENDENT_CORRELATION
 from crowdveil.planning.prediction import DEPARTURES
 from tests.docs_numbers.claim import ROOT, Claim, Figures, page_text
@@ -61,8 +62,11 @@ def default_fit(data: str, correlation: float, vote_share: float = 0.2) -> Estim
 
 
 def default_scores(data: str, correlation: float, vote_share: float = 0.2) -> tuple[float, float, float]:
-    """Return accuracy, calibration error and log-loss of the default, by the program that the page names."""
-    return score(scored_gold(default_fit(data, correlation, vote_share), load_or_skip(data).gold))
+    """Return accuracy, calibration error and log-loss of the default, as the comparison of methods measures them."""
+    fit, gold = default_fit(data, correlation, vote_share), reported_gold(load_or_skip(data))
+    found = metrics.score(fit, gold)
+    assert found.calibration_error is not None
+    return 1 - found.error, found.calibration_error, log_loss(align_gold(fit, gold))
 
 
 def answers_depend(data: str) -> bool:
@@ -130,11 +134,8 @@ def rows_of(results: str) -> list[dict[str, str]]:
 
 def coverage(method: str = "") -> tuple[list[float], list[float]]:
     """Return the covered shares of abilities and of truths of all settings of a method, in percent, ascending."""
-    text = (EXPERIMENTS / "utility/results/uncertainty.md").read_text("utf-8")
-    lines = [
-        line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(f"| {method}") and "±" in line
-    ]
-    abilities, truths = (sorted(100 * float(line[place].split()[0]) for line in lines) for place in (6, 8))
+    rows = [row for row in rows_of("utility/results/coverage_labels.csv") if method in ("", row["method"])]
+    abilities, truths = (sorted(100 * float(row[name]) for row in rows) for name in ("abilities", "truths"))
     return abilities, truths
 
 

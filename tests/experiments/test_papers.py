@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from experiments.papers import EXHIBITS
+from experiments.papers.cache import PROGRAMS, programs_digest
 from experiments.papers.exhibit import Exhibit, Verdict
 from experiments.papers.page import command
 from experiments.papers.run import PAPERS, load_exhibit, measured_rows, read_rows, reproduce, selected
@@ -169,6 +170,17 @@ def test_an_interrupted_run_continues(tmp_path: Path):
     assert (first, steps) == (measured_rows(exhibit, "quick", tmp_path), len(exhibit.configurations("quick")))
     assert len(measured) == len(exhibit.configurations("default")) + 1
     assert all(row in again for row in first)
+
+
+def test_a_changed_program_asks_for_new_rows(tmp_path: Path):
+    """The key of the cache depends on the modules of experiments and package."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "one" / "measure.py").write_text("a = 1")
+    (tmp_path / "two" / "measure.py").write_text("a = 2")
+
+    assert programs_digest((tmp_path / "one",)) != programs_digest((tmp_path / "two",))
+    assert {"crowdveil", "experiments"} == {folder.name for folder in PROGRAMS}
 
 
 def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path):

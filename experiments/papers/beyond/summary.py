@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict, standard_error
 from experiments.papers.huai2019.crowds import FLOORPLAN, crowd, lengths, published
 from experiments.papers.huai2019.table2 import SETTINGS as OF_PRISCROWD
 from experiments.papers.li2018 import comparison
@@ -36,10 +36,6 @@ from crowdveil.synthesis.expected_error import more_accurate
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
-COLUMNS = (
-    "panel", "mechanism", "setting", "known", "inference", "claimed_epsilon", "exact_epsilon", "error",
-    "standard_error", "constant", "unprotected", "repeats",
-)  # fmt: skip
 NUMBERS, BINARY, CLAIMS = "numbers", "labels", "synthetic claims"
 OURS, GIVEN = "crowdveil", "crowdveil, given the distributions"
 EPSILONS: dict[Size, tuple[float, ...]] = {
@@ -104,7 +100,7 @@ def _numbers(step: dict[str, Any]) -> list[Row]:
     lines = shared | {"unprotected": _known_numbers(step["workers"], step["tasks"], step["repeats"])}
     if step["learned"]:
         return [_scored(NUMBERS, OURS, _learned(step), lines, "randomized-response")]
-    kept = {column: found[column] for column in COLUMNS if column in found}
+    kept = {column: found[column] for column in ("setting", "inference", "error", "standard_error", "repeats")}
     return [_row(NUMBERS, SUN[step["mechanism"]], kept | lines)]
 
 
@@ -225,19 +221,17 @@ MEASURES: dict[str, Callable[[dict[str, Any]], list[Row]]] = {
 
 def _row(panel: str, name: str, values: Row) -> Row:
     known = KNOWN.get(name, KNOWN[panel] + (", channel" if name == OURS and panel != CLAIMS else ""))
-    return {column: values.get(column) for column in COLUMNS} | {"panel": panel, "mechanism": name, "known": known}
+    return values | {"panel": panel, "mechanism": name, "known": known}
 
 
 def _scored(panel: str, name: str, errors: list[float], values: Row, setting: str | None) -> Row:
     """Return the row of a method with these errors."""
-    count = len(errors)
-    spread = float(np.std(errors, ddof=1) / math.sqrt(count)) if count > 1 else None
     measured: Row = {
         "setting": setting,
         "inference": INFERENCE[panel if name == OURS else name],
         "error": float(np.mean(errors)),
-        "standard_error": spread,
-        "repeats": count,
+        "standard_error": standard_error(errors),
+        "repeats": len(errors),
     }
     return _row(panel, name, values | measured)
 

@@ -27,13 +27,6 @@ STANDS_FOR = {
     FLOORPLAN: "Indoor Floorplan",
 }
 """Crowds, with the data sets of the paper whose place they take."""
-UNITS = {
-    "population_cut": "log10 of inhabitants",
-    "population_tf": "log10 of inhabitants",
-    "weather_temperature": "degrees Fahrenheit",
-    FLOORPLAN: "metres",
-}
-"""Unit of the claims of each crowd; the paper names none."""
 WIDTH = Bandwidth(least=1 / 256)
 """Silverman's rule, but no kernel narrower than 1/256 of the bounds: equal claims would give unbounded densities."""
 TEST = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0)

@@ -10,7 +10,7 @@ from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, Weighted
 from crowdveil.synthesis.private.histogram import Histogram
 
 POINTS, BOUNDS = (5.0, 6.5, 8.0, 10.0, 11.5), (2.0, 14.0)
-EPSILON, RELEASES = 5.0, 20
+EPSILON = 5.0
 KERNEL, PRIVATE, CONSTANT = "kernel density", "histogram", "constant"
 
 

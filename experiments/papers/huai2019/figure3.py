@@ -14,11 +14,7 @@ from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 Floats = NDArray[np.float64]
-COLUMNS = (
-    "crowd", "thresholds", "curve", "exact_epsilon", "task", "x", "density", "error", "constant", "truth_error",
-    "truth_constant", "tasks",
-)  # fmt: skip
-COMBINED, GLOBAL, LOCAL, UNIFORM, TRUE = "combined", "global", "local", "uniform", "true density"
+COMBINED, GLOBAL, UNIFORM, TRUE = "combined", "global", "uniform", "true density"
 CLAIM, DOUBTED = "claim", "claim below half an equal weight"
 CASES, POINTS = 2, 35
 MAIN = "1, 1.25, 1.75"
@@ -47,9 +43,8 @@ def measure(configuration: Configuration) -> list[Row]:
     summary = [_summary(start, curve, exact, found, curves, claims, truth) for curve, (exact, found) in curves.items()]
     if chosen != MAIN:
         return summary
-    rest: Row = dict.fromkeys(COLUMNS[7:])
     return summary + [
-        start | {"curve": curve, "exact_epsilon": exact, "task": place, "x": x, "density": y} | rest
+        start | {"curve": curve, "exact_epsilon": exact, "task": place, "x": x, "density": y}
         for place, task in enumerate(shown, 1)
         for curve, exact, points in (
             *(
@@ -128,10 +123,9 @@ def _summary(
     known = [task for task in found if np.isfinite(truth[task])]
     gaps = [abs(density_mean(found[task]) - truth[task]) for task in known]
     apart = np.abs(truth[known] - np.median(truth[known]))
-    row: Row = start | {"curve": curve, "exact_epsilon": exact, "task": None, "x": None, "density": None}
-    return row | {
-        "error": error, "constant": constant, "truth_error": float(np.mean(gaps)),
-        "truth_constant": float(np.mean(apart)), "tasks": len(known),
+    return start | {
+        "curve": curve, "exact_epsilon": exact, "error": error, "constant": constant,
+        "truth_error": float(np.mean(gaps)), "truth_constant": float(np.mean(apart)), "tasks": len(known),
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Figure 4: ISE and SISE by the number of records."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd, published
 from experiments.papers.huai2019.judge import Judge
 
@@ -45,11 +45,10 @@ def measure(configuration: Configuration) -> list[Row]:
             judge.errors(method.release(claims, seeded(seed + place)).reports(), "combined") for place in range(repeats)
         ]
         means = [one.mean for one in found]
-        spread = float(np.std(means, ddof=1) / np.sqrt(repeats)) if repeats > 1 else None
         row: Row = {"crowd": name, "mechanism": method.name, "records": records, "exact_epsilon": exact}
         row |= {"composed_epsilon": total, "ise": float(np.mean([one.ise for one in found]))}
         row |= {"sise": float(np.mean([one.sise for one in found])), "error": float(np.mean(means))}
-        rows.append(row | {"standard_error": spread, "tasks": found[0].tasks, "repeats": repeats})
+        rows.append(row | {"standard_error": standard_error(means), "tasks": found[0].tasks, "repeats": repeats})
     return rows
 
 

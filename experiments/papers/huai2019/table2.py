@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
 from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
@@ -145,7 +145,7 @@ def _figures(judge: Judge, made: list[Reports]) -> Row:
         "ise": float(np.mean([one.ise for one in combined])),
         "sise": float(np.mean([one.sise for one in combined])),
         "error": float(np.mean(means)),
-        "standard_error": float(np.std(means, ddof=1) / np.sqrt(repeats)) if repeats > 1 else None,
+        "standard_error": standard_error(means),
         "error_equal": float(np.mean(equal)),
         "truth_error": float(np.mean([gap.mean_absolute for gap in gaps])),
         "truth_constant": float(np.mean([gap.constant for gap in gaps])),

@@ -6,14 +6,13 @@ divided by k. `exact_epsilon` is the largest over workers, of one answer; `exact
 All trials of one number share their random numbers, so differences have less noise than the values.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.exhibit import Configuration, Row, standard_error
 from experiments.papers.li2018.crowds import LABELS, as_reports, crowd_of
 from experiments.papers.li2018.hyper_distribution import HyperDistribution, matching_flip, published
 from experiments.papers.li2018.printed import PRINTED, TRUTH, VOTE
@@ -210,11 +209,6 @@ def _labels(crowd: Crowd, reports: Numbers, epsilon: Numbers | None, inference: 
 @cache
 def _unprotected(crowd: Crowd, inference: str, weight: str | None) -> float:
     return crowd.error_rate(_labels(crowd, crowd.answer, None, inference, weight))
-
-
-def standard_error(values: Numbers) -> float:
-    """Return the standard error of the mean; NaN for one value."""
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
 
 
 def value(rows: Sequence[Row], name: str, arm: Arm, inference: str, claimed: float, weight: str = MAIN_WEIGHT) -> float:

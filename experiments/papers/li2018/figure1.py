@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import smaller_change_probability
 
@@ -34,7 +34,7 @@ def measure(step: Configuration) -> list[Row]:
     shared = {
         "one_layer_product": constant,
         "drawn_mean": float(products.mean()),
-        "standard_error": float(products.std(ddof=1) / math.sqrt(draws)),
+        "standard_error": standard_error(products),
         "smaller_probability": smaller_change_probability(users),
         "drawn_smaller": float((products < constant).mean()),
         "draws": draws,

@@ -10,7 +10,7 @@ from experiments.papers.li2018.hyper_distribution import published
 from experiments.papers.li2018.truth_discovery import perturbed, truth_discovery
 from scipy.stats import spearmanr
 
-CLAIMED, SHOWN = 1.0, 5
+CLAIMED = 1.0
 SMALL, LARGE = 0.1, 0.4
 
 

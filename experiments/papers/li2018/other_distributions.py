@@ -3,8 +3,8 @@
 from functools import cache
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
-from experiments.papers.li2018.comparison import losses_of, standard_error, uniforms
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
+from experiments.papers.li2018.comparison import losses_of, uniforms
 from experiments.papers.li2018.crowds import duchenne
 from experiments.papers.li2018.hyper_distribution import (
     HyperDistribution,

@@ -1,17 +1,14 @@
 """Theorems 6.2 to 6.4: claimed and exact epsilon of one answer, by flip probability and number of answers."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.theory.published_bounds import equal_flip_probability, two_layer_exact_epsilon
 
 from crowdveil.channels.rounding import format_bound
 
 ONE, TWO = "one-layer", "two-layer"
-LABELS = (2, 3, 5)
 FLIPS = (0.1, 0.2689, 0.5, 0.9)
 INTERVALS = ((0.0, 1.0), (0.0, 0.538), (0.1, 0.4), (0.25, 0.288), (0.3, 0.9))
-ANSWERS: dict[Size, tuple[int, ...]] = {"quick": (1, 2, 100), "default": (1, 2, 5, 20, 100, 1000)}
-ANSWERS["full"] = ANSWERS["default"]
 
 
 def measure(step: Configuration) -> list[Row]:

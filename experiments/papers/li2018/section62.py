@@ -5,23 +5,17 @@ errors are those of the weighted vote whose weights ln(p / (1 - p)) are known, b
 discovery can do better on average.
 """
 
-import math
 from itertools import product as all_of
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
 from experiments.papers.li2018.crowds import crowd_of
 from experiments.papers.li2018.hyper_distribution import matching_flip, published
 from experiments.papers.li2018.truth_discovery import Numbers
 from experiments.theory.published_bounds import weighted_vote_error_bound, weighted_vote_error_printed
 
-COLUMNS = (
-    "crowd", "users", "wrong_probability", "mechanism", "claimed_epsilon", "exact_epsilon", "perturbed_wrong",
-    "printed_bound", "sound_bound", "approximation", "error", "change", "standard_error", "unprotected", "constant",
-    "printed_change", "product", "importance", "threshold", "important_users",
-)  # fmt: skip
-CLAIMED, ANSWERS = 1.0, 5
-"""Claimed epsilon, and answers of a user for the exact epsilon of two-layer."""
+ANSWERS = 5
+"""Answers of a user for the exact epsilon of two-layer."""
 USERS, WRONG, THRESHOLDS = (1, 2, 3, 5, 9), (0.01, 0.05, 0.2, 0.4), (0.9, 0.5, 0.1)
 MIN_GOLD = 10
 """Fewest known truths for which a Duchenne worker's share of wrong answers counts."""
@@ -73,9 +67,7 @@ def _changes(mechanism: str, wrong: Numbers, flip: Numbers, claimed: float, exac
     """Return the quantities of equal users, means over drawn flip probabilities."""
     own, clean = perturbed_wrong(wrong, flip), float(exact_error(wrong))
     errors = exact_error(own)
-    several = len(errors) > 1
-    row: Row = dict.fromkeys(COLUMNS)
-    return row | {
+    return {
         "crowd": "equal users",
         "users": len(wrong),
         "wrong_probability": float(wrong[0]),
@@ -88,7 +80,7 @@ def _changes(mechanism: str, wrong: Numbers, flip: Numbers, claimed: float, exac
         "approximation": float(np.prod(2 * own, axis=1).mean()),
         "error": float(errors.mean()),
         "change": float(errors.mean()) - clean,
-        "standard_error": float(errors.std(ddof=1) / math.sqrt(len(errors))) if several else None,
+        "standard_error": standard_error(errors),
         "unprotected": clean,
         "constant": 0.5,
         "printed_change": float(printed_change(wrong, flip).mean()),
@@ -108,7 +100,7 @@ def _important(name: str) -> list[Row]:
     share = ((missed + 1) / (given + 2))[given >= min(MIN_GOLD, int(given.max()))]
     wrong = np.minimum(share, 1 - share)
     scores = importance(wrong)
-    shared = dict.fromkeys(COLUMNS) | {
+    shared: Row = {
         "crowd": name,
         "users": len(wrong),
         "wrong_probability": float(wrong.mean()),

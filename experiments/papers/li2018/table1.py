@@ -1,7 +1,7 @@
 """Table 1: sizes of the data sets, with the error rates without protection that the text of section 7 gives."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
 from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of, peer_grading
 from experiments.papers.li2018.truth_discovery import WEIGHT_FUNCTIONS, Crowd, majority_vote, truth_discovery
 
@@ -45,16 +45,10 @@ def _accuracies(crowd: str, quantity: str, crowds: list[Crowd], printed: float |
             1 - one.error_rate(truth_discovery(one, one.answer, weight)[0]) for one in crowds
         ]
     found["best constant"] = [1 - one.constant for one in crowds]
-    return [
-        _row(
-            crowd, quantity, float(np.mean(values)), name, _spread(values), None if name == "best constant" else printed
-        )
-        for name, values in found.items()
+    rows = [
+        _row(crowd, quantity, float(np.mean(own)), name, standard_error(own), printed) for name, own in found.items()
     ]
-
-
-def _spread(values: list[float]) -> float | None:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return [*rows[:-1], rows[-1] | {"printed": None}]
 
 
 def _row(
@@ -62,10 +56,10 @@ def _row(
     quantity: str,
     value: float,
     inference: str | None = None,
-    standard_error: float | None = None,
+    spread: float | None = None,
     printed: float | None = None,
 ) -> Row:
-    numbers = {"value": value, "standard_error": standard_error, "printed": printed}
+    numbers = {"value": value, "standard_error": spread, "printed": printed}
     return {"crowd": crowd, "quantity": quantity, "inference": inference} | numbers
 
 

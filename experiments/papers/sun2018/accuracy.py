@@ -4,23 +4,22 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.exhibit import Configuration, Row, standard_error
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from experiments.papers.sun2018.published import MECHANISMS, send, setting_text, settings
-from experiments.utility.sun_crowd import SCALE, objective
+from experiments.utility.sun_crowd import channel_of
 from numpy.typing import NDArray
 
-from crowdveil import DawidSkene, Gaussian, OrdinalDawidSkene, QuantizedResponse, RandomizedResponse, WeightedMean
-from crowdveil.channel_design import design_channel
-from crowdveil.channels.channel import Channel
+from crowdveil import DawidSkene, Gaussian, OrdinalDawidSkene, RandomizedResponse, WeightedMean
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
 
 OURS = "crowdveil"
 ALGORITHM_1 = WeightedMean(tolerance=1e-4)
-COLOURS = {"RR": "#1b6ca8", "LP": "#b3541e", "MF": "#3d7a3d", "2-Layer": "#7a4fa3", OURS: "#c2185b"}
 SPEED: dict[str, Any] = {"tolerance": 0.01, "points_per_step": 2, "max_steps": 100}
 """Settings of `gaussian` that shorten a fit."""
+synthetic_channel = lru_cache(maxsize=8)(channel_of)
+"""crowdveil's channel for a synthetic crowd, by workers, sparsity and epsilon."""
 SEED_OF_REPORTS = 1000
 """Added to the seed of a crowd, for its reports."""
 
@@ -58,7 +57,6 @@ def measure(configuration: Configuration) -> list[Row]:
     mean = Score(*np.mean(scores, axis=0).tolist())
     crowd = crowd_of(configuration, first)
     tasks, workers = len(crowd.answers.tasks), len(crowd.answers.workers)
-    deviation = float(np.std([one.error for one in scores], ddof=1)) if repeats > 1 else None
     return [{
         "data": configuration["data"], "workers": workers, "tasks": tasks,
         "sparsity": configuration.get("sparsity", 1 - len(crowd.answers) / (tasks * workers)),
@@ -66,7 +64,7 @@ def measure(configuration: Configuration) -> list[Row]:
         "inference": _inference(configuration), "claimed_epsilon": configuration["claimed_epsilon"],
         "exact_epsilon": mean.exact, "change": mean.error - mean.unprotected, "error": mean.error,
         "unprotected": mean.unprotected, "constant": mean.constant, "correlation": mean.correlation,
-        "repeats": repeats, "standard_error": None if deviation is None else deviation / repeats**0.5,
+        "repeats": repeats, "standard_error": standard_error([one.error for one in scores]),
     }]  # fmt: skip
 
 
@@ -152,15 +150,6 @@ def _label_method(crowd: SunCrowd) -> OrdinalDawidSkene | DawidSkene:
     """Return the ordered model for the ratings of AdultContent, the unordered one for the senses of Web."""
     large = len(crowd.answers.tasks) > 1000
     return OrdinalDawidSkene(tolerance=1e-3, max_steps=100) if large else DawidSkene(tolerance=1e-3)
-
-
-@lru_cache(maxsize=8)
-def synthetic_channel(workers: int, sparsity: float, epsilon: float) -> Channel:
-    """Return crowdveil's channel for a synthetic crowd, chosen from public numbers as in `experiments/utility`."""
-    kept = workers * (1 - sparsity) * np.expm1(epsilon) / (np.exp(epsilon) + 2)
-    if epsilon <= 1 or kept < 150:
-        return design_channel(objective(1 - sparsity), epsilon)
-    return QuantizedResponse(alphabet=SCALE, epsilon=epsilon, cuts=(1, 2)).channel()
 
 
 def _setting(configuration: Configuration) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.exhibit import Configuration, Row, standard_error
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, SEED_OF_REPORTS
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.papers.sun2018.published import send
@@ -51,7 +51,6 @@ def measured(
         error = one.error(ALGORITHM_1.fit(sent.reports).truth)
         figures.append((bound(one), error, unprotected, sent.exact, float(np.abs(one.truth - constant).mean())))
     mean = np.mean(figures, axis=0).tolist()
-    deviation = float(np.std([figure[1] for figure in figures], ddof=1)) if repeats > 1 else None
     answers = crowd(first).answers
     return [{
         "mechanism": f"{configuration['mechanism']} as printed", "inference": "Algorithm 1",
@@ -59,7 +58,7 @@ def measured(
         "participation_rate": len(answers) / (len(answers.workers) * len(answers.tasks)),
         "claimed_epsilon": configuration["claimed_epsilon"], "exact_epsilon": mean[3], "bound": mean[0],
         "error": mean[1], "constant": mean[4], "unprotected": mean[2], "repeats": repeats,
-        "standard_error": None if deviation is None else deviation / repeats**0.5,
+        "standard_error": standard_error([figure[1] for figure in figures]),
     }]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
 from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -11,12 +11,6 @@ from scipy.stats import rankdata
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 
-RANKS: dict[Size, tuple[int, ...]] = {
-    "quick": (5, 50),
-    "default": (2, 5, 10, 20, 50, 100),
-    "full": (2, 5, 10, 20, 50, 100),
-}
-CLAIMS = (0.1, 1.0, 5.0)
 RIDGES = (1e-8, 0.1)
 PUBLISHED, CORRECTED = "MF as printed", "matrix-factorization"
 
@@ -36,7 +30,7 @@ def measure(configuration: Configuration) -> list[Row]:
         "mechanism": configuration["mechanism"], "data": configuration["data"], "workers": len(codes),
         "tasks": codes.shape[1], "rank": rank, "ridge": configuration.get("ridge"), "short_of_rank": short,
         "claimed_epsilon": epsilon, "exact_epsilon": exact, "auc": float(areas.mean()),
-        "standard_error": float(areas.std(ddof=1) / math.sqrt(len(areas))),
+        "standard_error": standard_error(areas),
         "limit": largest_area(epsilon), "constant": 0.5,
     }]  # fmt: skip
 
@@ -107,7 +101,8 @@ def verdict(rows: list[Row]) -> Verdict:
     areas = ", ".join(f"{row['auc']:.3f}" for row in full)
     limits = ", ".join(f"{row['limit']:.3f}" for row in full)
     ridged = [row for row in rows if row["mechanism"] == PUBLISHED and row["ridge"] == RIDGES[1]]
-    largest, same = (max(row["auc"] for row in ridged if row["rank"] in one) for one in (RANKS["full"], (50,)))
+    largest = max(row["auc"] for row in ridged)
+    same = max(row["auc"] for row in ridged if row["rank"] == 50)
     above = [row for row in ridged if row["auc"] - 5 * row["standard_error"] > row["limit"]]
     ranks, claims = (sorted({row[name] for row in above}) for name in ("rank", "claimed_epsilon"))
     where = f"rank {', '.join(f'{one:g}' for one in ranks)} and epsilon {', '.join(f'{one:g}' for one in claims)} only"

@@ -1,7 +1,7 @@
 """Theorem 5: bound on the error of matrix factorization, below what its row space allows."""
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Size, Verdict, standard_error
 from experiments.papers.sun2018.accuracy import ALGORITHM_1, OURS, SEED_OF_REPORTS
 from experiments.papers.sun2018.bounds import SCALE, measured
 from experiments.papers.sun2018.crowds import SunCrowd
@@ -93,7 +93,7 @@ def _ours(configuration: Configuration) -> Row:
         "claimed_epsilon": configuration["claimed_epsilon"], "exact_epsilon": channel.epsilon, "bound": None,
         "error": float(np.mean(errors)), "constant": float(np.mean([np.abs(c.truth - 4.5).mean() for c in crowds])),
         "unprotected": float(np.mean([c.error(ALGORITHM_1.fit(c.answers).truth) for c in crowds])),
-        "repeats": repeats, "standard_error": float(np.std(errors, ddof=1)) / repeats**0.5, "floor": None,
+        "repeats": repeats, "standard_error": standard_error(errors), "floor": None,
     }  # fmt: skip
 
 

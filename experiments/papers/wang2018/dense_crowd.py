@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from experiments.papers.exhibit import standard_error
 from numpy.typing import NDArray
 
 from crowdveil import Categories, Reports
@@ -158,9 +159,8 @@ def error_from_15(
 def mean_row(runs: list[dict[str, float]]) -> dict[str, float]:
     """Return the mean of every column over runs, the standard error of the first one, and the number of runs."""
     table = np.array([list(run.values()) for run in runs])
-    error = float(table[:, 0].std(ddof=1) / math.sqrt(len(runs)))
     return dict(zip(runs[0], table.mean(axis=0).tolist(), strict=True)) | {
-        "standard_error": error,
+        "standard_error": standard_error(table[:, 0]),
         "repeats": len(runs),
     }
 

@@ -8,10 +8,6 @@ from experiments.theory.published_bounds import private_wisdom, truth_error_boun
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-COLUMNS = (
-    "claim", "mechanism", "claimed_epsilon", "exact_epsilon", "workers", "tasks", "ability", "projection", "found",
-    "claimed", "ratio",
-)  # fmt: skip
 STEP_24, REMARK = "step from (23) to (24)", "bound (17) at epsilon 0"
 CONSTANT = 4.0
 """C' of Lemma 1: the paper names none; E1 fails with probability 2 n / m^2 at most, E2 with 2 / m^7."""
@@ -21,7 +17,7 @@ PROJECTIONS = (0.001, 0.01, 0.1)
 def measure(configuration: Configuration) -> list[Row]:
     """Return the largest ratio of one claim in one setting."""
     claim, epsilon = configuration["claim"], configuration.get("epsilon")
-    row: Row = dict.fromkeys(COLUMNS) | {"claim": claim}
+    row: Row = {"claim": claim}
     if epsilon is None:
         limit = configuration["projection"]
         return [row | _ratio(log_odds_ratio(limit, printed_step=claim == STEP_24), 1.0) | {"projection": limit}]

@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Size, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.wang2018.condition16 import at_least
 from experiments.papers.wang2018.dense_crowd import (
-    ITERATIONS,
     channel_projection,
     draw_crowd,
     error_from_15,
@@ -22,47 +21,8 @@ from experiments.theory.published_bounds import (
 )
 from numpy.typing import NDArray
 
-BASE: Configuration = {
-    "crowd": "uniform",
-    "workers": 100,
-    "tasks": 1000,
-    "epsilon": 1.0,
-    "projection": None,
-    "iterations": ITERATIONS,
-}
-SWEEPS: dict[str, tuple[str, tuple[float, ...], Configuration]] = {
-    "workers": ("workers", (10, 20, 50, 100, 200, 500, 1000), {}),
-    "tasks": ("tasks", (100, 300, 1000, 3000, 10_000), {}),
-    "epsilon": ("epsilon", (0.25, 0.5, 1.0, 2.0, 3.0, 5.0), {}),
-    "lambda": ("projection", (0.001, 0.01, 0.05, 0.1, 0.2, 0.4), {"crowd": "experts", "workers": 500}),
-    "iterations": ("iterations", (1, 2, 5, 20, 100), {"crowd": "experts", "workers": 500}),
-    "workers, few experts": ("workers", (50, 100, 200, 500, 1000, 2000), {"crowd": "experts"}),
-    "workers, 50 tasks": ("workers", (50, 100, 200, 500, 1000, 2000), {"crowd": "experts", "tasks": 50}),
-}
-"""Name of each sweep: the swept setting, its values, and other settings than the base's."""
-QUICK = {"workers": (20, 100), "epsilon": (0.25, 2.0), "workers, few experts": (1000,), "workers, 50 tasks": (1000,)}
-"""Values of the sweeps of the quick size."""
-LINES = {
-    "bound_17": "bound (17)",
-    "sound_bound": "bound, known abilities",
-    "error": "Algorithm 1 from the vote",
-    "error_from_15": "Algorithm 1 from (15)",
-    "vote": "vote",
-    "known_abilities": "known abilities",
-}
-"""Drawn columns and their labels."""
-REPEATS: dict[Size, int] = {"quick": 3, "default": 20, "full": 200}
 LARGEST_FIT = 300_000
 """Cells from which the default inference is not run."""
-
-
-def configurations(size: Size) -> list[Configuration]:
-    """Return one step per point of each sweep around the base."""
-    return [
-        BASE | other | {"sweep": name, variable: value, "repeats": REPEATS[size], "seed": 2018}
-        for name, (variable, values, other) in SWEEPS.items()
-        for value in (values if size != "quick" else QUICK.get(name, ()))
-    ]
 
 
 def abilities_of(crowd: str, workers: int) -> NDArray[np.float64]:
@@ -75,7 +35,7 @@ def abilities_of(crowd: str, workers: int) -> NDArray[np.float64]:
 def measure(step: Configuration) -> list[Row]:
     """Return the mean errors of one crowd size, epsilon and lambda; lambda None is that of the channel."""
     workers, tasks, epsilon, iterations = (step[name] for name in ("workers", "tasks", "epsilon", "iterations"))
-    given = step["projection"]
+    given = step.get("projection")
     projection = channel_projection(epsilon) if given is None else given
     generator = np.random.default_rng([step["seed"], workers, tasks, round(1000 * epsilon)])
     abilities = abilities_of(step["crowd"], workers)

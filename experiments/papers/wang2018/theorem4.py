@@ -28,17 +28,6 @@ LARGE, REPEATS_OF_LARGE = 10**7, 3
 """Reports beyond which a crowd is drawn less often: each has 10,000 tasks."""
 LARGEST_FIT = 100_000
 """Cells from which the default inference is not run."""
-MEASURED = (
-    "error",
-    "standard_error",
-    "error_from_15",
-    "default_inference",
-    "unprotected",
-    "constant",
-    "tasks",
-    "repeats",
-)
-"""Columns that are empty where no crowd is simulated."""
 THRESHOLD = math.log(85 / 15)
 """Epsilon above which Theorem 4 holds, as printed."""
 
@@ -63,7 +52,7 @@ def measure(step: Configuration) -> list[Row]:
     vote, bound = vote_error(workers, experts, kept), 2 * math.exp(-(gain**2) * experts / 2)
     abilities = np.where(np.arange(workers) < experts, 1.0, 0.5)
     generator = np.random.default_rng([step["seed"], workers, experts, round(1000 * epsilon)])
-    measured: Row = dict.fromkeys(MEASURED)
+    measured: Row = {}
     if workers**2 <= step["max_reports"]:
         measured = mean_row([errors_of_run(abilities, epsilon, generator) for _ in range(step["repeats"])])
         measured["tasks"] = workers

@@ -54,7 +54,7 @@ SHARE_WEIGHT = 3.0
 """Pseudo-counts of each label in the answer frequencies, if reports are all noise; 1 without noise."""
 TRUTH_DOUBT = 0.3
 """Standard deviation of an ability from shared mistakes in the truths, relative to their mean doubt; on the ten sets
-of `experiments/default_method` intervals then hold 90 % of the time."""
+of `experiments/methods` intervals then hold 90 % of the time."""
 DECIMALS = 12
 """Decimals of confusion matrices: rounding errors do not decide symmetric data."""
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from experiments.collection.sample_campaign import former_sample
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.randomness import seeded
+from tests.planning.settings.sample_campaigns import former_sample
 
 SOURCE = former_sample()
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from experiments.collection.sample_campaign import former_sample, template
 
 from crowdveil.campaign.source.build import mechanism_within
 from crowdveil.campaign.source.privacy_request import PrivacyRequest
@@ -12,6 +11,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
 from crowdveil.planning.settings.expected_error import planned_mechanism, predict_error
+from tests.planning.settings.sample_campaigns import former_sample, template
 
 pytestmark = pytest.mark.slow
 

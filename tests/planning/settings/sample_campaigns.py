@@ -1,7 +1,4 @@
-"""Sample of the documents and template of `campaign init`, simulated: error of results over that of the best constant.
-
-Run `python experiments/collection/sample_campaign.py`; the table is in README.md. Seeds are not those of the plan.
-"""
+"""Sample of the documents and template of `campaign init`, with crowds simulated from seeds that no plan uses."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +15,12 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.evaluation.metrics import score
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
 from crowdveil.planning.settings.creation import write_template
-from crowdveil.planning.settings.expected_error import planned_campaign, predict_error
+from crowdveil.planning.settings.expected_error import planned_campaign
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells
 
-SETTINGS = Path(__file__).parents[2] / "docs" / "samples" / "campaign.toml"
-FIRST_SEED, RUNS = 1_000, 20
+SETTINGS = Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml"
+FIRST_SEED = 1_000
 
 
 def sample() -> CampaignSource:
@@ -53,7 +50,7 @@ def template(tasks: int) -> CampaignSource:
         return read_source(Path(folder) / "campaign.toml")
 
 
-def simulated_errors(source: CampaignSource, runs: int = RUNS) -> np.ndarray:
+def simulated_errors(source: CampaignSource, runs: int) -> np.ndarray:
     """Return the errors of the results and of the best constant, shape (runs, 2): absolute, or shares of wrong labels.
 
     Every run has a crowd as the settings expect, its own assignment, and its own reports.
@@ -90,32 +87,3 @@ def _errors(source: CampaignSource, lists: list[tuple[int, ...]], channel: Chann
         return score(estimate, crowd.gold).error, 1 - max(map(truths.count, truths)) / len(truths)
     constant = np.median(campaign.crowd.alphabet.values)
     return score(estimate, crowd.gold).error, float(np.abs(np.array(truths, dtype=float) - constant).mean())
-
-
-def row(name: str, source: CampaignSource) -> str:
-    """Return a row of the table: shares of the constant's error, by the plan and in simulated runs."""
-    chosen = choose_mechanism(source)
-    _, _, (mechanism,) = build_campaign(chosen.source, seeded(1), build=chosen.build)
-    expected = predict_error(chosen.source, mechanism, method=chosen.method)
-    errors = simulated_errors(source)
-    shares = errors[:, 0] / errors[:, 1]
-    mean = errors[:, 0].mean() / errors[:, 1].mean()
-    plan = expected.protected.error / expected.constant
-    deviation = shares.std(ddof=1) / np.sqrt(len(shares))
-    each = chosen.source.per_worker or len(chosen.source.rows)
-    cells = (f"{plan:.2f}", f"{mean:.2f}", f"{deviation:.2f}", f"{int((shares > 0.8).sum())} of {len(shares)}")
-    return f"| {name} | {each} | {' | '.join(cells)} |"
-
-
-def main() -> None:
-    """Print the table."""
-    print("| campaign | tasks each | share by the plan | share in runs | standard error | runs above 0.8 |")
-    print("|---|---|---|---|---|---|")
-    print(row("sample as before: laplace", former_sample()))
-    print(row("sample: plan", sample()))
-    for tasks in (10, 40, 100):
-        print(row(f"template, {tasks} tasks: plan", template(tasks)))
-
-
-if __name__ == "__main__":
-    main()

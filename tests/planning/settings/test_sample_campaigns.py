@@ -1,13 +1,13 @@
 """The sample of the documents and the template of `campaign init` are campaigns whose results are worth having."""
 
 import pytest
-from experiments.collection.sample_campaign import FIRST_SEED, former_sample, sample, simulated_errors, template
 
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.planning import predict
 from crowdveil.planning.prediction import FIRST_SEED as FIRST_SEED_OF_PLANS
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
 from crowdveil.planning.settings.expected_error import planned_campaign
+from tests.planning.settings.sample_campaigns import FIRST_SEED, former_sample, sample, simulated_errors, template
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def test_the_expected_error_is_well_below_that_of_the_constant(source: CampaignS
 def test_simulated_runs_keep_the_promise_of_the_plan() -> None:
     """In six runs with seeds that no plan uses the mean error is at most eight tenths of the constant's.
 
-    `experiments/collection/README.md` has 20 runs. With the former sample every run was near the constant.
+    With the former sample every run was near the constant.
     """
     now, before = simulated_errors(sample(), 6).mean(axis=0), simulated_errors(former_sample(), 2).mean(axis=0)
 
