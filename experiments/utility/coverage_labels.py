@@ -80,18 +80,13 @@ def ordered_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: 
     return Crowd(Reports(task, worker, value, np.arange(tasks), np.arange(workers), alphabet), truth, ability)
 
 
-METHODS: tuple[tuple[type[OneCoin | DawidSkene | OrdinalDawidSkene], Callable[..., Crowd]], ...] = (
+Method = OneCoin | DawidSkene | OrdinalDawidSkene
+METHODS: tuple[tuple[type[Method], Callable[..., Crowd]], ...] = (
     (OneCoin, one_coin_crowd), (DawidSkene, one_coin_crowd), (OrdinalDawidSkene, ordered_crowd)
 )  # fmt: skip
 
 
-def figures(
-    crowd: Crowd,
-    method: OneCoin | DawidSkene | OrdinalDawidSkene,
-    epsilon: float,
-    participation: Participation,
-    seed: int,
-) -> tuple[float, ...]:
+def figures(crowd: Crowd, method: Method, epsilon: float, participation: Participation, seed: int) -> tuple[float, ...]:
     """Return covered abilities and their width, covered truths, and the errors of fit, vote and constant."""
     channel, reports = None, crowd.answers
     if math.isfinite(epsilon):

@@ -4,13 +4,13 @@ Each set of labels is planned from four random pilots, with and without gold, as
 measured errors are those of `results/real_sets.csv`. The share of shared mistakes and the shift of each set are fitted
 to its five conditions; each set is then predicted from the other sets.
 
-    python experiments/utility/pilots.py replay > experiments/utility/results/pilots.csv
-    python experiments/utility/pilots.py
+    python -m experiments.utility.pilots replay > experiments/utility/results/pilots.csv
+    python -m experiments.utility.pilots
 """
 
 import csv
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -166,22 +166,21 @@ def coverage(found: Iterable[Row], sets: Iterable[ReplayedSet], gold: str, level
     return Coverage(inside, len(chosen), float(np.mean(widths)), bias, distance)
 
 
-def main() -> None:
-    """Print the replays as CSV, or the population and its coverage."""
-    if sys.argv[1:2] == ["replay"]:
-        write_rows(sys.stdout, Row, (row for name in sys.argv[2:] or LABELS for row in replay(name)), shown=four_digits)
-        return
-    found = rows()
+def table(found: list[Row]) -> Iterator[str]:
+    """Yield the population, and the lines of a table of its coverage."""
     sets = [fitted(name, found) for name in LABELS]
-    for one in sets:
-        print(one)
-    print("| gold | level | inside | width | measured less expected | distance |")
-    print("|---|---|---|---|---|---|")
+    yield from map(str, sets)
+    yield "| gold | level | inside | width | measured less expected | distance |"
+    yield "|---|---|---|---|---|---|"
     for gold, level in product(("yes", "no"), (0.8, 0.9, LEVEL)):
         one = coverage(found, sets, gold, level)
         figures = f"{one.width:.3f} | {one.bias:.3f} | {one.distance:.3f}"
-        print(f"| {gold} | {level} | {one.inside} of {one.every} | {figures} |")
+        yield f"| {gold} | {level} | {one.inside} of {one.every} | {figures} |"
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["replay"]:
+        chosen = (row for name in sys.argv[2:] or LABELS for row in replay(name))
+        write_rows(sys.stdout, Row, chosen, shown=four_digits)
+    else:
+        print("\n".join(table(rows())))

@@ -162,11 +162,6 @@ def rows_of(name: str) -> list[Row]:
     return rows
 
 
-def main() -> None:
-    """Print planned and measured errors of the available sets as CSV."""
+if __name__ == "__main__":
     names = sys.argv[1:] or (*LABELS, *SCALES)
     write_rows(sys.stdout, Row, (row for name in names for row in rows_of(name)), shown=four_digits)
-
-
-if __name__ == "__main__":
-    main()

@@ -51,10 +51,8 @@ def figures(sparsity: float, epsilon: float, seed: int) -> tuple[float, ...]:
     rates = None if channel.null_output is not None else (1 - sparsity,)
     method = Gaussian(prior_mean=0.0, prior_deviation=1.0, participations=rates)
     reports = perturb_cells(crowd.answers, channel, seeded(1000 + seed))
-    fitted, known = (
-        method.fit(reports, channel=channel),
-        method.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel),
-    )
+    fitted = method.fit(reports, channel=channel)
+    known = method.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
     errors = [float(np.abs(truths - truth).mean()) for truths in (np.zeros_like(truth), fitted.truth, known.truth)]
     inside = (fitted.low <= truth) & (truth <= fitted.high)
     sigmas = (fitted.workers.sigma_low <= crowd.quality) & (crowd.quality <= fitted.workers.sigma_high)
