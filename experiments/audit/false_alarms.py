@@ -8,6 +8,7 @@ byte to be misled by.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -39,18 +40,9 @@ def measured() -> Iterator[AlarmRate]:
         unit = int(neighbours == "worker")
         exact = mechanism.guarantees_over(tasks, rounds)[unit].epsilon
         if math.isfinite(exact):
-            alarms = 0
-            for seed in range(MECHANISM_AUDITS):
-                result = audit_mechanism(
-                    mechanism,
-                    neighbours,
-                    tasks=tasks,
-                    rounds=rounds,
-                    draws=MECHANISM_DRAWS,
-                    alpha=ALPHA,
-                    source=seeded(seed),
-                )
-                alarms += (result.bound or 0.0) > exact
+            audit = partial(audit_mechanism, mechanism, neighbours, tasks=tasks, rounds=rounds, draws=MECHANISM_DRAWS)
+            audits = (audit(alpha=ALPHA, source=seeded(seed)) for seed in range(MECHANISM_AUDITS))
+            alarms = sum((result.bound or 0.0) > exact for result in audits)
             yield AlarmRate(name, MECHANISM_AUDITS, alarms)
     for case in single_commands():
         with command_pairs(case) as pairs:

@@ -3,8 +3,7 @@
 In the second round every task has the channel that is designed for its posterior after the first, by the groups of
 `crowdveil campaign next-round`. One round has randomized response (labels) or the channel designed for the public prior
 (grades). Half of the reports belong to each round; participation is public. The reports of the second round are spread
-evenly, or given to tasks by what the first left open (`ALLOCATIONS`): to the less certain half; to the half where a
-report through its new channel has most information; or in proportion to the expected error.
+evenly, or given to the less certain half of the tasks (`ALLOCATIONS`).
 Labels: `SHARE` of real answers, results of the default method. Grades: `TASKS` essays with truths from the prior and
 graders of deviation `ERROR`, exact posteriors, as if both were known.
 
@@ -19,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.collection.planned_grading import DEVIATION, ERROR, MEAN
-from experiments.collection.planned_grading import FLOOR as GRADE_FLOOR
-from experiments.default_method.against_constants import sample
+from experiments.methods.against_constants import sample
 from numpy.typing import NDArray
 
 from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, RandomizedResponse, Reports, Scale
@@ -38,7 +35,9 @@ SETS, EPSILONS, SEEDS, SAVED = ("web_zhou", "dog", "s_rel", "adult2"), (0.5, 1.0
 SHARE = 0.6
 """Share of the real answers that one round takes: the second may then choose."""
 GRADES, TASKS, GRADERS = Scale(0, 10), 300, (5, 10, 20)
-ALLOCATIONS = ("even", "uncertain", "information", "error")
+MEAN, DEVIATION, ERROR, GRADE_FLOOR = 6.5, 1.5, 2.0, 1e-4
+"""Prior of grades, deviation of graders, and the weight of every grade besides that of the normal prior."""
+ALLOCATIONS = ("even", "uncertain")
 FIELDS = (
     "data", "epsilon", "one_round",
     *(f"{name}{fewer}" for name in ALLOCATIONS for fewer in ("", "_fewer", "_deviation")), "gain",
@@ -59,20 +58,10 @@ def designs(groups: list[DesignObjective], epsilon: float, plain: Channel) -> tu
     return channels, own, np.array([objective.score(plain.probabilities) for objective in groups])
 
 
-def weights(name: str, error: Table, information: Table) -> Table:
-    """Return the weight of each task in the second round, by an allocation.
-
-    Args:
-        name: one of `ALLOCATIONS`.
-        error: expected error of each task after the first round.
-        information: that of a report on each task in the second.
-    """
-    if name == "error":
-        return error + 1e-9
-    if name == "even":
-        return np.ones(len(error))
-    rank = np.argsort(np.argsort(-(error if name == "uncertain" else information), kind="stable"), kind="stable")
-    return np.where(rank < len(error) / 2, 1.0, 1e-9)
+def weights(name: str, error: Table) -> Table:
+    """Return the weight of each task in the second round by an allocation; `error` is expected after the first."""
+    rank = np.argsort(np.argsort(-error, kind="stable"), kind="stable")
+    return np.where((rank < len(error) / 2) | (name == "even"), 1.0, 1e-9)
 
 
 def drawn(weight: Table, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -110,7 +99,7 @@ def label_run(answers: Reports, gold: dict[str, Any], epsilon: float, share: flo
     codes = [np.array([code_of[name] for name in channel.outputs]) for channel in (plain, *channels)]
     found = [metrics.accuracy(fitted(order[:count], sent, single), gold)]
     for name in ALLOCATIONS:
-        weight = weights(name, 1 - before.posterior.max(axis=1), own[group])[answers.task[order[half:]]]
+        weight = weights(name, 1 - before.posterior.max(axis=1))[answers.task[order[half:]]]
         second = order[half:][drawn(weight, count - half, generator)]
         reports = np.empty(len(second), dtype=np.int64)
         for index, channel in enumerate(channels):
@@ -148,7 +137,7 @@ def grade_run(epsilon: float, graders: int, share: float, seed: int) -> tuple[fl
     channels, own, usual = designs(objectives(GRADES, priors, model), epsilon, plain)
     logs = [updated(first, plain, np.full(TASKS, total // TASKS), every)]
     for name in ALLOCATIONS:
-        weight = weights(name, (posterior * error).sum(axis=1), own[group])
+        weight = weights(name, (posterior * error).sum(axis=1))
         slots = np.repeat(every, 4 * (total // TASKS))
         counts = np.bincount(slots[drawn(weight[slots], total, generator)], minlength=TASKS)
         counts = np.full(TASKS, total // TASKS) if name == "even" else counts
@@ -182,21 +171,12 @@ def row(name: str, epsilon: float, run: Callable[[float, int], tuple[float, ...]
     return [name, f"{epsilon:g}", *(f"{value:.3f}" for value in (*found, whole[:, -1].mean()))]
 
 
-def main() -> None:
-    """Measure and write the table."""
+if __name__ == "__main__":
     warnings.filterwarnings("ignore", message="One of the clusters is empty")
     with RESULTS.open("w", newline="", encoding="utf-8") as stream:
         table = csv.writer(stream, lineterminator="\n")
         table.writerow(FIELDS)
         for epsilon in EPSILONS:
-            for name in SETS:
-                table.writerow(row(name, epsilon, partial(label_run, *sample(name), epsilon)))
-                stream.flush()
-            for graders in GRADERS:
-                table.writerow(row(f"grades of {graders} graders", epsilon, partial(grade_run, epsilon, graders)))
-            stream.flush()
-            print("epsilon", epsilon, "done", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            runs = [(name, partial(label_run, *sample(name), epsilon)) for name in SETS]
+            runs += [(f"grades of {graders} graders", partial(grade_run, epsilon, graders)) for graders in GRADERS]
+            table.writerows(row(name, epsilon, run) for name, run in runs)

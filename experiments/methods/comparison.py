@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from crowdveil.data import datasets
-from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes
 from crowdveil.evaluation.metrics import score
@@ -67,19 +66,14 @@ def reported_gold(data: datasets.Dataset) -> dict[str, Any]:
     return {task: truth for task, truth in data.gold.items() if str(task) in reported}
 
 
-def fit(data: datasets.Dataset, method: str) -> tuple[Estimate, float]:
-    """Return the estimate of a method, and its seconds."""
-    start = time.perf_counter()
-    estimate = ESTIMATORS[method]().fit(data.answers)
-    return estimate, time.perf_counter() - start
-
-
 def measured(name: str, methods: Iterable[str]) -> Iterator[Row]:
     """Yield the rows of a data set: the best constant, then each method (fitted once before, which loads code)."""
     data = datasets.load(name, duplicates="first")
     gold = reported_gold(data)
     for place, method in enumerate(methods):
-        estimate, seconds = fit(data, method)
+        start = time.perf_counter()
+        estimate = ESTIMATORS[method]().fit(data.answers)
+        seconds = time.perf_counter() - start
         found, aligned = score(estimate, gold), align_gold(estimate, gold)
         if not place:
             yield Row(data=name, method=CONSTANT, scored=found.scored, accuracy=1 - found.baseline)

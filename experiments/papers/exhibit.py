@@ -103,11 +103,6 @@ def entry_of(paper: str, stem: str) -> dict[str, Any]:
     return base | entry | lists
 
 
-def module_of(name: str) -> str:
-    """Return the name of the module that measures an exhibit, "paper/exhibit"."""
-    return _place(name, "measure")[0]
-
-
 def declared(name: str) -> Exhibit:
     """Return an exhibit by its name, "paper/exhibit"."""
     paper, _, stem = name.partition("/")
@@ -129,16 +124,11 @@ def declared(name: str) -> Exhibit:
     )
 
 
-def _place(name: str, role: str) -> tuple[str, str]:
-    """Return module and name of a function of an exhibit."""
+def _found(name: str, role: str) -> Any:
+    """Return a function or constant of an exhibit."""
     paper, _, stem = name.partition("/")
     module, _, found = entry_of(paper, stem).get(role, f"{stem}.{role}").partition(".")
-    return f"experiments.papers.{paper}.{module}", found
-
-
-def _found(name: str, role: str) -> Any:
-    module, found = _place(name, role)
-    return getattr(import_module(module), found)
+    return getattr(import_module(f"experiments.papers.{paper}.{module}"), found)
 
 
 def _sweeps(steps: list[dict[str, Any]]) -> Callable[[Size], list[Configuration]]:

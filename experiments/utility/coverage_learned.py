@@ -100,16 +100,8 @@ def figures(
     inside = (found.low <= crowd.truth) & (crowd.truth <= found.high)
     error = np.abs(found.truth - crowd.truth)[known].mean()
     constant = np.abs(crowd.truth - np.median(crowd.truth)).mean()
-    width = (found.high - found.low)[known].mean()
-    expected = found.baseline.estimate_error
-    return (
-        float(inside[known].mean()),
-        float(error),
-        float(constant),
-        expected,
-        float(width),
-        float(not found.identified),
-    )
+    width, expected = (found.high - found.low)[known].mean(), found.baseline.estimate_error
+    return tuple(map(float, (inside[known].mean(), error, constant, expected, width, not found.identified)))
 
 
 def rows(plan: tuple[tuple[str, str, str, Participation, float, float], ...]) -> Iterator[Row]:

@@ -54,19 +54,14 @@ def some_answers(reports: Reports, tasks: np.ndarray, most: int | None, rng: np.
     return Reports(*columns, reports.tasks, reports.workers, reports.alphabet)
 
 
-def shuffled(history: WorkerHistory, rng: np.random.Generator) -> WorkerHistory:
-    """Return the history with the names of its workers at random."""
-    names = np.array(history.workers)
-    return replace(history, workers=tuple(rng.permutation(names).tolist()))
-
-
 def histories(estimate: Estimate, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
     """Yield the compared histories by name."""
     yield "none", None
     for cap in CAPS:
         history = WorkerHistory.from_estimate(estimate, max_answers=cap)
         yield f"at most {cap:g} answers", history
-        yield f"shuffled, at most {cap:g}", shuffled(history, rng)
+        names = rng.permutation(np.array(history.workers)).tolist()
+        yield f"shuffled, at most {cap:g}", replace(history, workers=tuple(names))
 
 
 def measured(name: str) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Size, Verdict, standard_error
@@ -236,39 +236,26 @@ def _scored(panel: str, name: str, errors: list[float], values: Row, setting: st
     return _row(panel, name, values | measured)
 
 
-class Panel(NamedTuple):
-    """Contents of a panel.
-
-    Attributes:
-        title: first line.
-        axis: name of the vertical axis.
-        colors: of the lines, by name.
-    """
-
-    title: str
-    axis: str
-    colors: dict[str, str]
-
-
 BEST = "#0d9488"
 PANELS = {
-    NUMBERS: Panel(
+    NUMBERS: (
         "Numbers 0 to 9: 2,000 workers, 200 tasks",
         "mean absolute error",
         {"Sun: RR": "#d97706", "Sun: LP": "#db2777", "Sun: MF": "#8b5cf6", OURS: BEST, GIVEN: BEST},
     ),
-    BINARY: Panel(
+    BINARY: (
         "Yes or no: 64 workers, 2,134 tasks",
         "share of wrong truths",
         {ONE_LAYER: "#d97706", TWO_LAYER: "#db2777", WANG: "#3b82f6", OURS: BEST},
     ),
-    CLAIMS: Panel(
+    CLAIMS: (
         "Synthetic claims: 247 workers, 129 lengths",
         "error in metres",
         {BASIC: "#d97706", PRISCROWD: "#db2777", OURS: BEST},
     ),
 }
-"""Panels of the picture; with constant and unprotected each has seven lines at most. The table has all rows."""
+"""Title, vertical axis and colours of the lines of each panel of the picture, with constant and unprotected seven at
+most. The table has all rows."""
 NAMES = {GIVEN: "given distributions", "constant": "best constant"}
 """Names of lines in the picture, where they differ."""
 NEVER = 12.0
@@ -283,7 +270,7 @@ def draw(rows: list[Row], figure: Figure) -> None:
     for axes, (name, panel) in zip(figure.subplots(3, 1), PANELS.items(), strict=True):
         mine = [row for row in rows if row["panel"] == name]
         ends = []
-        for line, color in panel.colors.items():
+        for line, color in panel[2].items():
             points = sorted(
                 (_place(row), _error(row)) for row in best([row for row in mine if row["mechanism"] == line])
             )
@@ -315,7 +302,7 @@ def _place(row: Row) -> float:
     return min(row["exact_epsilon"], NEVER)
 
 
-def _finish(axes: Axes, panel: Panel, ends: list[tuple[float, str, str]]) -> None:
+def _finish(axes: Axes, panel: tuple[str, str, dict[str, str]], ends: list[tuple[float, str, str]]) -> None:
     """Set the axes, and write every name to the right, apart from its neighbours."""
     axes.set_facecolor("none")
     axes.set(xscale="log", yscale="log", xlim=(0.22, 14))
@@ -326,8 +313,8 @@ def _finish(axes: Axes, panel: Panel, ends: list[tuple[float, str, str]]) -> Non
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.tick_params(colors=INK)
     axes.grid(color=INK, alpha=0.22)
-    axes.set_title(panel.title, color=INK, fontsize=11, loc="left")
-    axes.set_ylabel(panel.axis, color=INK)
+    axes.set_title(panel[0], color=INK, fontsize=11, loc="left")
+    axes.set_ylabel(panel[1], color=INK)
     for place, (_, name, color) in zip(_apart(ends, low, high), sorted(ends), strict=True):
         axes.annotate(
             name, (1.02, place), xycoords="axes fraction", color=color, va="center", annotation_clip=False, fontsize=10,

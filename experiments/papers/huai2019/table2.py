@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
+from experiments.papers.exhibit import Configuration, Row, Verdict, entry_of, standard_error
 from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
@@ -24,13 +24,10 @@ from crowdveil.synthesis.private.pooled_shape import PooledShape
 PRISCROWD, UNIFORM, UNTESTED, CONSTANT = "PrisCrowd", "Uniform", "unprotected draws", "constant"
 BASIC = {level: f"Basic ({level})" for level in ("weak", "normal", "strong")}
 RECORDS, EPSILONS = 30, (0.1, 1.0, 5.0, 10.0)
-PRINTED = {
-    PRISCROWD: ((0.479, 1.699, 1.051), (6.209, 11.430, 8.405)),
-    UNIFORM: ((0.628, 17.628, 1.220), (8.502, 47.217, 11.112)),
-    BASIC["strong"]: ((1.183, 12.799, 1.943), (12.013, 40.420, 15.111)),
-    BASIC["normal"]: ((1.119, 9.867, 1.937), (11.768, 35.391, 15.046)),
-    BASIC["weak"]: ((0.866, 2.125, 1.882), (10.149, 15.412, 14.723)),
-}
+PRINTED: dict[str, list[tuple[float, ...]]] = {}
+for printed in entry_of("huai2019", "table2")["paper"]:
+    sets = ("Population", "Stock", "Indoor Floorplan")
+    PRINTED.setdefault(printed["method"], []).append(tuple(printed[name] for name in sets))
 """ISE and SISE as printed, each on Population, Stock, Indoor Floorplan."""
 MAIN = "main"
 

@@ -1,15 +1,9 @@
 """Table II: workers, tasks, answers and sparsities of the two real sets."""
 
-from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.exhibit import Configuration, Row, Verdict, entry_of
 from experiments.papers.sun2018.crowds import REAL, real
 
 PRINTED_TASKS = {"Web": 177, "AdultContent": 11_040}
-PAPER: tuple[Row, ...] = (
-    {"data": "Web", "workers": 34, "tasks": 177, "answers": 770, "maximum_sparsity": 0.903955,
-     "minimum_sparsity": 0.0, "average_sparsity": 0.705882, "read_off": "printed"},
-    {"data": "AdultContent", "workers": 825, "tasks": 11_040, "answers": 89_796, "maximum_sparsity": 0.999909,
-     "minimum_sparsity": 0.316033, "average_sparsity": 0.993666, "read_off": "printed"},
-)  # fmt: skip
 
 
 def measure(configuration: Configuration) -> list[Row]:
@@ -28,9 +22,9 @@ def measure(configuration: Configuration) -> list[Row]:
 def verdict(rows: list[Row]) -> Verdict:
     """Return which printed numbers are those of the sets."""
     web, adult = (next(row for row in rows if row["data"] == name) for name in REAL)
-    printed_web, printed_adult = PAPER
+    printed_web, printed_adult = paper = entry_of("sun2018", "table2")["paper"]
     ends = ("maximum_sparsity", "minimum_sparsity")
-    same = all(row[name] == printed[name] for row, printed in zip(rows, PAPER, strict=True) for name in ends)
+    same = all(row[name] == printed[name] for row, printed in zip(rows, paper, strict=True) for name in ends)
     averages = web["average_sparsity"] == printed_web["average_sparsity"]
     other = adult["average_sparsity"] != printed_adult["average_sparsity"] and web["answers"] != printed_web["answers"]
     sizes = (web["answers"], adult["answers"], adult["workers"], adult["tasks"]) == (1770, 89_796, 825, 11_040)
