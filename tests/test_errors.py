@@ -19,63 +19,35 @@ from crowdveil.errors import (
     to_builtin,
 )
 
-
-def test_settings_error_names_rule_value_and_way_out():
-    """The message holds all three, the object carries them."""
-    error = SettingsError("epsilon must be positive", value=-1, hint="Use 1.")
-
-    assert "epsilon must be positive, got -1. Use 1." == str(error)
-    assert ("epsilon must be positive", -1, "Use 1.") == (error.rule, error.value, error.hint)
+SETTINGS = SettingsError("epsilon must be positive", value=-1, hint="Use 1.")
+REPORTS = ReportsError("ids are needed", source="a.csv", rows=(2, 5), examples="'', ''", hint="Fill them.")
+CERTIFICATE = CertificateError("row sum", "row 2 sums to 5.")
+NO_MINIMISER = NoMinimiserError(answers=3, dimensions=5)
 
 
-def test_settings_error_without_way_out_ends_after_the_value():
-    """No way out leaves no blank behind."""
-    assert "epsilon must be positive, got 'x'." == str(SettingsError("epsilon must be positive", value="x"))
-
-
-def test_certificate_error_names_its_defect():
-    """The defect is in the text and on the object."""
-    error = CertificateError("row sum", "row 2 sums to 5.")
-
-    assert "Certificate refused (row sum): row 2 sums to 5." == str(error)
-    assert ("row sum", "row 2 sums to 5.") == (error.defect, error.detail)
-
-
-def test_reports_error_names_source_rows_examples_and_way_out():
-    """The message leads from the file to the way out."""
-    error = ReportsError("ids are needed", source="a.csv", rows=(2, 5), examples="'', ''", hint="Fill them.")
-
-    assert "a.csv, row 2, 5: ids are needed. Found: '', ''. Fill them." == str(error)
-    assert ("a.csv", (2, 5)) == (error.source, error.rows)
-
-
-def test_reports_error_without_rows_is_one_clause():
-    """Without rows, examples and way out only the rule is left."""
-    assert "data: ids are needed." == str(ReportsError("ids are needed"))
-
-
-def test_no_minimiser_error_carries_its_numbers():
-    """The rank and the dimensions are in the text and on the object."""
-    error = NoMinimiserError(answers=3, dimensions=5)
-
-    assert (3, 5) == (error.answers, error.dimensions)
-    assert "rank 3 < d=5" in str(error)
-
-
-@pytest.mark.parametrize("kind", [CampaignError, CertificateError, NoMinimiserError, ReportsError, SettingsError])
-def test_every_refusal_is_a_crowdveil_error(kind):
-    """One except clause catches everything crowdveil refuses."""
-    assert issubclass(kind, CrowdveilError)
+@pytest.mark.parametrize(
+    ("error", "text", "parts"),
+    [
+        (SETTINGS, "epsilon must be positive, got -1. Use 1.", {"rule": "epsilon must be positive", "value": -1}),
+        (SettingsError("epsilon must be positive", value="x"), "epsilon must be positive, got 'x'.", {"hint": ""}),
+        (CERTIFICATE, "Certificate refused (row sum): row 2 sums to 5.", {"defect": "row sum"}),
+        (REPORTS, "a.csv, row 2, 5: ids are needed. Found: '', ''. Fill them.", {"source": "a.csv", "rows": (2, 5)}),
+        (ReportsError("ids are needed"), "data: ids are needed.", {"value": None}),
+        (NO_MINIMISER, None, {"answers": 3, "dimensions": 5}),
+    ],
+)
+def test_an_error_has_its_parts_in_its_text(error, text, parts):
+    """The message leads from the file or value to the way out, and the object carries the parts."""
+    assert isinstance(error, CrowdveilError)
+    assert text is None or text == str(error)
+    assert parts == {name: getattr(error, name) for name in parts}
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        SettingsError("epsilon must be positive", value=-1, hint="Use 1."),
+        *(SETTINGS, CERTIFICATE, REPORTS, NO_MINIMISER),
         CampaignError("hash", "another campaign."),
-        CertificateError("row sum", "row 2 sums to 5."),
-        ReportsError("ids are needed", source="a.csv", rows=(2, 5)),
-        NoMinimiserError(answers=3, dimensions=5),
         EngineError("Workers died", hint="Use fewer."),
     ],
     ids=lambda error: type(error).__name__,

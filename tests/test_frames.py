@@ -9,28 +9,29 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, DawidSkene, Reports
+from tests.cli.conftest import Run, folder, run
 
-pytestmark = pytest.mark.slow
+__all__ = ["folder", "run"]
+
 
 KERNEL = ("crowdveil.em.kernels.numpy_backend", "confusion_step")
 """Module and name of the kernel of Dawid-Skene's E-step."""
 
 
-def package_frames_at_kernel(run: Callable[[], Any], kernel: tuple[str, str] = KERNEL) -> int:
-    """Return the largest number of package frames on the stack, the kernel's own included, when it is entered."""
-    deepest = 0
+def package_frames_at_kernel(run: Callable[[], Any], kernel: tuple[str, str] = KERNEL) -> list[int]:
+    """Return the number of package frames on the stack, the kernel's own included, whenever it is entered."""
+    depths: list[int] = []
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal deepest
         if event == "call" and (frame.f_globals.get("__name__"), frame.f_code.co_name) == kernel:
-            deepest = max(deepest, len(package_frames(frame)))
+            depths.append(len(package_frames(frame)))
 
     sys.setprofile(profile)
     try:
         run()
     finally:
         sys.setprofile(None)
-    return deepest
+    return depths
 
 
 def package_frames(frame: FrameType | None) -> list[str]:
@@ -43,6 +44,7 @@ def package_frames(frame: FrameType | None) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_fit_reaches_its_kernel_in_five_frames() -> None:
     """`fit`, `run_em`, `BlockWorker.step`, `e_step` and the kernel; one more where few reports need the search for
     saddle points."""
@@ -55,5 +57,16 @@ def test_a_fit_reaches_its_kernel_in_five_frames() -> None:
         for size in (1000, 100)
     )
 
-    assert 5 == package_frames_at_kernel(lambda: DawidSkene().fit(many))
-    assert 6 >= package_frames_at_kernel(lambda: DawidSkene().fit(few))
+    assert 5 == max(package_frames_at_kernel(lambda: DawidSkene().fit(many)))
+    assert 6 >= max(package_frames_at_kernel(lambda: DawidSkene().fit(few)))
+
+
+def test_infer_reaches_its_kernel_in_nine_frames(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a channel: Verbs.invoke, the command, inference, two of the fit, the loop, block worker, step, kernel."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", "plain")
+    monkeypatch.setenv("CROWDVEIL_THREADS", "1")
+    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", "no,yes,maybe", "--seed", 1)
+    run("perturb", "labels.csv", *words, "--out", "sent")
+
+    first, *_ = package_frames_at_kernel(lambda: run("infer", "sent/reports.csv", "--method", "dawid-skene"))
+    assert first <= 9

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from crowdveil.cli import main
-from tests.cli.conftest import LABELS, Refusal, Run, written
+from tests.cli.conftest import LABELS, Refusal, written
 
 ACCOUNT = ("account", "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "a,b")
 ASSIGN = ("data", "assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
@@ -57,11 +57,6 @@ def test_every_path_must_not_be_empty(path: tuple[str, ...]) -> None:
         parameter.type.convert("", parameter, None)
 
 
-def test_an_empty_source_is_wrong_usage(run: Run) -> None:
-    """A source of answers that is empty, as a shell variable that is not set, is not the current folder."""
-    assert "Invalid value for 'REPORTS...'" in run("infer", "", code=2).stderr
-
-
 def test_an_output_cannot_take_the_place_of_the_record(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record of a folder, and names that no record can hold, are refused as outputs before the work begins."""
     monkeypatch.setattr("crowdveil.folder.answers.read_names", lambda *_: pytest.fail("the work began"))
@@ -83,35 +78,6 @@ def test_a_pipe_in_the_output_folder_is_not_waited_for(refusal: Refusal) -> None
 
     assert "the record of a folder must be readable" in refusal("infer", "labels.csv", "--out", "found")
     assert "x.fit" in refusal("infer", "labels.csv", "--save-fit", "x.fit", "--out", "other")
-
-
-@pytest.mark.parametrize("option", ["--tasks", "--rounds"])
-def test_enormous_counts_of_an_account_are_refused(option: str, refusal: Refusal) -> None:
-    """Tasks and rounds have a largest number; none ends in an overflow."""
-    words = [*ACCOUNT, *([] if option == "--tasks" else ["--tasks", 3]), option, ENORMOUS]
-
-    assert f"{option[2:]} must be from 1 to 1,000,000,000,000" in refusal(*words)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        (*ACCOUNT[:1], "--mechanism", "two-layer", "--tasks", 3, "--answers", ENORMOUS),
-        (*ACCOUNT[:1], "--mechanism", "matrix-factorization", "--tasks", 3, "--dimensions", ENORMOUS),
-        ("data", "assign", "--per-task", ENORMOUS),
-        ("infer", "labels.csv", "--max-steps", ENORMOUS),
-        ("plan", "--tasks", ENORMOUS),
-        ("plan", "--workers", ENORMOUS),
-        *(
-            ("data", "synthesize", "x", f"--{name}", ENORMOUS)
-            for name in ("records", "most-claims", "least-claims", "k", "bins")
-        ),
-    ],
-    ids=lambda words: " ".join(map(str, words))[:60],
-)
-def test_enormous_counts_are_wrong_usage(words: tuple[object, ...], run: Run) -> None:
-    """Every count has a largest value, beyond which numpy would overflow."""
-    assert "1000000000000" in run(*words, code=2).stderr
 
 
 def test_a_data_set_with_an_endless_name_is_not_there(refusal: Refusal) -> None:

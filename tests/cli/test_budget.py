@@ -66,12 +66,6 @@ def test_the_workers_loss_is_printed_first(run: Run) -> None:
     assert "per worker" in next(line for line in lines if line.startswith("epsilon"))
 
 
-@pytest.mark.parametrize("words", [("--budget", 5, "--epsilon", 1), ()])
-def test_one_of_epsilon_and_budget_is_given(run: Run, words: tuple[object, ...]) -> None:
-    """Both, or none, is wrong usage."""
-    assert "--budget" in run("account", *RESPONSE, "--tasks", 10, *words, code=2).stderr
-
-
 def test_a_budget_that_pays_for_no_task_is_refused(refusal: Refusal, lists: tuple[str, ...]) -> None:
     """An assignment gives every task a worker, or is refused with the numbers."""
     line = refusal("data", "assign", *lists, "--budget", 1, "--epsilon", 2, "--out", "asked.csv")
@@ -91,21 +85,14 @@ def test_gold_tasks_count_in_the_budget(run_json: RunJson, lists: tuple[str, ...
     assert data["workers"] == data["gold_cells"]
 
 
-def test_a_budget_for_gold_alone_is_refused(refusal: Refusal, run: Run, lists: tuple[str, ...]) -> None:
-    """A budget that gold tasks use up is refused with the numbers; gold without its number is wrong usage."""
+def test_a_budget_for_gold_alone_is_refused(refusal: Refusal, lists: tuple[str, ...]) -> None:
+    """A budget that gold tasks use up is refused with the numbers."""
     words = ("data", "assign", *lists, "--budget", 1, "--epsilon", 1, "--out", "asked.csv", "--gold", "tasks.csv")
     Path("gold.csv").write_text("\n".join(Path("tasks.csv").read_text("utf-8").split()[:2]) + "\n", "utf-8")
 
     line = refusal(*words[:-1], "gold.csv", "--gold-per-worker", 1)
 
     assert "6 workers with 0 tasks each, besides 1 gold tasks, cannot answer 3 tasks" in line
-    assert "go together" in run(*words, code=2).stderr
-
-
-@pytest.mark.parametrize("words", [("--per-task", 2, "--budget", 4, "--epsilon", 1), ("--budget", 4), ()])
-def test_assign_needs_one_way_to_choose(run: Run, lists: tuple[str, ...], words: tuple[object, ...]) -> None:
-    """Workers per task are given, or follow from budget and epsilon."""
-    assert "--per-task" in run("data", "assign", *lists, *words, "--out", "asked.csv", code=2).stderr
 
 
 @pytest.mark.slow
@@ -124,12 +111,6 @@ def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: Run
     assert "--assignment asked.csv" in " ".join(data["commands"])
     for row in data["candidates"]:
         assert row["shown"].replace("less than", "<") in table
-
-
-@pytest.mark.parametrize("words", [(), ("--budget", 2, "--epsilon", 1), ("--budget", 2, "--assigned-per-task", 3)])
-def test_a_plan_has_one_aim(run: Run, words: tuple[object, ...]) -> None:
-    """A plan needs a target or budgets; budgets choose epsilon and assignment themselves."""
-    assert "--budget" in run("plan", *SIZE, *words, code=2).stderr
 
 
 def together(data: dict[str, Any], unit: str = "worker") -> float:

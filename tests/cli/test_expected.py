@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, RunJson
+from tests.cli.conftest import RunJson
 
 SKEWED = ("--prior", "prior.csv", "--participation-rate", 0.1, "--sigmas", "1,5")
 NUMBERS = ("numbers.csv", "--scale", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "sent")
@@ -51,18 +51,3 @@ def test_cuts_are_taken_as_they_are(run_json: RunJson) -> None:
     made = run_json("perturb", *NUMBERS, "--mechanism", "quantized-response", "--cuts", "-1,3")
 
     assert [1, 5] == made["parameters"]["cuts"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--mechanism", "one-layer", "--cuts", "3"), "--cuts is an option of quantized-response"),
-        (("--mechanism", "one-layer", "--prior", "prior.csv"), "--prior is an option of"),
-        (("--mechanism", "designed", "--cuts", "3"), "--cuts is an option of quantized-response"),
-        (("--mechanism", "quantized-response", "--cuts", "3", "--participation-rate", 0.1), "without --cuts"),
-        (("--mechanism", "designed", "--sigmas", "one"), "not a list of numbers"),
-    ],
-)
-def test_options_without_a_meaning_are_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
-    """Expected answers are options of the two designed mechanisms, without cuts."""
-    assert said in run("perturb", *NUMBERS, *words, code=2).stderr

@@ -49,20 +49,11 @@ def test_scores_without_gold_are_read_by_their_order(run: Run, scores: None) -> 
     assert ("no", "yes") == tuple(row["truth"] for row in rows("truths.csv")[:2])
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (("--method", "dawid-skene"), 2, "--method does not go with --truths"),
-        (("--memory", "1GB"), 2, "--memory does not go with --truths"),
-        (("--scale", "0:5"), 1, "scores must be on the scale from 0 to 5"),
-    ],
-    ids=["method", "memory", "scale"],
-)
-def test_what_a_panel_does_not_have_is_refused(
-    run: Run, scores: None, options: tuple[str, ...], code: int, said: str
-) -> None:
-    """Methods of other fits, and scores off the scale, end with the rule."""
-    assert said in " ".join(run("infer", "scores.csv", "--truths", "no,yes", *options, code=code).stderr.split())
+def test_scores_off_the_scale_are_refused(refusal: Refusal, scores: None) -> None:
+    """Scores are on the stated scale, and not clipped to it."""
+    line = refusal("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:5")
+
+    assert "scores must be on the scale from 0 to 5" in line
 
 
 def test_a_truth_that_no_gold_has_is_named(run_json: RunJson, scores: None) -> None:

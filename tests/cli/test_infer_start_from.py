@@ -42,20 +42,6 @@ def test_another_channel_is_refused(run: Run, grown: tuple[str, str]) -> None:
 
 
 def test_missing_reports_damage_and_inputs_are_refused(run: Run, grown: tuple[str, str]) -> None:
-    """A file that is no fit is refused, and so is a fit that would replace the reports, or go with sums."""
+    """A file that is no fit is refused, and so is a fit that would replace the reports."""
     assert "a saved fit must be whole" in run("infer", grown[1], "--start-from", grown[0], code=1).output
     assert "must not replace an input" in run("infer", grown[1], "--save-fit", grown[1], code=1).output
-    run(
-        "perturb",
-        "numbers.csv",
-        "--mechanism",
-        "matrix-factorization",
-        "--scale=-2:7",
-        "--epsilon",
-        8,
-        "--seed",
-        1,
-        "--out",
-        "m",
-    )
-    assert "Sums go with --method" in run("infer", "m/sums.json", "--save-fit", "one.fit", code=2).output

@@ -9,7 +9,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.errors import ReportsError
-from tests.cli.conftest import Run, RunJson, write
+from tests.cli.conftest import RunJson, write
 
 ROWS = [("a", "yes"), ("b", "yes"), ("c", "Yes"), ("d", "no"), ("e", "1"), ("f", "1.0")]
 NOTE = (
@@ -91,11 +91,6 @@ def test_perturb_counts_spellings_and_merges_them(mixed: str, run_json: RunJson,
     assert "merge_labels goes with a file" in refusal(
         "perturb", "dataset:any", *RESPONSE, "--merge-labels", "--out", "refused"
     )
-
-
-def test_sums_have_no_labels_to_merge(run: Run) -> None:
-    """Merging labels of sums is wrong usage."""
-    assert "Sums go with --method" in run("infer", "sums.json", "--merge-labels", code=2).stderr
 
 
 def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., str], run_json: RunJson) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -125,15 +124,6 @@ def test_laplace_takes_ordered_labels_and_a_label_for_null(run_json: RunJson) ->
 
     assert 1.0 == data["parameters"]["null_value"]
     assert {"no", "maybe", "yes"} == {row["label"] for row in rows(Path("sent/reports.csv"))}
-
-
-def test_many_rows_are_announced_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before more than ten million rows (here: ten) are written, stderr says how many, and so does the table."""
-    monkeypatch.setattr(import_module("crowdveil.cli.perturb"), "MANY_ROWS", 10)
-    result = run(*LAPLACE, "--epsilon", 1, "--out", "sent")
-
-    assert "about 600 rows" in result.stderr
-    assert "about 600 rows" in result.stdout
 
 
 def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crowd(folder: Path, run: Run) -> None:

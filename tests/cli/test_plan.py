@@ -4,17 +4,11 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from crowdveil.planning import PlanRow, plan
-from crowdveil.planning.candidates import OTHER_BLOCKS
-from crowdveil.planning.next_commands import NO_COMMAND, next_commands
-from crowdveil.privacy.mechanism_settings import Expectation
 from tests.cli.conftest import Refusal, Run, RunJson
-from tests.planning.campaigns import of_labels
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SIZE = ("plan", "--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
@@ -44,12 +38,6 @@ def carry_out(run: Run, commands: list[str]) -> None:
                 if tuple(line.split(",")[:2]) in asked
             ]
             Path("answers.csv").write_text("\n".join(kept) + "\n", "utf-8")
-
-
-def planned(name: str) -> PlanRow:
-    """Return a candidate at epsilon 1 for three unordered labels."""
-    made = plan(of_labels(), target=0.1, epsilons=(1.0,))
-    return next(one for one in made.results if one.name == name)
 
 
 @pytest.mark.slow
@@ -155,17 +143,6 @@ def test_files_are_written(run_json: RunJson) -> None:
 
 
 @pytest.mark.slow
-def test_numbers_are_planned_for_gaussian(run_json: RunJson) -> None:
-    """On a scale the error is the mean absolute error, and default deviations are 0.1 and 0.5 of the range."""
-    data = run_json(*SIZE, "--scale", "0:4", "--target-error", 0.3, "--epsilon", 4)
-
-    assert ("mae", "gaussian") == (data["error_name"], data["method"])
-    assert [0.4, 2.0] == data["worker_qualities"]
-    assert data["prior_known_to_inference"] is False
-    assert data["merged_labels"] is None
-
-
-@pytest.mark.slow
 def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json: RunJson) -> None:
     """41 labels and their prior become 21, which the table and JSON state."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
@@ -219,19 +196,6 @@ def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
     assert "--scale 0:40:2" in data["commands"][0]
 
 
-@pytest.mark.slow
-def test_blocks_without_order_are_chosen_again_or_named() -> None:
-    """Best blocks follow from the expectation; other unordered blocks have no option, which the commands state."""
-    found = {name: planned(name) for name in ("quantized-response", OTHER_BLOCKS)}
-    expected = Expectation(participation_rate=0.5, ability=0.7)
-
-    assert (
-        "--participation-rate 0.5 --ability 0.7 --epsilon 1"
-        in next_commands(found["quantized-response"], expected, None)[0]
-    )
-    assert [NO_COMMAND] == next_commands(found[OTHER_BLOCKS], expected, None)
-
-
 def test_narrow_terminals_break_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """On 60 columns names of mechanisms are whole, and omitted columns are named."""
     monkeypatch.setenv("COLUMNS", "60")
@@ -258,32 +222,6 @@ def test_assignment_shrinks_a_workers_share(run_json: RunJson) -> None:
 
     assert (20, "one-coin") == (data["tasks_per_worker"], data["method"])
     assert 20 == data["candidates"][0]["cells_per_worker"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*SIZE, "--target-error", 0.1), "--labels or --scale is needed"),
-        ((*LABELS, "--epsilon", "one"), "not a list of numbers"),
-    ],
-)
-def test_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
-    """Wrong usage exits with code 2, and the message states what is missing."""
-    assert said in run(*words, code=2).stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--assigned-per-task", 31), "a task is assigned to 1 to 30 workers"),
-        (("--epsilon", 30), "epsilon"),
-        (("--sigmas", "1,2"), "sigmas describe workers on a scale"),
-        (("--method", "gaussian"), "the method of a plan for these answers is dawid-skene or hierarchical-dawid-skene"),
-    ],
-)
-def test_values_out_of_range_are_refused(words: tuple[object, ...], said: str, refusal: Callable[..., str]) -> None:
-    """A value out of range ends with one line that states the rule."""
-    assert said in refusal(*LABELS, *words)
 
 
 @pytest.mark.slow

@@ -34,13 +34,6 @@ def test_memory_changes_no_number(run: Run, run_json: Callable[..., dict[str, An
     assert found[0] | {"replaced": ["blocks/truths.csv", "blocks/workers.csv"]} == found[1]
 
 
-def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> None:
-    """A limit below what one block takes is refused with the size that would do; sums have no blocks to limit."""
-    assert "memory must be at least" in refusal("infer", "labels.csv", "--memory", "100")
-    assert "'many' is not a size" in run("infer", "labels.csv", "--memory", "many", code=2).stderr
-    assert "Sums go with --method" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
-
-
 @pytest.mark.slow
 def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a local cluster the command prints what it prints without, of encoded blocks."""
@@ -50,11 +43,3 @@ def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], mo
     found = [run_json("infer", "blocks", *words) for words in ((), ("--engine", "dask"))]
 
     assert found[0] | {"replaced": ["blocks/truths.csv", "blocks/workers.csv"]} == found[1]
-
-
-def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., str]) -> None:
-    """An address belongs to a cluster; sums are worked on nowhere else."""
-    message = refusal("infer", "labels.csv", "--engine", "threads", "--address", "tcp://10.0.0.1:8786")
-
-    assert "the engine threads has no address" in message
-    assert "Sums go with --method" in run("infer", "sums.json", "--engine", "dask", code=2).stderr

@@ -20,8 +20,7 @@ def write_questions(*names: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", FORMS)
-@pytest.mark.parametrize("second", FORMS)
+@pytest.mark.parametrize(("first", "second"), [*zip(FORMS, FORMS[1:] + FORMS[:1], strict=True)])
 def test_a_run_in_another_format_replaces_the_files(first: str, second: str, folder: Path, run_json: RunJson) -> None:
     """The folder holds the truths of the second run only, and the command names the files that it replaced."""
     old = run_json("infer", "numbers.csv", "--out", "found", "--format", first)

@@ -9,9 +9,7 @@ from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import CANDIDATE_NAMES, Campaign, candidates
 from crowdveil.planning.candidates import (
     ORDINAL_SUFFIX,
-    OTHER_BLOCKS,
     channel_key,
-    other_blocks,
     worker_cost,
 )
 from tests.planning.campaigns import of_labels, of_numbers
@@ -24,14 +22,9 @@ def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
     said = {one.name: campaign.information(one.mechanism.channel()) for one in made}
 
     assert [name for name in CANDIDATE_NAMES if name in said] == list(said)
-    assert set(CANDIDATE_NAMES[:4]) <= said.keys()
+    assert set(CANDIDATE_NAMES[:3]) <= said.keys()
     assert all(0.99 < one.mechanism.guarantee.epsilon <= 1.0 for one in made)
     assert max(said.values()) <= said["designed"] * (1 + 1e-9)
-
-
-def test_two_labels_have_no_other_blocks() -> None:
-    """Two labels have no candidate with other blocks."""
-    assert OTHER_BLOCKS not in [one.name for one in candidates(of_labels(labels=2), 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -62,36 +55,6 @@ def test_searches_try_fewer_types() -> None:
 
     assert ["randomized-response", "quantized-response"] == made[:2]
     assert [line + ORDINAL_SUFFIX for line in made[:2]] == made[2:]
-
-
-def test_other_blocks_are_the_best_of_one_more() -> None:
-    """The other response has one block more, and the most information of all such cuts."""
-    objective = of_numbers().cell_objective
-    best = QuantizedResponse.for_objective(objective, 0.5)
-    other = other_blocks(objective, best)
-    tried = [
-        QuantizedResponse(alphabet=objective.alphabet, epsilon=0.5, cuts=tuple(sorted({*best.cuts, cut})))
-        for cut in range(1, 5)
-        if cut not in best.cuts
-    ]
-
-    assert other is not None
-    assert len(other.partition) == len(best.partition) + 1
-    assert other.cuts in [one.cuts for one in tried]
-    scores = [objective.score(one.channel().probabilities) for one in tried]
-    assert objective.score(other.channel().probabilities) == pytest.approx(max(scores))
-
-
-def test_other_blocks_of_single_labels_merge_two() -> None:
-    """At a large epsilon the best blocks are single labels, and the other response has one block less."""
-    objective = of_labels().cell_objective
-    best = QuantizedResponse.for_objective(objective, 8.0)
-    other = other_blocks(objective, best)
-
-    assert (3, 2) == (len(best.partition), len(other.partition) if other else 0)
-    assert other is not None
-    assert other.blocks
-    assert not other.cuts
 
 
 def test_channel_keys_ignore_names_of_symbols() -> None:

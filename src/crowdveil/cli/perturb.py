@@ -14,7 +14,6 @@ from crowdveil.cli.display import (
     account_data,
     account_rows,
     composition_rows,
-    print_warning,
     print_written,
     progress_bar,
     warning_rows,
@@ -37,15 +36,12 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.validation import Duplicates
-    from crowdveil.data.reports import Reports
     from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.answers import AnswersRead
     from crowdveil.folder.reports import Form
     from crowdveil.privacy.mechanism_settings import MechanismSettings
-    from crowdveil.simulate.channel_assignment import Setup
     from crowdveil.simulate.collection import Collection
 
-MANY_ROWS = 10_000_000
 SHOWN_DIGITS = 4
 """Significant digits of the epsilon that a simulation does not give."""
 
@@ -170,13 +166,13 @@ def perturb(
     outputs = collection_outputs(out, simulated.collection_files(setup, form), replace=replace)
     inputs = [*source.inputs, tasks, workers, assignment, channels, requested.expected.prior_file]
     replaced = outputs.check(inputs=inputs)
-    announced, outdated = _many_rows(read.answers, setup), estimate_notes(out)
+    outdated = estimate_notes(out)
     with progress_bar("perturbing") as bar:
         collection = simulated.collect(
             read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
         )
     simulated.write_collection(out, collection, form, replace=replace)
-    notes = [*_notes(read, collection), *announced, *_formulas(collection, form), *outdated]
+    notes = [*_notes(read, collection), *_formulas(collection, form), *outdated]
     data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
     print_written(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
@@ -200,18 +196,6 @@ def _formulas(collection: Collection, form: Form) -> tuple[str, ...]:
     answers = collection.answers
     labels = answers.alphabet.names if answers.alphabet else ()
     return formula_notes(labels, answers.tasks, answers.workers) if form == "csv" else ()
-
-
-def _many_rows(answers: Reports, setup: Setup) -> list[str]:
-    """Return, and print on stderr, a warning before a very large file is made."""
-    from crowdveil.simulate.collection import expected_rows
-
-    rows = expected_rows(answers, setup)
-    if rows <= MANY_ROWS:
-        return []
-    caution = f"The reports have about {rows:,.0f} rows or more. A larger epsilon or public participation gives fewer."
-    print_warning(caution)
-    return [caution]
 
 
 def _cells(

@@ -208,12 +208,6 @@ def _confusion(estimate: Estimate) -> NDArray[np.float64]:
     Raises:
         SettingsError: numbers, or a method without probabilities or without abilities.
     """
-    if not estimate.categorical:
-        raise SettingsError(
-            "next answers are chosen for labels only, these are numbers",
-            value=estimate.method,
-            hint="The columns interval_low and interval_high of truths.csv show which numbers are uncertain.",
-        )
     if estimate.workers.confusion is not None and estimate.probabilistic:
         return estimate.workers.confusion
     if not estimate.categorical or not estimate.probabilistic or estimate.workers.quality_name != "ability":

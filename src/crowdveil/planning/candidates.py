@@ -1,26 +1,22 @@
 """Candidates of a plan at one epsilon: a mechanism with an estimator, and its costs."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
-from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd
 from crowdveil.privacy.accounting import account
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
-OTHER_BLOCKS = "quantized-response, other blocks"
 ORDINAL_SUFFIX = ", ordinal"
 """Suffix of candidates whose reports are read by `ordinal-dawid-skene`."""
-_NAMES = (RandomizedResponse.name, QuantizedResponse.name, OTHER_BLOCKS, Designed.name)
+_NAMES = (RandomizedResponse.name, QuantizedResponse.name, Designed.name)
 CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES))
 """Names of all candidates; among equals, an earlier one is preferred."""
-
-Blocks = list[list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,43 +67,27 @@ def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False)
     Args:
         campaign: to be planned.
         epsilon: in nats per cell.
-        search_only: whether to leave out other blocks and designed channels, as searches do.
+        search_only: whether to leave out designed channels, as searches do.
 
     Raises:
         SettingsError: the epsilon is not accepted.
     """
     objective = campaign.cell_objective
-    quantized = QuantizedResponse.for_objective(objective, epsilon)
-    mechanisms: dict[str, ChannelMechanism | None] = {
+    mechanisms: dict[str, ChannelMechanism] = {
         RandomizedResponse.name: RandomizedResponse(
             alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation
         ),
-        QuantizedResponse.name: quantized,
+        QuantizedResponse.name: QuantizedResponse.for_objective(objective, epsilon),
     }
     if not search_only:
-        mechanisms[OTHER_BLOCKS] = other_blocks(objective, quantized)
         # NULL apart from labels, as on the command line: inference then learns participation.
         mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
     return [
         Candidate(name=name + suffix, campaign=variant, mechanism=mechanism)
         for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, ordinal_campaign(campaign)))
         for name, mechanism in mechanisms.items()
-        if variant is not None and mechanism is not None
+        if variant is not None
     ]
-
-
-def other_blocks(objective: DesignObjective, best: QuantizedResponse) -> QuantizedResponse | None:
-    """Return the most informative response with one block more than `best`, made by splitting a block.
-
-    If every label is a block of its own, it has one block less, made by merging two; None for two blocks.
-    """
-    frequencies = objective.answer_distribution
-    blocks = [list(block) for block in best.partition]
-    if not objective.alphabet.ordered:
-        blocks = [sorted(block, key=lambda code: -frequencies[code]) for block in blocks]
-    partitions = list(_splits(blocks)) or list(_merges(blocks))
-    responses = [_with_blocks(best, partition) for partition in partitions]
-    return max(responses, key=lambda one: objective.score(one.channel().probabilities), default=None)
 
 
 def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:
@@ -139,27 +119,4 @@ def worker_cost(
         symbols=symbols,
         bytes=-(-campaign.cells_per_worker * math.ceil(math.log2(symbols)) // 8),
         delta=delta,
-    )
-
-
-def _splits(blocks: Blocks) -> Iterator[Blocks]:
-    for at, block in enumerate(blocks):
-        for cut in range(1, len(block)):
-            yield [*blocks[:at], block[:cut], block[cut:], *blocks[at + 1 :]]
-
-
-def _merges(blocks: Blocks) -> Iterator[Blocks]:
-    if len(blocks) > 2:
-        for at in range(len(blocks) - 1):
-            yield [*blocks[:at], blocks[at] + blocks[at + 1], *blocks[at + 2 :]]
-
-
-def _with_blocks(response: QuantizedResponse, blocks: Blocks) -> QuantizedResponse:
-    ordered = response.alphabet.ordered
-    return QuantizedResponse(
-        alphabet=response.alphabet,
-        epsilon=response.epsilon,
-        participation=response.participation,
-        cuts=tuple(block[0] for block in blocks[1:]) if ordered else (),
-        blocks=() if ordered else tuple(tuple(sorted(block)) for block in blocks),
     )

@@ -7,12 +7,10 @@ from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.mechanisms import Designed, QuantizedResponse
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import OTHER_BLOCKS
 from crowdveil.planning.plan import PlanRow
 from crowdveil.planning.population import NumberCrowd
 from crowdveil.privacy.mechanism_settings import Expectation
 
-NO_COMMAND = "perturb has no option for blocks of unordered labels: use QuantizedResponse(blocks=...) in Python"
 TASK_OPTION = ("--tasks", "tasks.csv")
 
 
@@ -25,8 +23,6 @@ def next_commands(result: PlanRow, expected: Expectation, prior: Path | None) ->
         prior: file with the prior of the planned labels; None if inference learns it.
     """
     mechanism = _mechanism_options(result, expected, prior)
-    if mechanism is None:
-        return [NO_COMMAND]
     infer = ["--method", result.campaign.estimator.name, *([] if prior is None else ["--prior", str(prior)])]
     lines = _lines(result.campaign, mechanism, infer)
     return [shlex.join(["crowdveil", *line]) for line in lines]
@@ -42,14 +38,12 @@ def _lines(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[l
     return [*assign, perturb, ["infer", "sent/reports.csv", *infer, "--out", "found"]]
 
 
-def _mechanism_options(result: PlanRow, expected: Expectation, prior: Path | None) -> list[str] | None:
-    """Return the options of a candidate's mechanism; None if there are none."""
+def _mechanism_options(result: PlanRow, expected: Expectation, prior: Path | None) -> list[str]:
+    """Return the options of a candidate's mechanism."""
     mechanism, chosen = result.mechanism, list[str]()
     if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
         chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
     elif isinstance(mechanism, QuantizedResponse | Designed):
-        if result.name.startswith(OTHER_BLOCKS):
-            return None
         chosen = _expectation_options(result.campaign, expected, prior)
     return ["--mechanism", mechanism.name, *chosen, *_guarantee_options(result)]
 

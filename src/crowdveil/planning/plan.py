@@ -130,7 +130,6 @@ class Plan(ArrowRows):
         without_assignment: best choice of each budget if every worker reports on all tasks, participation protected.
         recommended: cheapest candidate at the smallest epsilon, or the choice of the smallest budget, whose expected
             error meets the target; None if none.
-        conservative: of a plan by epsilons, the same for the upper end of the interval.
         workers_needed: by missed epsilon or budget, the candidate that needs the fewest workers; None if none is
             enough. Those of budgets are not simulated.
         workers_needed_unprotected: the same without protection, if even that misses the target.
@@ -146,7 +145,6 @@ class Plan(ArrowRows):
     recommended: PlanRow | None
     workers_needed: dict[float, Alternative | None]
     without_assignment: tuple[PlanRow, ...] = ()
-    conservative: PlanRow | None = None
     workers_needed_unprotected: Alternative | None = None
     alternatives: tuple[Alternative, ...] = ()
 
@@ -276,7 +274,6 @@ def plan(
         unprotected_method=plain.estimator.name,
         results=tuple(results),
         recommended=recommended,
-        conservative=_cheapest([result for result in results if result.prediction.high <= target]),
         workers_needed=_workers_needed(campaign, results, missed, target, counter),
         workers_needed_unprotected=None
         if unprotected.error <= target

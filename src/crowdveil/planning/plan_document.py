@@ -33,7 +33,6 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
         "verdict": verdict(plan),
         "real_sets": real_set_summary() if campaign.shared_mistakes is None else campaign.shared_mistakes.summary,
         "recommended": None if plan.recommended is None else _row_data(plan.recommended),
-        "conservative": None if plan.conservative is None else _row_data(plan.conservative),
         "constant_error": plan.constant_error,
         "unprotected": prediction_data(plan.unprotected),
         "unprotected_method": plan.unprotected_method,

@@ -7,7 +7,7 @@ from crowdveil.channels.rounding import CERTAIN, format_bound, format_delta, per
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
-from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
+from crowdveil.planning.prediction import Prediction
 from crowdveil.privacy.posterior import posterior_sentences
 
 DIGITS = 2
@@ -35,16 +35,7 @@ def expected_error(prediction: Prediction, below: str = "less than") -> str:
 
 def real_interval(prediction: Prediction) -> str:
     """Return the interval for real crowds, its ends rounded outwards."""
-    return _interval(prediction.real_low, prediction.real_high)
-
-
-def assumed_interval(prediction: Prediction) -> str:
-    """Return the interval for a crowd as assumed, its ends rounded outwards."""
-    return _interval(prediction.low, prediction.high)
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{two_digits(low, ROUND_FLOOR)} to {two_digits(high, ROUND_CEILING)}"
+    return f"{two_digits(prediction.real_low, ROUND_FLOOR)} to {two_digits(prediction.real_high, ROUND_CEILING)}"
 
 
 def error_with_interval(prediction: Prediction) -> str:
@@ -64,7 +55,6 @@ def verdict(plan: Plan) -> list[str]:
     return [
         *_recommendation(plan),
         *_weak_guarantee(plan),
-        *_conservative_choice(plan),
         *_pilot(plan),
         *_more_workers(plan),
         *map(_alternative, plan.alternatives),
@@ -171,20 +161,6 @@ def _unprotected(plan: Plan) -> str:
         f"No epsilon is enough: {error}. Without protection it needs about "
         f"{plan.workers_needed_unprotected.campaign.workers:,} workers, with protection more."
     )
-
-
-def _conservative_choice(plan: Plan) -> list[str]:
-    """Return the candidate that meets the target in most runs, if the recommendation does not."""
-    if plan.recommended is None or plan.recommended.prediction.high <= plan.wanted:
-        return []
-    runs = f"{round(50 * (1 + INTERVAL_LEVEL))} of 100 runs"
-    expectation = "If the crowd is as assumed, the expected error meets the target"
-    if plan.conservative is None:
-        return [f"{expectation}; no candidate meets it in {runs}."]
-    found = plan.conservative.prediction
-    error = f"{expected_error(found)} ({assumed_interval(found)})"
-    at = f"{plan.conservative.name} at epsilon {format_bound(plan.conservative.epsilon)} per answer"
-    return [f"{expectation}. To meet it in {runs}: {at}, {error}."]
 
 
 def _pilot(plan: Plan) -> list[str]:

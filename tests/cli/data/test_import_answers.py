@@ -132,4 +132,3 @@ def test_imports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
     assert "must not replace an input" in refusal("import", "wide", "a.csv", "--out", "a.csv")
     assert "Choose it with --question" in refusal("agreement", STUDIO)
     assert "same layout" in refusal("infer", STUDIO, EXPORTS / "pybossa.json", "--out", "found")
-    assert "Did you mean 'toloka'?" in run("import", "tolka", "a.csv", "--out", "b.csv", code=2).stderr

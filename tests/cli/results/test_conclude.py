@@ -55,11 +55,3 @@ def test_gold_with_a_gap_is_refused(drawn: list[dict[str, str]], refusal: Refusa
 
     Path("gold.csv").write_text("task,truth\n" + "".join(line.rsplit(",", 1)[0] + "\n" for line in lines[1:]))
     assert "--random" in refusal("conclude", "many.csv", "--gold", "gold.csv")
-
-
-def test_options_that_do_not_go_together(drawn: list[dict[str, str]], run: Run) -> None:
-    """`next --gold` asks nobody, so that options of workers are refused; a pair has two names."""
-    assert (
-        "--per-worker" in run("next", "many.csv", "--gold", "gold.csv", "--budget", 5, "--per-worker", 2, code=2).stderr
-    )
-    assert "two workers" in run("conclude", "many.csv", "--gold", "gold.csv", "--compare", "a", code=2).stderr

@@ -26,15 +26,7 @@ def test_the_batch_has_new_cells_with_gains(folder: Path, run_json: RunJson) -> 
     assert explained == [float(row["expected_gain"]) == 0 for row in found]
 
 
-def test_workers_are_a_file_not_names(folder: Path, refusal: Refusal) -> None:
-    """Names in place of the file of workers end with what the file holds."""
-    said = refusal("next", "labels.csv", "--budget", 2, "--workers", "ann,bob")
-
-    assert "a list of workers must be a file" in said
-    assert "CSV file with the column worker" in said
-
-
-def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJson, refusal: Refusal) -> None:
+def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJson) -> None:
     """A worker without a report can be asked; nobody is asked more often than the bound."""
     Path("team.csv").write_text("worker\nnew\n1\n")
     words = ("--workers", "team.csv", "--per-worker", 3, "--out", "next.csv")
@@ -44,7 +36,6 @@ def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJs
     assert data["answers"]["of"] == len(names) <= 6
     assert "new" in names
     assert max(names.count(name) for name in names) <= 3
-    assert "labels only" in refusal("next", "numbers.csv", "--budget", 2)
 
 
 def test_protected_cells_are_asked_within_an_assignment(
