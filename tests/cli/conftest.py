@@ -50,6 +50,26 @@ def write(path: str, *lines: str) -> str:
     return path
 
 
+def write_label_studio(path: str, kind: str, answers: list[dict[Any, Any]], *, first: int = 0) -> None:
+    """Write an export of Label Studio: for each task the value of each worker, a choice, rating or number."""
+    annotations = [
+        [
+            {
+                "id": 10 * number + place,
+                "completed_by": {"email": worker} if isinstance(worker, str) else worker,
+                "result": [{"from_name": "q", "to_name": "t", "type": kind, "value": {kind: value}}],
+            }
+            for place, (worker, value) in enumerate(values.items())
+        ]
+        for number, values in enumerate(answers)
+    ]
+    tasks = [
+        {"id": first + number, "data": {"text": str(number)}, "annotations": given}
+        for number, given in enumerate(annotations)
+    ]
+    Path(path).write_text(json.dumps(tasks), encoding="utf-8")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with a crowd of labels (`labels.csv`) and one of numbers (`numbers.csv`), each with gold, and

@@ -175,18 +175,7 @@ def test_a_file_of_channels_that_cannot_be_used_is_refused(
 
 def test_mechanisms_without_a_channel_are_not_assigned(refusal: Refusal, asked: str) -> None:
     """Two-layer draws one flip probability for all of a worker's cells: it has no channel per cell."""
-    words = (
-        "perturb",
-        "labels.csv",
-        "--mechanism",
-        "two-layer",
-        "--epsilon",
-        1,
-        "--assignment",
-        asked,
-        "--out",
-        "sent",
-    )
+    words = f"perturb labels.csv --mechanism two-layer --epsilon 1 --assignment {asked} --out sent".split()
 
     assert "need a mechanism with a channel per cell" in refusal(*words)
 

@@ -14,17 +14,13 @@ ALPHABETS = {
     "ordered labels": ("labels.csv", "--labels", "no,maybe,yes", "--ordered"),
     "scale": ("numbers.csv", "--scale", "-2:7"),
 }
-READERS = {
-    "labels": "hierarchical-dawid-skene",
-    "two ordered labels": "hierarchical-dawid-skene",
-    "ordered labels": "hierarchical-dawid-skene",
-    "scale": "gaussian",
-}
+READERS = dict.fromkeys(ALPHABETS, "hierarchical-dawid-skene") | {"scale": "gaussian"}
 LABEL_READERS = "majority-vote, dawid-skene, hierarchical-dawid-skene, one-coin"
 EVERY_READER = (
     f"{LABEL_READERS}, ordinal-dawid-skene, pooled-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian, "
     "pooled-gaussian"
 )
+ANY_READER = {"weighted-vote": "ordered labels", "weighted-mean": "scale"}
 WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
@@ -106,21 +102,8 @@ def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: 
 @pytest.mark.parametrize(
     ("method", "alphabet", "readers"),
     [
-        (
-            "weighted-vote",
-            "labels",
-            f"{LABEL_READERS}, pooled-dawid-skene, private-dawid-skene, mace, ebcc, lfc",
-        ),
-        (
-            "weighted-vote",
-            "ordered labels",
-            EVERY_READER,
-        ),
-        (
-            "weighted-mean",
-            "scale",
-            EVERY_READER,
-        ),
+        ("weighted-vote", "labels", f"{LABEL_READERS}, pooled-dawid-skene, private-dawid-skene, mace, ebcc, lfc"),
+        *((method, alphabet, EVERY_READER) for method, alphabet in ANY_READER.items()),
     ],
 )
 def test_a_method_that_cannot_read_the_channel_says_so_first(

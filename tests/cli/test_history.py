@@ -1,11 +1,10 @@
 """`--history` of infer, next and review: earlier results and gold counts, and what is refused."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Refusal, Run, RunJson, rows
+from tests.cli.conftest import Refusal, Run, RunJson, rows, write_label_studio
 
 
 @pytest.fixture
@@ -68,30 +67,12 @@ def test_histories_that_do_not_fit_are_refused(earlier: Path, refusal: Refusal, 
     assert "same labels" in refusal(*given, earlier, "--labels", "yes,maybe,no,never")
 
 
-def label_studio(path: str, mails: list[str], first: int) -> None:
-    """Write an export of Label Studio whose workers are mail addresses."""
-    records = [
-        {
-            "id": first + task,
-            "data": {"text": "?"},
-            "annotations": [
-                {
-                    "completed_by": {"email": mail},
-                    "result": [
-                        {
-                            "from_name": "animal",
-                            "to_name": "text",
-                            "type": "choices",
-                            "value": {"choices": [("cat", "dog")[(task + (place == 2)) % 2]]},
-                        }
-                    ],
-                }
-                for place, mail in enumerate(mails)
-            ],
-        }
-        for task in range(6)
+def export_of(path: str, mails: list[str], first: int) -> None:
+    """Write an export of six tasks by workers who are mail addresses, the third of whom answers otherwise."""
+    answers = [
+        {mail: [("cat", "dog")[(task + (place == 2)) % 2]] for place, mail in enumerate(mails)} for task in range(6)
     ]
-    Path(path).write_text(json.dumps(records), encoding="utf-8")
+    write_label_studio(path, "choices", answers, first=first)
 
 
 @pytest.mark.parametrize("verb", [("infer", "--out", "found"), ("next", "--budget", 3), ("review",)])
@@ -99,8 +80,8 @@ def test_numbers_given_by_two_imports_are_never_the_same_worker(
     folder: Path, run: Run, refusal: Refusal, verb: tuple[object, ...]
 ) -> None:
     """The first address of each export is worker-1, whoever it is."""
-    label_studio("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
-    label_studio("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
+    export_of("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
+    export_of("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
     run("infer", "monday.json", "--out", "earlier")
     command, *options = verb
 
@@ -109,8 +90,8 @@ def test_numbers_given_by_two_imports_are_never_the_same_worker(
 
 def test_numbered_names_in_a_table_are_named(folder: Path, run: Run, run_json: RunJson) -> None:
     """A table of imported answers has no mark of its import, so that a warning must do."""
-    label_studio("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
-    label_studio("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
+    export_of("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
+    export_of("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
     run("infer", "monday.json", "--out", "earlier")
     run("import", "label-studio", "tuesday.json", "--out", "tuesday.csv")
 

@@ -3,8 +3,9 @@
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -132,17 +133,11 @@ ROOT = Path(__file__).parent.parent.parent
 MEASURED = ROOT / "experiments" / "utility" / "results" / "real_sets.csv"
 PAGE = (ROOT / "experiments" / "utility" / "README.md").read_text("utf-8")
 
-COLUMNS = {name: name for name in ("planned", "low", "high", "measured")} | {"constant": "planned_constant"}
 
+class PlannedCase(NamedTuple):
+    """Predicted error of a real set under one condition, its interval if the crowd is as assumed, and the measured one.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCase:
-    """Plan of a real set under one condition; errors are shares of wrong labels, or mean absolute errors.
-
-    Attributes:
-        planned, low, high: predicted error, and its interval if the crowd is as assumed.
-        constant: planned error of the best public constant.
-        measured: error of inference from reports, on tasks with known truth.
+    `constant` is the planned error of the best public constant.
     """
 
     planned: float
@@ -165,10 +160,8 @@ def cases() -> dict[str, list[PlannedCase]]:
     found: dict[str, list[PlannedCase]] = {}
     with MEASURED.open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
-            names = ("planned", "low", "high", "planned_constant", "measured")
-            found.setdefault(row["set"], []).append(
-                PlannedCase(**{name.removeprefix("planned_"): float(row[name]) for name in names})
-            )
+            columns = (row[name] for name in ("planned", "low", "high", "planned_constant", "measured"))
+            found.setdefault(row["set"], []).append(PlannedCase(*map(float, columns)))
     return found
 
 
@@ -216,7 +209,7 @@ def test_coverage_of_a_left_out_set_is_documented() -> None:
 def test_a_departure_is_the_largest_on_either_side() -> None:
     """Departures are shares of the lower end, and of the distance from upper end to constant; inside they are 0."""
     inside = PlannedCase(planned=0.2, low=0.1, high=0.3, constant=0.5, measured=0.25)
-    found = departure_of("a", [inside, replace(inside, measured=0.35), replace(inside, measured=0.08)])
+    found = departure_of("a", [inside, inside._replace(measured=0.35), inside._replace(measured=0.08)])
 
     assert ("a", pytest.approx(0.2), pytest.approx(0.25), 2, 3) == astuple(found)
     assert ("b", 0.0, 0.0, 1, 1) == astuple(departure_of("b", [inside]))

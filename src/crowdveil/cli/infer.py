@@ -259,7 +259,7 @@ def infer(asked: InferOptions, as_json: bool) -> None:
         if questions:
             _infer_questions(questions, asked, as_json)
             return
-        ready = _prepared(source, asked)
+        ready = _checked(source, asked)
         with progress_bar("inferring") as bar:
             inference = infer_truths(ready.evidence, **ready.arguments(bar))
         _finish(inference, ready.files, asked, as_json, announced=ready.announced)
@@ -294,11 +294,11 @@ class _Prepared:
     def arguments(self, bar: Bar | None) -> dict[str, Any]:
         """Return the keyword arguments of the library's `infer`, with steps counted on a bar if it is shown."""
         names = ("method", "gold", "prior", "history", "fits", "resources")
-        progress = None if bar is None else _counted(bar, self.steps)
+        progress = None if bar is None else _progress_over_fits(bar, self.steps)
         return {name: getattr(self.asked, name) for name in names} | {"progress": progress}
 
 
-def _counted(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
+def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], None]:
     """Return a progress function that counts the steps of all fits of an inference on one bar.
 
     Args:
@@ -329,7 +329,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_j
     folder = asked.out or default_folder(next(iter(sources.values())))
     sources = _with_labels(sources, asked.reports.options)
     folders = {name: folder / safe for name, safe in question_folders(sources).items()}
-    ready = {name: _prepared(source, _of_question(asked, name, folders[name])) for name, source in sources.items()}
+    ready = {name: _checked(source, _of_question(asked, name, folders[name])) for name, source in sources.items()}
     inferred = {}
     for name, one in ready.items():
         with progress_bar("inferring") as bar:
@@ -374,10 +374,10 @@ def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
     inference = infer_from_sums(sums, asked.method, accept_edited=asked.reports.options.accept_edited)
-    _finish(inference, _files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked, as_json)
+    _finish(inference, _checked_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked, as_json)
 
 
-def _prepared(source: AnswerSource, asked: InferOptions) -> _Prepared:
+def _checked(source: AnswerSource, asked: InferOptions) -> _Prepared:
     """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
@@ -390,7 +390,7 @@ def _prepared(source: AnswerSource, asked: InferOptions) -> _Prepared:
     if asked.score is not None:
         check_score(evidence, asked.score)
     named = (reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)
-    files = _files(asked, folder, [*evidence_files(source), *named])
+    files = _checked_files(asked, folder, [*evidence_files(source), *named])
     built = build_estimator(asked.method, evidence)
     announced = unread_channel(evidence, type(built))
     for warning in (announced, slow_fit(evidence.reports, built.name)):
@@ -400,7 +400,7 @@ def _prepared(source: AnswerSource, asked: InferOptions) -> _Prepared:
     return _Prepared(evidence=evidence, files=files, asked=asked, announced=announced, steps=steps)
 
 
-def _files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _Files:
+def _checked_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _Files:
     """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
     from crowdveil.em.saved_fit import fit_outputs
     from crowdveil.folder.truths import estimate_outputs

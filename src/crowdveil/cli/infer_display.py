@@ -58,11 +58,11 @@ def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
         "confidence": inference.confidence_note,
         "history": inference.history_note,
         "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
-        "warnings": [*inference.notes, *_formulas(estimate, form)],
+        "warnings": [*inference.notes, *_formula_warning(estimate, form)],
     }
 
 
-def _formulas(estimate: Estimate, form: str) -> tuple[str, ...]:
+def _formula_warning(estimate: Estimate, form: str) -> tuple[str, ...]:
     """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
     from crowdveil.data.report_tables import formula_notes
 

@@ -160,7 +160,7 @@ def perturb(
             public_participation=seed is None and not lists_from_answers and requested.participation == "public",
             progress=reading,
         )
-    cells = _cells(requested.budget, delta, channels, lists.assignment, len(read.answers.tasks))
+    cells = _most_cells_of_worker(requested.budget, delta, channels, lists.assignment, len(read.answers.tasks))
     requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, simulated.collection_files(setup, form), replace=replace)
@@ -172,8 +172,8 @@ def perturb(
             read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
         )
     simulated.write_collection(out, collection, form, replace=replace)
-    notes = [*_notes(read, collection), *_formulas(collection, form), *outdated]
-    data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
+    notes = [*_notes(read, collection), *_formula_warning(collection, form), *outdated]
+    data = _summary(collection) | {"compositions": _compositions(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
     print_written(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
 
@@ -189,7 +189,7 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
     return [*lists, *read.counts]
 
 
-def _formulas(collection: Collection, form: Form) -> tuple[str, ...]:
+def _formula_warning(collection: Collection, form: Form) -> tuple[str, ...]:
     """Return the warning of names, all public, that a spreadsheet reads as formulas, for CSV."""
     from crowdveil.data.report_tables import formula_notes
 
@@ -198,7 +198,7 @@ def _formulas(collection: Collection, form: Form) -> tuple[str, ...]:
     return formula_notes(labels, answers.tasks, answers.workers) if form == "csv" else ()
 
 
-def _cells(
+def _most_cells_of_worker(
     budget: float | None, delta: float | None, channels: Path | None, assignment: Assignment | None, tasks: int
 ) -> int:
     """Return the most cells of a worker; refuse a delta without a budget, and a budget with epsilons by worker."""
@@ -209,7 +209,7 @@ def _cells(
     return tasks if assignment is None else int(assignment.per_worker.max())
 
 
-def _composed(collection: Collection, cells: int, delta: float | None) -> list[dict[str, Any]]:
+def _compositions(collection: Collection, cells: int, delta: float | None) -> list[dict[str, Any]]:
     """Return the loss at delta as JSON values; empty without delta, privacy or a single table."""
     from crowdveil.privacy.composition import composition
 

@@ -63,7 +63,7 @@ def reproduce(
         raise click.UsageError("--quick and --full exclude each other.")
     if not exhibits and not listed:
         raise click.UsageError("Missing argument 'EXHIBIT...'. --list shows the names.")
-    program = _program()
+    program = _exhibits_module()
     if listed:
         _print_list(program, as_json=as_json)
         return
@@ -88,7 +88,7 @@ def reproduce(
     print_written(data, _rows(data), as_json=as_json)
 
 
-def _program() -> Any:
+def _exhibits_module() -> Any:
     """Return the module that runs exhibits, of the checkout in the current folder, beside the package or on the path.
 
     Raises:

@@ -83,7 +83,7 @@ class Comparison(ArrowRows):
 
     def __str__(self) -> str:
         """Return the facts and one line per row."""
-        cells = [_HEADER, *map(_cells, self.rows)]
+        cells = [_HEADER, *map(_row_texts, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
         return "\n".join([*self._facts(), "", *text])
@@ -91,9 +91,9 @@ class Comparison(ArrowRows):
     def _repr_html_(self) -> str:
         """Return the rows for a notebook, and errors against epsilon."""
         series = self._series()
-        picture = lines(_axis(self.rows[0]), "epsilon", series[:MAX_LINES], self._limits()) if series else None
+        picture = lines(_error_axis(self.rows[0]), "epsilon", series[:MAX_LINES], self._limits()) if series else None
         return card(
-            "Comparison of mechanisms", self._facts(), table(_HEADER, [_cells(row) for row in self.rows]), picture
+            "Comparison of mechanisms", self._facts(), table(_HEADER, [_row_texts(row) for row in self.rows]), picture
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -105,7 +105,7 @@ class Comparison(ArrowRows):
         Raises:
             SettingsError: matplotlib is not installed.
         """
-        return line_plot(ax, self._series(), self._limits(), ("epsilon per cell", _axis(self.rows[0])))
+        return line_plot(ax, self._series(), self._limits(), ("epsilon per cell", _error_axis(self.rows[0])))
 
     def _facts(self) -> list[str]:
         first = self.rows[0]
@@ -172,7 +172,7 @@ def compare(
     answers, known = _answers_and_gold(crowd, gold, options)
     error: ErrorName = "mae" if isinstance(answers.alphabet, Scale) else "error_rate"
     described = GoldCrowd(name="crowd", answers=answers, gold=known, error=error)
-    chosen = _built(mechanisms, answers, epsilons, participation)
+    chosen = _mechanisms_at_epsilons(mechanisms, answers, epsilons, participation)
     models = _estimators(methods, answers)
     readers = tuple(one for one in models if one.capabilities.reads_channel)
     plain = tuple(one for one in models if one not in readers)
@@ -207,7 +207,7 @@ def _answers_and_gold(crowd: Any, gold: Any, options: ColumnKeywords) -> tuple[R
     return answers, known
 
 
-def _built(
+def _mechanisms_at_epsilons(
     choices: Sequence[MechanismChoice], answers: Reports, epsilons: Sequence[float], participation: Participation
 ) -> list[Mechanism]:
     """Return the mechanisms; names and functions at every epsilon."""
@@ -262,7 +262,7 @@ def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tupl
 _HEADER = ("mechanism", "epsilon", "exact epsilon", "participation", "method", "error", "unprotected")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _row_texts(row: Row) -> tuple[str, ...]:
     """Return a row as text; epsilons are rounded up."""
     epsilons = ("" if value is None else format_bound(value, 4) for value in (row.requested, row.exact))
     ending = "" if row.converged else ", NOT CONVERGED"
@@ -270,5 +270,5 @@ def _cells(row: Row) -> tuple[str, ...]:
     return row.mechanism, *epsilons, row.participation, row.method + ending, *errors
 
 
-def _axis(row: Row) -> str:
+def _error_axis(row: Row) -> str:
     return "Share of wrong truths" if row.error_name == "error_rate" else "Mean absolute error"

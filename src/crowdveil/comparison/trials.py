@@ -141,12 +141,12 @@ def run(trial: Trial) -> list[Row]:
         estimates = {FactorizationMean.name: _mean_of_sums(answers, mechanism, trial.seed)}
         count = len(answers.workers)
     else:
-        reports = answers if mechanism is None else _received(trial, mechanism)
+        reports = answers if mechanism is None else _simulated_reports(trial, mechanism)
         estimates, count = _estimates(reports, trial), len(reports)
-    return [_row(trial, method, estimate, count) for method, estimate in estimates.items()]
+    return [_scored_row(trial, method, estimate, count) for method, estimate in estimates.items()]
 
 
-def _received(trial: Trial, mechanism: Mechanism) -> Reports:
+def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
     """Return the simulated reports of all devices."""
     answers, source = trial.crowd.answers, seeded(trial.seed)
     channel = mechanism.channel()
@@ -197,7 +197,7 @@ def _estimates(reports: Reports, trial: Trial) -> dict[str, Estimate]:
     }
 
 
-def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
+def _scored_row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
     scored = score(estimate, trial.crowd.gold, error=trial.crowd.error)
     mechanism = trial.mechanism
     cell = worker = None

@@ -98,7 +98,7 @@ class Conclusions:
         return named | ends | counts | {"rogan_gladen": np.array([row.rogan_gladen for row in rows])}
 
 
-class _Known(NamedTuple):
+class _GoldTasks(NamedTuple):
     """Gold tasks with reports: codes and truths, shape (gold,); all tasks with reports; and the default's posterior."""
 
     tasks: NDArray[np.int64]
@@ -136,8 +136,8 @@ def conclude_from(
             value=estimate.method,
             hint="Use the default method.",
         )
-    known = _known(evidence.reports, estimate, gold)
-    drawn = _random_sample(estimate, known, gold, seed, stated_random)
+    known = _gold_with_reports(evidence.reports, estimate, gold)
+    drawn = _draw_of_gold(estimate, known, gold, seed, stated_random)
     rows, left_out, notes = _prevalences(estimate, known), 0, evidence.notes
     reason = NOT_BEHIND_CHANNEL if evidence.channel is not None else NOT_OF_TRUTHS if evidence.truths else ""
     if not reason:
@@ -171,7 +171,7 @@ def conclude(
     )
 
 
-def _known(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _Known:
+def _gold_with_reports(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _GoldTasks:
     aligned = align_gold(reports, gold, estimate.alphabet, numeric=False)
     counts = np.asarray(estimate.reports_per_task)
     kept = counts[aligned.tasks] > 0
@@ -182,10 +182,12 @@ def _known(reports: Reports, estimate: Estimate, gold: Mapping[Any, Any]) -> _Kn
             examples=f"{int(kept.sum())} of {len(gold):,}",
             hint="Draw them with draw_gold(...), or `crowdveil data draw-gold`; 50 are a good start.",
         )
-    return _Known(aligned.tasks[kept], aligned.truths[kept], np.flatnonzero(counts), estimate.posterior)
+    return _GoldTasks(aligned.tasks[kept], aligned.truths[kept], np.flatnonzero(counts), estimate.posterior)
 
 
-def _random_sample(estimate: Estimate, known: _Known, gold: Mapping[Any, Any], seed: int | None, stated: bool) -> str:
+def _draw_of_gold(
+    estimate: Estimate, known: _GoldTasks, gold: Mapping[Any, Any], seed: int | None, stated: bool
+) -> str:
     """Return how gold is known to be a random sample; refuse gold that is not."""
     if seed is not None:
         order = drawn_tasks(estimate.tasks, np.asarray(estimate.reports_per_task), seed)
@@ -204,7 +206,7 @@ def _random_sample(estimate: Estimate, known: _Known, gold: Mapping[Any, Any], s
     return "at random, as stated; only means were checked"
 
 
-def _prevalences(estimate: Estimate, known: _Known) -> list[Conclusion]:
+def _prevalences(estimate: Estimate, known: _GoldTasks) -> list[Conclusion]:
     assert estimate.alphabet is not None
     posterior, items = known.posterior, len(known.everywhere)
     means = posterior[known.everywhere].mean(axis=0)
@@ -228,7 +230,7 @@ class _Answers(NamedTuple):
     predicted: NDArray[np.float64]
 
 
-def _accuracies(reports: Reports, estimate: Estimate, known: _Known) -> tuple[list[Conclusion], int]:
+def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tuple[list[Conclusion], int]:
     """Return the accuracies of workers with enough gold answers, and the number of other workers with answers."""
     workers = len(reports.workers)
     totals, counts, parts = np.zeros(workers), np.zeros(workers, dtype=np.int64), list[_Answers]()
@@ -256,7 +258,7 @@ def _accuracies(reports: Reports, estimate: Estimate, known: _Known) -> tuple[li
     return rows, int((counts > 0).sum()) - len(rows)
 
 
-def _difference(reports: Reports, known: _Known, pair: tuple[str, str]) -> Conclusion:
+def _difference(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> Conclusion:
     """Return the difference of the accuracies of two workers on the tasks that both have answered."""
     codes = index_of(reports.workers, dict.fromkeys(pair))
     for name in pair:

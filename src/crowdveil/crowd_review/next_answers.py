@@ -122,12 +122,17 @@ def purchase_of(
     channel = further_channel(evidence)
     names = tuple(dict.fromkeys(map(str, listed)))
     bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
-    state = _state(estimate, names, channel, _error_correlation(evidence, estimator))
+    state = _crowd_state(estimate, names, channel, _error_correlation(evidence, estimator))
     return Purchase(
         estimate=estimate,
         workers=names,
         chosen=next_answers(
-            state, _asked_cells(evidence, names), budget=budget, tasks=_open_tasks(estimate), per_worker=bound, by=by
+            state,
+            _asked_cells(evidence, names),
+            budget=budget,
+            tasks=_open_tasks(estimate),
+            per_worker=bound,
+            by=by,
         ),
         per_worker=bound,
         budget=budget,
@@ -186,9 +191,9 @@ def _error_correlation(evidence: Evidence, estimator: object) -> float:
     return estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0
 
 
-def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, correlation: float) -> CrowdState:
+def _crowd_state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, correlation: float) -> CrowdState:
     """Return the state of the crowd with these workers."""
-    confusion, rates = _confusion(estimate), estimate.workers.participation
+    confusion, rates = _confusion_matrices(estimate), estimate.workers.participation
     place = index_of(estimate.worker_names, dict.fromkeys(names))
     average = np.average(confusion, axis=0, weights=np.maximum(estimate.reports_per_worker, 1))
     matrices = np.stack([confusion[place[name]] if name in place else average for name in names])
@@ -197,12 +202,12 @@ def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, 
     return CrowdState(
         posterior=estimate.posterior,
         reports=np.asarray(estimate.reports_per_task) * retention**2,
-        likelihood=_likelihood(matrices, rate, channel),
+        likelihood=_report_likelihoods(matrices, rate, channel),
         error_correlation=correlation,
     )
 
 
-def _confusion(estimate: Estimate) -> NDArray[np.float64]:
+def _confusion_matrices(estimate: Estimate) -> NDArray[np.float64]:
     """Return P(answer | truth), indexed [worker, truth, answer]; from abilities, errors are even over labels.
 
     Raises:
@@ -221,7 +226,7 @@ def _confusion(estimate: Estimate) -> NDArray[np.float64]:
     return np.asarray(ability * np.eye(labels) + (1 - ability) * (1 - np.eye(labels)) / (labels - 1))
 
 
-def _likelihood(
+def _report_likelihoods(
     confusion: NDArray[np.float64], participation: NDArray[np.float64], channel: Channel | None
 ) -> NDArray[np.float64]:
     """Return P(report | truth), indexed [worker, truth, report]; with protected participation NULL is an answer."""

@@ -121,7 +121,7 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
         reasons[worker].append(f"The ability is below {limit:.2f} with 95 % certainty.")
     if not estimate.channel_used and evidence.channel is None:
         _add_spam(reasons, evidence)
-    return _review(estimate, limit, reasons)
+    return _review_of_reasons(estimate, limit, reasons)
 
 
 def review_of_panel(evidence: Evidence, gold: Mapping[str, Any] | None = None) -> Review:
@@ -138,7 +138,7 @@ def review_of_panel(evidence: Evidence, gold: Mapping[str, Any] | None = None) -
             nearest.setdefault(worker, text)
     for worker, text in nearest.items():
         reasons[place[worker]].append(text)
-    return _review(fit.estimate, None, reasons)
+    return _review_of_reasons(fit.estimate, None, reasons)
 
 
 def _add_constant(reasons: list[list[str]], reports: Reports) -> NDArray[np.bool_]:
@@ -156,7 +156,7 @@ def _add_constant(reasons: list[list[str]], reports: Reports) -> NDArray[np.bool
     return constant
 
 
-def _review(estimate: Estimate, bound: float | None, reasons: list[list[str]]) -> Review:
+def _review_of_reasons(estimate: Estimate, bound: float | None, reasons: list[list[str]]) -> Review:
     """Return the review of the workers with reasons."""
     workers = estimate.workers
     unknown = np.full(len(reasons), np.nan)
@@ -219,7 +219,7 @@ def _add_spam(reasons: list[list[str]], evidence: Evidence) -> None:
     if int(np.max(reports.per_task)) < 2:
         return
     _add_copies(reasons, reports)
-    for worker, kappa in _near_chance(evidence, counts, counts.sum(axis=0) / counts.sum()):
+    for worker, kappa in _workers_near_chance(evidence, counts, counts.sum(axis=0) / counts.sum()):
         if not constant[worker]:
             reasons[worker].append(f"The answers agree with others hardly more than by chance (kappa {kappa:.2f}).")
 
@@ -240,7 +240,7 @@ def _add_copies(reasons: list[list[str]], reports: Reports) -> None:
         )
 
 
-def _near_chance(
+def _workers_near_chance(
     evidence: Evidence, counts: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> list[tuple[int, float]]:
     """Return the workers whose agreement is near chance, with kappa; `counts` indexed [worker, label]."""

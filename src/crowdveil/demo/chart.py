@@ -40,7 +40,7 @@ def chart_lines(crowd: DemoCrowd, rows: Sequence[Row]) -> list[Line]:
     """
     method = reported_method(crowd) + CHANNEL_SUFFIX
     shown = [row for row in rows if row.participation == PROTECTED and claim_holds(row)]
-    ranked = sorted(filter(_is_compared, shown), key=lambda row: row.error)
+    ranked = sorted(filter(_is_at_quality_epsilon, shown), key=lambda row: row.error)
     response = [row for row in ranked if row.mechanism == RESPONSE]
     naive = [(RESPONSE, row.method) for row in response if not row.channel_used][:1]
     assigned = [row for row in rows if row.participation == ASSIGNED and row.method == method]
@@ -48,15 +48,15 @@ def chart_lines(crowd: DemoCrowd, rows: Sequence[Row]) -> list[Line]:
     further = [others[row.mechanism] for row in ranked if row.mechanism in others]
     further += [(RESPONSE, row.method) for row in response if row.channel_used]
     chosen = list(dict.fromkeys([(RESPONSE, method), *naive, *further]))[: MAX_LINES - 2 - bool(assigned)]
-    found = [(_line_name(key, naive), _points([row for row in shown if _key(row) == key])) for key in chosen]
+    found = [(_line_name(key, naive), _points([row for row in shown if _line_key(row) == key])) for key in chosen]
     return found + ([("assigned cells", _points(assigned))] if assigned else [])
 
 
-def _is_compared(row: Row) -> bool:
+def _is_at_quality_epsilon(row: Row) -> bool:
     return row.requested is not None and math.isclose(row.requested, QUALITY_EPSILON, rel_tol=1e-6)
 
 
-def _key(row: Row) -> tuple[str, str]:
+def _line_key(row: Row) -> tuple[str, str]:
     return row.mechanism, row.method
 
 

@@ -28,15 +28,17 @@ def conclude(crowd: DemoCrowd, rows: Sequence[Row]) -> str:
         return "For this crowd even unprotected answers are no better than the best constant: collect more answers."
     enough = (best + constant) / 2
     fitting = [row for row in rows if row.method == method and claim_holds(row)]
-    chosen = _smallest(row for row in fitting if row.participation == PROTECTED and row.error <= enough)
-    assigned = _smallest(row for row in fitting if row.participation == ASSIGNED and row.error <= enough)
+    chosen = _least_epsilon(row for row in fitting if row.participation == PROTECTED and row.error <= enough)
+    assigned = _least_epsilon(row for row in fitting if row.participation == ASSIGNED and row.error <= enough)
     known = f"where the best constant has {constant:.3f} and unprotected answers have {best:.3f}"
-    weaker = "" if assigned is None else f"{_named(assigned)} among assigned cells only (error {assigned.error:.3f})"
+    weaker = (
+        "" if assigned is None else f"{_at_epsilon(assigned)} among assigned cells only (error {assigned.error:.3f})"
+    )
     if chosen is not None:
         earlier = assigned is not None and (assigned.exact or 0.0) < (chosen.exact or 0.0) * (1 - 1e-6)
         instead = f" Where everybody may know who was asked what, {weaker} is enough." if earlier else ""
         return (
-            f"For this crowd choose {_named(chosen)}, participation protected, with {method}: "
+            f"For this crowd choose {_at_epsilon(chosen)}, participation protected, with {method}: "
             f"error {chosen.error:.3f}, {known}. It is the smallest epsilon shown that keeps half of that gain."
             f"{instead} {CAVEAT}"
         )
@@ -47,11 +49,11 @@ def conclude(crowd: DemoCrowd, rows: Sequence[Row]) -> str:
     )
 
 
-def _smallest(rows: Iterable[Row]) -> Row | None:
+def _least_epsilon(rows: Iterable[Row]) -> Row | None:
     """Return the row with the smallest exact epsilon, and of those with the smallest error; None without rows."""
     return min(rows, key=lambda row: (round(row.exact or 0.0, 6), row.error), default=None)
 
 
-def _named(row: Row) -> str:
+def _at_epsilon(row: Row) -> str:
     """Return mechanism and exact epsilon per cell."""
     return f"{row.mechanism} at epsilon {format_bound(row.exact or 0.0, 4)} per cell"

@@ -170,23 +170,25 @@ def read_evidence(
         _refuse_for_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.collection_path
-    crowd = None if path is None else _found_crowd(path, accept_edited=reading.accept_edited)
+    crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)
     certificate_path = _certificate_path(path, reading.certificate, crowd) if reading.use_certificate else None
     channel = None if certificate_path is None else read_channel(certificate_path, crowd)
     known = _known_alphabet(channel, crowd, reading.alphabet)
     if channel is not None:
-        _refuse_repeats(opened, reading.duplicates)
+        _refuse_repeated_pairs(opened, reading.duplicates)
     notes: tuple[str, ...] = ()
     skipped = None
     if opened.is_block_folder:
         reports = _open_blocks(opened.path, known or reading.alphabet, verify, reading)
     else:
         protected = crowd is not None or channel is not None
-        reports, notes, skipped = _read(opened, crowd, known, reading, progress, protected=protected)
+        reports, notes, skipped = _read_reports(opened, crowd, known, reading, progress, protected=protected)
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + absent_notes(reports)
+    if crowd is not None:
+        reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
-        reports=_with_public_lists(reports, crowd),
+        reports=reports,
         crowd=with_guarantee(crowd, channel),
         channel=channel,
         certificate=certificate_path,
@@ -225,18 +227,13 @@ def refuse_outside(reports: Reports, scale: Scale) -> None:
         )
 
 
-def _with_public_lists(reports: Reports, crowd: Crowd | None) -> Reports:
-    """Return reports with the public lists that their crowd states."""
-    return reports if crowd is None else reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
-
-
-def _found_crowd(path: Path, *, accept_edited: bool) -> Crowd | None:
+def _checked_crowd_of(path: Path, *, accept_edited: bool) -> Crowd | None:
     """Return the checked crowd in the folder of reports; None without one."""
     crowd = read_crowd_for(path)
     return None if crowd is None else checked_crowd(crowd, path, accept_edited=accept_edited)
 
 
-def _refuse_repeats(source: AnswerSource, duplicates: Duplicates | None) -> None:
+def _refuse_repeated_pairs(source: AnswerSource, duplicates: Duplicates | None) -> None:
     """Refuse repeated (task, worker) pairs in reports of a channel."""
     if has_repeated_pairs(source.path) if source.is_block_folder else duplicates == "all":
         raise ReportsError(
@@ -330,7 +327,7 @@ def _open_blocks(path: Path, known: Alphabet | None, verify: bool, reading: Read
     return reports
 
 
-def _read(
+def _read_reports(
     source: AnswerSource,
     crowd: Crowd | None,
     stated: Alphabet | None,

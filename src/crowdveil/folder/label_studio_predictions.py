@@ -46,14 +46,14 @@ def predictions(
         raise ReportsError(
             "tasks must be Label Studio's own JSON", source=tasks.name, hint="Export the project as JSON, not as CSV."
         )
-    control = _control(tasks, question)
+    control = _question_control(tasks, question)
     names, values = list(map(str, estimate.tasks)), _truths(estimate)
     confidence = [None] * len(names) if estimate.confidence is None else estimate.confidence.tolist()
     found: dict[str, Found] = {}
     if control["type"] == CHOICES and estimate.alphabet is not None and {*estimate.alphabet.names} <= {YES, NO}:
         found = _several_choices(dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks)
     if not found:
-        found = dict(zip(names, zip(_values(values, control, tasks), confidence, strict=True), strict=True))
+        found = dict(zip(names, zip(_values_as_asked(values, control, tasks), confidence, strict=True), strict=True))
     return [
         record for task in tasks.records for record in _record(task, found.get(str(task.get("id"))), control, version)
     ]
@@ -68,7 +68,7 @@ def write_predictions(out: Path, records: Sequence[Record]) -> None:
     write_outputs(prediction_outputs(out), {out.name: json.dumps(records, ensure_ascii=False, indent=1) + "\n"})
 
 
-def _control(tasks: ExportFile, question: str | None) -> Record:
+def _question_control(tasks: ExportFile, question: str | None) -> Record:
     """Return name, target and type of the question, from the first annotation with a result for it."""
     found: dict[str, Record] = {}
     for result in _results(tasks):
@@ -101,10 +101,10 @@ def _truths(estimate: Estimate) -> list[str | float | None]:
     return [None if math.isnan(value) else float(value) for value in estimate.truth]
 
 
-def _values(found: list[str | float | None], control: Record, tasks: ExportFile) -> list[str | float | None]:
+def _values_as_asked(found: list[str | float | None], control: Record, tasks: ExportFile) -> list[str | float | None]:
     """Return the truths as the question holds them."""
     if control["type"] == CHOICES:
-        return _choices(found, str(control["from_name"]), tasks)
+        return _as_choices(found, str(control["from_name"]), tasks)
     try:
         return [None if value is None else float(value) for value in found]
     except ValueError as error:
@@ -123,7 +123,7 @@ def _several_choices(
 
     A task with an undecided choice has none.
     """
-    taken = sorted(_taken(str(control["from_name"]), tasks))
+    taken = sorted(_choices_of_annotations(str(control["from_name"]), tasks))
     found: dict[str, Found] = {}
     for name in (str(task.get("id")) for task in tasks.records):
         decided = {choice: of_task[key] for choice in taken if (key := choice_task(name, choice)) in of_task}
@@ -134,7 +134,7 @@ def _several_choices(
     return found
 
 
-def _taken(question: str, tasks: ExportFile) -> set[str]:
+def _choices_of_annotations(question: str, tasks: ExportFile) -> set[str]:
     """Return the choices that annotations made for a question."""
     return {
         str(choice)
@@ -144,9 +144,9 @@ def _taken(question: str, tasks: ExportFile) -> set[str]:
     }
 
 
-def _choices(found: Sequence[str | float | None], question: str, tasks: ExportFile) -> list[str | float | None]:
+def _as_choices(found: Sequence[str | float | None], question: str, tasks: ExportFile) -> list[str | float | None]:
     """Return the truths as choices: each one is a choice that an annotation made."""
-    taken = _taken(question, tasks)
+    taken = _choices_of_annotations(question, tasks)
     texts = [f"{value:.15g}" if isinstance(value, float) else value for value in found]
     strange = sorted({text for text in texts if text is not None} - taken)
     if strange:

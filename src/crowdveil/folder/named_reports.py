@@ -50,7 +50,7 @@ class NamedReports:
         layout = {f"{name}_column": value for name, value in names.items()}
         stated = {name: value for name, value in asdict(self.layout).items() if name != "names"}
         layout |= {name: value for name, value in stated.items() if value != getattr(Layout(), name)}
-        data = {"sources": [_relative(source, folder) for source in self.sources], "layout": layout}
+        data = {"sources": [_path_to(source, folder) for source in self.sources], "layout": layout}
         return json.dumps(data | {"options": _options_to_json(self.options, folder)}, ensure_ascii=False)
 
     @classmethod
@@ -64,7 +64,7 @@ class NamedReports:
             data = parse_json(text.encode())
             stated = dict(data["layout"])
             names = {name: stated.pop(f"{name}_column", None) for name in ("task", "worker", "label", "value")}
-            sources = tuple(_beside(source, folder) for source in data["sources"])
+            sources = tuple(_path_from(source, folder) for source in data["sources"])
             layout = Layout(names=ColumnNames(**names), **stated)
             if not sources:
                 raise ValueError("there is no source")
@@ -114,11 +114,11 @@ def recorded_reports(folder: Path) -> NamedReports | None:
     return NamedReports.from_json(entries[0].reading, folder, entries[0].reports_sha256)
 
 
-def _relative(source: str, folder: Path) -> str:
+def _path_to(source: str, folder: Path) -> str:
     return source if source.startswith(DATASET) else Path(os.path.relpath(source, folder)).as_posix()
 
 
-def _beside(source: Any, folder: Path) -> str:
+def _path_from(source: Any, folder: Path) -> str:
     if not isinstance(source, str) or source in ("", STDIN) or ADDRESS in source:
         raise ValueError("a source is a file")
     return source if source.startswith(DATASET) else os.path.normpath(folder / source)
@@ -130,7 +130,7 @@ def _options_to_json(reading: Reading, folder: Path) -> dict[str, Any]:
     if reading.alphabet is not None:
         given["alphabet"] = alphabet_to_json(reading.alphabet)
     if reading.certificate is not None:
-        given["certificate"] = _relative(str(reading.certificate), folder)
+        given["certificate"] = _path_to(str(reading.certificate), folder)
     return given
 
 
@@ -139,7 +139,7 @@ def _options_from_json(options: dict[str, Any], folder: Path) -> Reading:
     alphabet, certificate = options.get("alphabet"), options.get("certificate")
     stated = {
         "alphabet": None if alphabet is None else alphabet_from_json(alphabet),
-        "certificate": None if certificate is None else Path(_beside(certificate, folder)),
+        "certificate": None if certificate is None else Path(_path_from(certificate, folder)),
         "truths": tuple(map(str, options.get("truths", ()))),
     }
     return Reading(**options | stated)

@@ -48,10 +48,10 @@ def report_given_truth(answers: NDArray[np.float64], rate: float, channel: Chann
         rate: share of cells that are answered.
         channel: P(report | answer); None if reports are the answers.
     """
-    return _mixed(answers, rate, report_given_answer(answers.shape[2], channel))
+    return _report_shares(answers, rate, report_given_answer(answers.shape[2], channel))
 
 
-def _mixed(answers: NDArray[np.float64], rate: float, by_answer: NDArray[np.float64]) -> NDArray[np.float64]:
+def _report_shares(answers: NDArray[np.float64], rate: float, by_answer: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return P(report | truth) from P(answer | truth) and P(report | answer or NULL)."""
     whole = rate * (answers @ by_answer[:-1]) + (1 - rate) * by_answer[-1]
     return np.asarray(whole / whole.sum(axis=2, keepdims=True))
@@ -155,33 +155,6 @@ def _count_reports(
     return np.bincount(cells, minlength=classes * tasks * symbols).reshape(classes, tasks, symbols)
 
 
-class _Reports:
-    """All workers report through one channel."""
-
-    def __init__(self, campaign: Campaign, channel: Channel | None) -> None:
-        self.campaign, crowd = campaign, campaign.crowd
-        self.by_answer = report_given_answer(crowd.alphabet.size, channel)
-        self.by_class, self.average = log_report_tables(crowd, campaign.answer_rate, channel)
-
-    def scores(
-        self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-posteriors [task, truth], up to constants, with known and with unknown worker classes.
-
-        Args:
-            truths: of each task, shape (tasks,).
-            class_sizes: workers of each class, shape (classes,).
-            generator: draws the counts of reports.
-        """
-        crowd = self.campaign.crowd
-        table = _mixed(crowd.answer_probabilities(truths), self.campaign.answer_rate, self.by_answer)
-        counts = generator.multinomial(class_sizes[:, None], table)
-        return (
-            log_likelihoods(counts, self.by_class) + crowd.log_prior,
-            log_likelihoods(counts.sum(axis=0, keepdims=True), self.average) + crowd.log_prior,
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BayesErrors:
     """Expected errors of exact posteriors.
@@ -211,13 +184,18 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
         seed: of the draws.
     """
     crowd, generator = campaign.crowd, seeded(seed).generator
-    design = _Reports(campaign, channel)
+    by_answer = report_given_answer(crowd.alphabet.size, channel)
+    by_class, average = log_report_tables(crowd, campaign.answer_rate, channel)
     crowds = min(crowds, MAX_NUMBER_CROWDS) if isinstance(crowd, NumberCrowd) else crowds
     truths, scores = [], []
     for _ in range(crowds):
         truths.append(crowd.draw_truths(generator, TASKS_PER_CROWD))
         class_sizes = crowd.draw_class_sizes(generator, campaign.reporters_per_task)
-        scores.append(design.scores(truths[-1], class_sizes, generator))
+        table = _report_shares(crowd.answer_probabilities(truths[-1]), campaign.answer_rate, by_answer)
+        counts = generator.multinomial(class_sizes[:, None], table)
+        linked = log_likelihoods(counts, by_class)
+        unlinked = log_likelihoods(counts.sum(axis=0, keepdims=True), average)
+        scores.append((linked + crowd.log_prior, unlinked + crowd.log_prior))
     every = np.concatenate(truths)
     known, unknown = (
         crowd.risks(np.concatenate(part), every).reshape(crowds, TASKS_PER_CROWD) for part in zip(*scores, strict=True)

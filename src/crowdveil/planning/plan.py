@@ -264,7 +264,9 @@ def plan(
     distinct = sum(len({one.equivalence_key for one in group}) for group in by_epsilon.values())
     counter = _SimulationCounter(default_seeds(campaign) * (distinct + 1 + EXTRA_SIMULATIONS), progress)
     plain, unprotected = _predict_unprotected(campaign, by_epsilon[ascending[0]], counter)
-    results, recommended = _recommend(campaign, _predict_all(campaign, by_epsilon, target, counter), target, counter)
+    results, recommended = _recommend_confirmed(
+        campaign, _predict_all(campaign, by_epsilon, target, counter), target, counter
+    )
     missed = tuple(epsilon for epsilon in ascending if recommended is None or epsilon < recommended.epsilon)
     return Plan(
         campaign=campaign,
@@ -331,7 +333,7 @@ def predict_group(
     return results
 
 
-def _cheapest(results: list[PlanRow]) -> PlanRow | None:
+def _cheapest_row(results: list[PlanRow]) -> PlanRow | None:
     """Return the result with the smallest epsilon, then fewest bytes, and error; None if there is none."""
 
     def order(one: PlanRow) -> tuple[float, ...]:
@@ -341,7 +343,7 @@ def _cheapest(results: list[PlanRow]) -> PlanRow | None:
     return min(results, key=order, default=None)
 
 
-def _recommend(
+def _recommend_confirmed(
     campaign: Campaign, results: list[PlanRow], target: float, counter: OnSimulation
 ) -> tuple[list[PlanRow], PlanRow | None]:
     """Return the cheapest result that meets the target, after it was confirmed by a larger simulation.
@@ -350,7 +352,7 @@ def _recommend(
     """
     confirmed: set[tuple[float, str]] = set()
     while True:
-        chosen = _cheapest([result for result in results if result.prediction.error <= target])
+        chosen = _cheapest_row([result for result in results if result.prediction.error <= target])
         if chosen is None or (chosen.epsilon, chosen.name) in confirmed:
             return results, chosen
         whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells_per_worker)
@@ -383,14 +385,16 @@ def _workers_needed(
         distinct = [result for result in results if result.epsilon == epsilon and result.same_as is None]
         best: Alternative | None = None
         for one in distinct:
-            fewer = more_workers(*_found(one), target, below=MAX_WORKERS + 1 if best is None else best.campaign.workers)
+            fewer = more_workers(
+                *_search_of(one), target, below=MAX_WORKERS + 1 if best is None else best.campaign.workers
+            )
             if fewer is not None:
                 result, best = one, fewer
-        needed[epsilon] = more_workers(*_found(result), target, check=counter) if best and check else best
+        needed[epsilon] = more_workers(*_search_of(result), target, check=counter) if best and check else best
     return needed
 
 
-def _found(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
+def _search_of(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
     return result.campaign, result.name, result.mechanism, result.prediction.relative_excess
 
 

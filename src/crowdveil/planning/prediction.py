@@ -210,7 +210,7 @@ def predict(
             excess.append(_simulate_excess(campaign, mechanism, tasks, seed, bayes.known_classes))
         if on_simulation is not None:
             on_simulation()
-    return _predict(campaign, channel, bayes, _summarize(excess, tasks, cells, bayes))
+    return _prediction(campaign, channel, bayes, _summary_of_excess(excess, tasks, cells, bayes))
 
 
 def with_pilot(campaign: Campaign, pilot: Pilot) -> Campaign:
@@ -247,7 +247,7 @@ def predict_from_bayes_errors(
     bayes = bayes_errors(campaign, channel, crowds=crowds)
     excess = relative_excess * (bayes.unknown_classes - bayes.known_classes)
     none = _ExcessErrors(excess, (excess / 2) ** 2, 0, campaign.tasks, campaign.cells_per_worker)
-    return _predict(campaign, channel, bayes, none)
+    return _prediction(campaign, channel, bayes, none)
 
 
 def tasks_to_simulate(campaign: Campaign, channel: Channel | None, effort: int = 1) -> int:
@@ -268,7 +268,7 @@ def _single_run_variance(excess: float, bayes: BayesErrors) -> float:
     return max(abs(excess), (bayes.unknown_classes - bayes.known_classes) / 2) ** 2
 
 
-def _summarize(excess: list[float], tasks: int, cells: float, bayes: BayesErrors) -> _ExcessErrors:
+def _summary_of_excess(excess: list[float], tasks: int, cells: float, bayes: BayesErrors) -> _ExcessErrors:
     variance = float(np.var(excess, ddof=1)) if len(excess) > 1 else _single_run_variance(excess[0], bayes)
     return _ExcessErrors(float(np.mean(excess)), variance, len(excess), tasks, cells)
 
@@ -329,7 +329,7 @@ def _assigned_answers(answers: Reports, assignment: Assignment) -> Reports:
     return replace(answers, task=answers.task[kept], worker=answers.worker[kept], value=answers.value[kept])
 
 
-def _predict(campaign: Campaign, channel: Channel | None, bayes: BayesErrors, excess: _ExcessErrors) -> Prediction:
+def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors, excess: _ExcessErrors) -> Prediction:
     """Return the prediction from Bayes errors and excess errors, with its intervals."""
     simulated_share = min(1.0, excess.cells / campaign.cells_per_worker)
     gap = max(excess.mean, 0.0)
@@ -340,7 +340,7 @@ def _predict(campaign: Campaign, channel: Channel | None, bayes: BayesErrors, ex
         + excess.variance * (min(1.0, excess.tasks / campaign.tasks) + (1 / excess.runs if excess.runs else 0.0))
         + extrapolation**2
     )
-    low, high = _interval(error, variance, campaign)
+    low, high = _error_interval(error, variance, campaign)
     less_than = _upper_bound(campaign, error, bayes, excess.runs * excess.tasks)
     consensus_error, constant = error, campaign.crowd.constant_error
     if campaign.shared_mistakes is None:
@@ -378,7 +378,7 @@ def _other_variance(campaign: Campaign, bayes: BayesErrors, error: float) -> flo
     )
 
 
-def _interval(error: float, variance: float, campaign: Campaign) -> tuple[float, float]:
+def _error_interval(error: float, variance: float, campaign: Campaign) -> tuple[float, float]:
     """Return quantiles of a gamma distribution, for labels widened to whole numbers of wrong tasks."""
     if not (error > 0 and variance > 0):
         return error, error

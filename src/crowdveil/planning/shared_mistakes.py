@@ -118,9 +118,9 @@ class Pilot:
             ability=ability,
             shares=shares,
         )
-        return made if gold is None else made._scored(answers, gold)
+        return made if gold is None else made._with_gold(answers, gold)
 
-    def _scored(self, answers: Reports, gold: Mapping[str, object]) -> Self:
+    def _with_gold(self, answers: Reports, gold: Mapping[str, object]) -> Self:
         """Return the pilot with its wrong tasks and the shares of labels by gold."""
         own = {name: str(gold[name]) for name in map(str, answers.tasks) if name in gold}
         if not own or not set(own.values()) <= set(self.labels):
@@ -170,8 +170,8 @@ class SharedMistakes:
     def _draws(self) -> tuple[NDArray[np.float64], ...]:
         """Return share, shift, constant, standard normal deviate and weight of each draw."""
         uniform = _uniform_points(4)
-        share = expit(_predictive(logit([one.share for one in self.sets]), uniform[0]))
-        shift = _predictive([one.shift for one in self.sets], uniform[1])
+        share = expit(_predictive_quantiles(logit([one.share for one in self.sets]), uniform[0]))
+        shift = _predictive_quantiles([one.shift for one in self.sets], uniform[1])
         pilot, labels = self.pilot, len(self.pilot.shares)
         size = pilot.known or pilot.tasks
         usual = float(self.pilot.shares.max()) * (size + labels) - 1
@@ -180,7 +180,7 @@ class SharedMistakes:
         if pilot.wrong is None:
             weight = np.ones(DRAWS)
         else:
-            error = _error(self.relative, share, shift, constant)
+            error = _error_of_draws(self.relative, share, shift, constant)
             log_weight = pilot.wrong * np.log(error) + (pilot.known - pilot.wrong) * np.log1p(-error)
             weight = np.exp(log_weight - log_weight.max())
         return share, shift, constant, ndtri(uniform[3]), weight / weight.sum()
@@ -205,7 +205,7 @@ class SharedMistakes:
             level: probability of the interval.
         """
         share, shift, constant, normal, weight = self._draws
-        error = _error(relative, share, shift, constant)
+        error = _error_of_draws(relative, share, shift, constant)
         residual = constant**2 * float(np.mean([one.residual**2 for one in self.sets]))
         run = np.clip(error + np.sqrt(error * (1 - error) / tasks + residual) * normal, 0.0, 1.0)
         return float(weight @ error), *_quantiles(run, weight, level)
@@ -219,7 +219,7 @@ def _quantiles(values: NDArray[np.float64], weight: NDArray[np.float64], level: 
     return low, high
 
 
-def _error(
+def _error_of_draws(
     relative: float, share: NDArray[np.float64], shift: NDArray[np.float64], constant: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the error of each draw."""
@@ -227,7 +227,7 @@ def _error(
     return constant * (consensus + share * (1 - consensus))
 
 
-def _predictive(values: object, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+def _predictive_quantiles(values: object, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return quantiles of the Student distribution that predicts one more of normal values."""
     known = np.asarray(values, dtype=float)
     scale = known.std(ddof=1) * np.sqrt(1 + 1 / len(known))

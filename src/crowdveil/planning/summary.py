@@ -51,13 +51,13 @@ def verdict(plan: Plan) -> list[str]:
             f"no more than the target {plan.wanted:g}."
         ]
     if plan.by_budget:
-        return [*_budget(plan), *_weak_guarantee(plan), *_more_workers(plan)]
+        return [*_budget_sentences(plan), *_weak_guarantee(plan), *_more_workers_sentences(plan)]
     return [
-        *_recommendation(plan),
+        *_recommendation_sentences(plan),
         *_weak_guarantee(plan),
-        *_pilot(plan),
-        *_more_workers(plan),
-        *map(_alternative, plan.alternatives),
+        *_pilot_advice(plan),
+        *_more_workers_sentences(plan),
+        *map(_alternative_sentence, plan.alternatives),
     ]
 
 
@@ -76,13 +76,13 @@ def _weak_guarantee(plan: Plan) -> list[str]:
     ]
 
 
-def _budget(plan: Plan) -> list[str]:
+def _budget_sentences(plan: Plan) -> list[str]:
     """Return the choice of the smallest budget that meets the target, or that with the least error without one."""
     best = plan.best if plan.target is None else plan.recommended
     if best is None:
         budgets = ", ".join(f"{budget:g}" for budget in sorted({one.position for one in plan.results}))
         return [f"No budget of this plan ({budgets} per worker) meets the target {plan.wanted:g}."]
-    choice = _sized(best, f"{best.campaign.workers:,} workers")
+    choice = _choice_text(best, f"{best.campaign.workers:,} workers")
     first = (
         f"The least error of this plan: {choice}." if plan.target is None else f"Use {choice}, target {plan.target:g}."
     )
@@ -96,11 +96,11 @@ def _budget(plan: Plan) -> list[str]:
     ]
 
 
-def _sized(row: PlanRow, crowd: str) -> str:
+def _choice_text(row: PlanRow, crowd: str) -> str:
     return f"{row.name} at {privacy_loss(row)} with {crowd}: expected error {error_with_interval(row.prediction)}"
 
 
-def _slack(cost: Cost) -> str:
+def _delta_clause(cost: Cost) -> str:
     return "" if cost.delta is None else f" at delta {format_delta(cost.delta)}"
 
 
@@ -110,7 +110,7 @@ def privacy_loss(row: PlanRow) -> str:
     if row.budget is not None:
         tasks = f"{cost.cells:,} assigned task{'s' * (cost.cells != 1)}"
         return (
-            f"epsilon {format_bound(cost.worker_epsilon, 4)}{_slack(cost)} per worker ({tasks}, "
+            f"epsilon {format_bound(cost.worker_epsilon, 4)}{_delta_clause(cost)} per worker ({tasks}, "
             f"epsilon {format_bound(cost.cell_epsilon, 4)} per answer, participation {campaign.participation})"
         )
     if campaign.participation == "public":
@@ -123,18 +123,18 @@ def privacy_loss(row: PlanRow) -> str:
     )
 
 
-def _recommendation(plan: Plan) -> list[str]:
+def _recommendation_sentences(plan: Plan) -> list[str]:
     crowd, result = f"{plan.campaign.workers:,} workers", plan.recommended
     if result is not None:
         smaller = "; a smaller epsilon of this plan needs more workers" if plan.workers_needed else ""
-        return [f"Use {_sized(result, crowd)}, target {plan.wanted:g}{smaller}."]
+        return [f"Use {_choice_text(result, crowd)}, target {plan.wanted:g}{smaller}."]
     best = plan.best
     impossible = (
         f"The target cannot be met: with {crowd} no mechanism of this plan reaches {plan.wanted:g} at any of its "
         f"epsilons. The best is {best.name} at {privacy_loss(best)}: expected error "
         f"{error_with_interval(best.prediction)}."
     )
-    return [impossible, _unprotected(plan), *_insufficient_changes(plan)]
+    return [impossible, _unprotected_sentence(plan), *_insufficient_changes(plan)]
 
 
 def _insufficient_changes(plan: Plan) -> list[str]:
@@ -148,7 +148,7 @@ def _insufficient_changes(plan: Plan) -> list[str]:
     return [f"Not enough by itself at these epsilons: {', '.join(missed)}."] if missed else []
 
 
-def _unprotected(plan: Plan) -> str:
+def _unprotected_sentence(plan: Plan) -> str:
     error = (
         f"the unprotected answers of {plan.campaign.workers:,} workers have an error of "
         f"{expected_error(plan.unprotected)}"
@@ -163,7 +163,7 @@ def _unprotected(plan: Plan) -> str:
     )
 
 
-def _pilot(plan: Plan) -> list[str]:
+def _pilot_advice(plan: Plan) -> list[str]:
     """Return the advice to run a pilot, if real crowds may miss the target."""
     if plan.recommended is None or plan.recommended.prediction.real_high <= plan.wanted:
         return []
@@ -173,7 +173,7 @@ def _pilot(plan: Plan) -> list[str]:
     return [f"{miss}." if mistakes.pilot.known else f"{miss}: find out the truths of the pilot, and plan again."]
 
 
-def _more_workers(plan: Plan) -> list[str]:
+def _more_workers_sentences(plan: Plan) -> list[str]:
     """Return the number of workers needed at every missed epsilon or budget."""
     sentences = []
     for position, found in plan.workers_needed.items():
@@ -190,16 +190,16 @@ def _more_workers(plan: Plan) -> list[str]:
     return sentences
 
 
-def _alternative(found: Alternative) -> str:
+def _alternative_sentence(found: Alternative) -> str:
     assert found.mechanism is not None
     at = f"{found.candidate} at epsilon {format_bound(found.mechanism.epsilon)} per answer"
     meets = f"{at} meets the target, {error_with_interval(found.prediction)}"
     if found.change == "public":
         return f"Public participation: if it need not be private who answers which task, {meets}."
-    return f"Assignment: {_assignment(found.campaign)}, {meets}."
+    return f"Assignment: {_assignment_clause(found.campaign)}, {meets}."
 
 
-def _assignment(campaign: Campaign) -> str:
+def _assignment_clause(campaign: Campaign) -> str:
     each = (
         f"{campaign.reporters_per_task:,} workers, {campaign.cells_per_worker:,} tasks to each, who answer "
         f"{campaign.answer_rate:.0%} of them"

@@ -64,7 +64,7 @@ def plan_budgets(
         assigned = [variant] if whole else [with_load(variant, load) for load in loads(variant)]
         found.append(best_choice(assigned, budget, delta))
     count = len(ascending)
-    by_participation = [_never_worse(found[at : at + count]) for at in range(0, len(found) - count, count)]
+    by_participation = [_with_smaller_budgets(found[at : at + count]) for at in range(0, len(found) - count, count)]
     chosen = tuple(choice for same_budget in zip(*by_participation, strict=True) for choice in same_budget)
     return Plan(
         campaign=campaign,
@@ -138,7 +138,7 @@ def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None
     Raises:
         SettingsError: the epsilon of a cell is not accepted.
     """
-    ranked = sorted(_ranked(variants, budget, delta), key=lambda pair: pair[0])
+    ranked = sorted(_rough_errors(variants, budget, delta), key=lambda pair: pair[0])
     simulated = ranked[: SIMULATED_CHOICES if len(variants) > 1 else 1]
     found = [(predict(one.campaign, one.mechanism), largest_load(one.campaign), one) for _, one in simulated]
     prediction, cells, best = min(found, key=lambda choice: (choice[0].error, choice[1]))
@@ -151,7 +151,9 @@ def best_choice(variants: Sequence[Campaign], budget: float, delta: float | None
     )
 
 
-def _ranked(variants: Sequence[Campaign], budget: float, delta: float | None) -> Iterator[tuple[float, Candidate]]:
+def _rough_errors(
+    variants: Sequence[Campaign], budget: float, delta: float | None
+) -> Iterator[tuple[float, Candidate]]:
     """Yield candidates with a rough error from Bayes errors, equivalent ones once."""
     for variant in variants:
         seen, cells = set[object](), largest_load(variant)
@@ -167,7 +169,7 @@ def _ranked(variants: Sequence[Campaign], budget: float, delta: float | None) ->
                 yield bayes.error, one
 
 
-def _never_worse(chosen: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
+def _with_smaller_budgets(chosen: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     """Return the choices, each replaced by that of a smaller budget whose error is less: the rest is not spent."""
     best = list[PlanRow]()
     for one in chosen:

@@ -28,7 +28,7 @@ def shorten(name: str, length: int = TEXT) -> str:
     return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
-def _rows(labels: Sequence[str], height: int, length: int) -> Iterator[tuple[int, list[str], str]]:
+def _row_layout(labels: Sequence[str], height: int, length: int) -> Iterator[tuple[int, list[str], str]]:
     """Yield the top of each row, the lines of text above it and the text beside it.
 
     All names stand beside their rows, or, if one is longer than `length`, all stand above.
@@ -42,7 +42,7 @@ def _rows(labels: Sequence[str], height: int, length: int) -> Iterator[tuple[int
         top += height
 
 
-def _named(top: int, lines: Sequence[str], beside: str, x: int, y: int) -> Html:
+def _row_name(top: int, lines: Sequence[str], beside: str, x: int, y: int) -> Html:
     """Return the name of a row: `beside` ends at (x, top + y), `lines` stand above."""
     if not lines:
         text = '<text class="name" x="{x}" y="{y}" text-anchor="end">{label}</text>'
@@ -68,10 +68,10 @@ def bars(name: str | None, title: str, rows: Sequence[tuple[str, float, str]], *
     """
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     drawn, bottom = [], 0
-    named = _rows([label for label, _, _ in rows], ROW, TEXT)
+    named = _row_layout([label for label, _, _ in rows], ROW, TEXT)
     for place, ((top, above, beside), (_, value, text)) in enumerate(zip(named, rows, strict=True)):
         start, width = 4 if above else 120, max(170 * value / most, 1.5)
-        drawn.append(_named(top, above, beside, 112, 17))
+        drawn.append(_row_name(top, above, beside, 112, 17))
         drawn.append(
             filled(
                 '<rect class="{style}" x="{start}" y="{top}" width="{width:.1f}" height="16" rx="3"/>'
@@ -144,7 +144,7 @@ def intervals(name: str | None, title: str, rows: Sequence[tuple[str, float, flo
     """
     first, last = min((row[2] for row in rows), default=0.0), max((row[3] for row in rows), default=1.0)
 
-    names = list(_rows([row[0] for row in rows], LINE, 13))
+    names = list(_row_layout([row[0] for row in rows], LINE, 13))
     left = 12 if any(above for _, above, _ in names) else 112
 
     def at(value: float) -> float:
@@ -152,7 +152,7 @@ def intervals(name: str | None, title: str, rows: Sequence[tuple[str, float, flo
 
     drawn, bottom = [], 20
     for (top, above, beside), (_, value, low, high) in zip(names, rows, strict=True):
-        drawn.append(_named(top, above, beside, 98, 16))
+        drawn.append(_row_name(top, above, beside, 98, 16))
         drawn.append(
             filled(
                 '<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{mid}" y2="{mid}"/>'
@@ -191,8 +191,8 @@ def cells(
     number = {label: f"{place}" for place, label in enumerate(columns, start=1)} if numbered else {}
     names = [f"{number[label]}: {label}" if label in number else label for label, _ in rows]
     drawn, bottom = [], 0
-    for (top, above, beside), (_, chances) in zip(_rows(names, ROW, 11), rows, strict=True):
-        drawn.append(_named(top + 22, above, beside, 84, 17))
+    for (top, above, beside), (_, chances) in zip(_row_layout(names, ROW, 11), rows, strict=True):
+        drawn.append(_row_name(top + 22, above, beside, 84, 17))
         drawn += [_cell(top + 22, column, chance, width) for column, chance in enumerate(chances)]
         bottom = top + ROW
     for column, label in enumerate(columns):
@@ -265,7 +265,7 @@ def lines(
         ends.append((y, shorten(label, 18), "name"))
     drawn += [
         filled('<text class="{style}" x="{x}" y="{y:.1f}">{text}</text>', style=style, x=RIGHT + 6, y=y + 4, text=text)
-        for y, text, style in _apart(ends)
+        for y, text, style in _spread_names(ends)
     ]
     listed = ((label, ", ".join(f"{y:.3g} at {x:g}" for x, y in sorted(line))) for label, line in series)
     described = "; ".join(f"{label}: {values}" for label, values in listed)
@@ -297,7 +297,7 @@ def _axes(across: str, first: float, last: float, most: float) -> Html:
     )  # fmt: skip
 
 
-def _apart(ends: Sequence[tuple[float, str, str]], least: float = 16.0) -> list[tuple[float, str, str]]:
+def _spread_names(ends: Sequence[tuple[float, str, str]], least: float = 16.0) -> list[tuple[float, str, str]]:
     """Return heights of names, with text and class, in ascending order and at least this far apart.
 
     The heights are nearest to the given ones in least squares: isotonic regression, by pooling adjacent violators.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Refusal, Run, RunJson, rows
+from tests.cli.conftest import Refusal, Run, RunJson, rows, write_label_studio
 
 EXPORTS = Path(__file__).parents[2] / "data" / "importers" / "exports"
 STUDIO = EXPORTS / "label-studio.json"
@@ -94,26 +94,6 @@ def test_tasks_without_a_truth_are_left_out_and_counted(run: Run, run_json: RunJ
     assert (2, 18) == (data["predictions"], data["missing"])
 
 
-def studio(kind: str, key: str, answers: list[list[object]]) -> None:
-    """Write `tasks.json`: an export with the answers of three workers to each task."""
-    tasks = [
-        {
-            "id": number,
-            "data": {"text": str(number)},
-            "annotations": [
-                {
-                    "id": 10 * number + worker,
-                    "completed_by": worker,
-                    "result": [{"from_name": "q", "to_name": "t", "type": kind, "value": {key: value}}],
-                }
-                for worker, value in enumerate(values)
-            ],
-        }
-        for number, values in enumerate(answers)
-    ]
-    Path("tasks.json").write_text(json.dumps(tasks))
-
-
 def exported(run: Run) -> dict[int, tuple[object, float | None]]:
     """Content and score by task of the truths in `found`."""
     run("export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
@@ -121,16 +101,15 @@ def exported(run: Run) -> dict[int, tuple[object, float | None]]:
     return {task: (one["result"][0]["value"], one.get("score")) for task, one in predictions.items()}
 
 
-LABELS: list[list[object]] = [
-    [["unknown"], ["unknown"], ["unknown"]],
-    [["b"], ["b"], ["b"]],
-    [["b"], ["unknown"], ["b"]],
+LABELS = [
+    {worker: [label] for worker, label in enumerate(labels)}
+    for labels in (("unknown", "unknown", "unknown"), ("b", "b", "b"), ("b", "unknown", "b"))
 ]
 
 
 def test_undecided_tasks_are_left_out(run: Run) -> None:
     """A task below the confidence has no prediction, and a choice called unknown is a choice."""
-    studio("choices", "choices", LABELS)
+    write_label_studio("tasks.json", "choices", LABELS)
     run("infer", "tasks.json", "--out", "found")
     assert [{"choices": ["unknown"]}, {"choices": ["b"]}, {"choices": ["b"]}] == [
         one for one, _ in exported(run).values()
@@ -143,7 +122,7 @@ def test_undecided_tasks_are_left_out(run: Run) -> None:
 
 def test_the_score_is_that_of_the_decision(run: Run) -> None:
     """A decision by expected cost has its own probability as score, not that of the likeliest label."""
-    studio("choices", "choices", LABELS)
+    write_label_studio("tasks.json", "choices", LABELS)
     Path("costs.csv").write_text("truth,decision,cost\nunknown,b,1000000\nb,unknown,1\n")
     run("infer", "tasks.json", "--costs", "costs.csv", "--out", "found")
 
@@ -155,7 +134,7 @@ def test_the_score_is_that_of_the_decision(run: Run) -> None:
 
 def test_numbers_come_back_with_all_digits(run: Run) -> None:
     """A truth of a number is not rounded."""
-    studio("number", "number", [[123456.75] * 3, [223456.25] * 3])
+    write_label_studio("tasks.json", "number", [dict.fromkeys(range(3), value) for value in (123456.75, 223456.25)])
     run("infer", "tasks.json", "--kind", "numeric", "--method", "weighted-mean", "--out", "found")
 
     assert pytest.approx([123456.75, 223456.25], rel=1e-9) == [value["number"] for value, _ in exported(run).values()]
@@ -163,7 +142,7 @@ def test_numbers_come_back_with_all_digits(run: Run) -> None:
 
 def test_truths_of_another_question_are_refused(run: Run, refusal: Refusal) -> None:
     """A truth that no annotation chose for the question is not written as its choice."""
-    studio("choices", "choices", LABELS)
+    write_label_studio("tasks.json", "choices", LABELS)
     Path("other.csv").write_text("task,worker,label\n0,a,sport\n0,b,sport\n1,a,news\n")
     run("infer", "other.csv", "--out", "found")
 

@@ -51,18 +51,34 @@ address or a time gets a number, which holds within one import only: import all 
 @json_option
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None, as_json: bool) -> None:
     """Import, write, print; see `HELP`."""
-    from crowdveil.folder.imported_answers import answers_outputs, form_of_output, write_answers
+    from crowdveil.data.report_tables import write_tables
+    from crowdveil.files.atomic_write import Outputs, write_outputs
 
-    written_form = form_of_output(out, form)
+    outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
     with open_sources(files, layout) as source:
-        replaced = list(map(str, answers_outputs(out).check(inputs=source.inputs)))
+        replaced = list(map(str, outputs.check(inputs=source.inputs)))
         with progress_bar("reading", unit="bytes") as bar:
             imported = source.import_answers(bar)
         with progress_bar("writing"):
-            write_answers(out, imported, written_form)
+            table = imported.table
+            write_outputs(
+                outputs, {out.name: lambda stream: write_tables(stream, table.schema, lambda: [table], written_form)}
+            )
     warnings = (*imported.columns, *(_formulas(imported) if written_form == "csv" else ()))
     data = _summary(imported) | {"files": [str(out)], "replaced": replaced, "warnings": list(warnings)}
     print_written(data, [*_rows(data), *warning_rows(data)], as_json=as_json)
+
+
+def _form_of(out: Path, form: TableForm | None) -> TableForm:
+    """Return the stated form of a file, else that of its name; a name without one is refused."""
+    from crowdveil.data.report_tables import TABLE_FORMS
+    from crowdveil.errors import SettingsError
+
+    named = form or out.suffix.removeprefix(".").lower()
+    if named not in TABLE_FORMS:
+        rule = f"the file must end in .{', .'.join(TABLE_FORMS)}"
+        raise SettingsError(rule, value=out.name, hint="State the form with --format.")
+    return named
 
 
 def _formulas(imported: ImportedAnswers) -> tuple[str, ...]:

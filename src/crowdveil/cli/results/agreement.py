@@ -60,11 +60,11 @@ def _data(found: Agreement) -> dict[str, Any]:
         "single": found.single,
         "alpha": {metric: alpha._asdict() for metric, alpha in found.alphas.items()},
         "pairwise": {"name": found.pairwise_name, **found.pairwise._asdict()},
-        "workers": _least(found),
+        "workers": _least_agreement(found),
     }
 
 
-def _least(found: Agreement) -> dict[str, Any] | None:
+def _least_agreement(found: Agreement) -> dict[str, Any] | None:
     """Return the workers who agree least with the others; None if workers are not compared."""
     import numpy as np
 
@@ -91,8 +91,8 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("answers", f"{data['answers']:,} to {data['tasks']:,} tasks with two or more{single}"),
         ("reports", corrected),
-        *[(f"alpha, {metric}", _text(alpha)) for metric, alpha in data["alpha"].items()],
-        (NAMES[name], f"{_text(data['pairwise'])}, of two answers to the same task"),
+        *[(f"alpha, {metric}", _value_with_interval(alpha)) for metric, alpha in data["alpha"].items()],
+        (NAMES[name], f"{_value_with_interval(data['pairwise'])}, of two answers to the same task"),
     ]
     if workers is None:
         return [*rows, ("workers", "not compared through a channel; workers.csv of infer has them")]
@@ -100,7 +100,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [*rows, ("workers", f"least agreement, {workers['shown']:,} of {workers['of']:,}"), *lines]
 
 
-def _text(found: dict[str, float]) -> str:
+def _value_with_interval(found: dict[str, float]) -> str:
     """Return a value with its interval as text."""
     value, low, high = found["value"], found["low"], found["high"]
     if value != value:

@@ -61,7 +61,7 @@ def conclude(
     """Read, fit, conclude, print; see `HELP`."""
     from crowdveil.crowd_review.conclusions import conclude
 
-    pairs = [_pair(text) for text in compare]
+    pairs = [_two_names(text) for text in compare]
     with read_given(reports, out, "conclusions", [Path(gold)]) as read:
         found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
     data = {
@@ -75,7 +75,7 @@ def conclude(
     read.show(data, _rows, found.columns, as_json=as_json)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _two_names(text: str) -> tuple[str, str]:
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2 or not all(names):
         raise click.UsageError(f"--compare names two workers, separated by a comma, not {text!r}.")
@@ -88,11 +88,11 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("gold", f"{data['gold']:,} of {data['tasks']:,} tasks, {data['drawn']}"),
         *([("left out", f"{few:,} workers with fewer than 5 gold answers")] if few else []),
         ("conclusions", f"first {listed['shown']:,} of {listed['of']:,}, with 90 % intervals; gold alone in brackets"),
-        *[("", _text(one)) for one in listed["items"]],
+        *[("", _conclusion_line(one)) for one in listed["items"]],
     ]
 
 
-def _text(one: dict[str, Any]) -> str:
+def _conclusion_line(one: dict[str, Any]) -> str:
     """Return a conclusion as one line."""
     name = f"{one['name']} less {one['other']}" if one["other"] else one["name"]
     of = {"accuracy": f", on its {one['tasks']:,} tasks", "difference": f", on the {one['tasks']:,} tasks of both"}

@@ -105,7 +105,7 @@ def report(
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
     folders = [] if asked is None else held_questions(folder, asked)
-    answered = [_answered(one, reports, asked, text) for one in folders or [folder]]
+    answered = [_results_with_statement(one, reports, asked, text) for one in folders or [folder]]
     if asked is not None and folders:
         require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
     stated = [one.statement for one in answered]
@@ -121,14 +121,14 @@ def report(
     print_written(data, rows, as_json=as_json)
 
 
-def _answered(folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText) -> Answered:
+def _results_with_statement(folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText) -> Answered:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
     from crowdveil.release.page import Answered, campaign_text
     from crowdveil.release.privacy_statement import asked_question, find_reports, state_results
     from crowdveil.release.result_files import read_results
 
     results = read_results(folder)
-    with _opened(folder, reports) as (source, reading):
+    with _opened_reports(folder, reports) as (source, reading):
         found = source or find_reports(folder)
         stated, evidence = state_results(results.reports_sha256, found, campaign, reading, text.question)
         one = None if campaign is None or evidence is None else asked_question(evidence, campaign)
@@ -137,7 +137,7 @@ def _answered(folder: Path, reports: NamedReports, campaign: Campaign | None, te
 
 
 @contextmanager
-def _opened(folder: Path, reports: NamedReports) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
+def _opened_reports(folder: Path, reports: NamedReports) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
     from crowdveil.folder.crowd import is_sums
 

@@ -71,11 +71,11 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),
         ("shares", f"{shares['shown']:,} of {shares['of']:,} tasks, with 90 % intervals"),
-        *[("", f"{one['task']}: {', '.join(map(_text, one['symbols']))}") for one in shares["items"]],
+        *[("", f"{one['task']}: {', '.join(map(_share_with_interval, one['symbols']))}") for one in shares["items"]],
     ]
 
 
-def _text(one: dict[str, Any]) -> str:
+def _share_with_interval(one: dict[str, Any]) -> str:
     """Return a share with its interval as text."""
     value = "not determined" if one["share"] != one["share"] else f"{one['share']:.1%}"
     name = one["label"] if one["of"] == "answers" else "no answer, of those asked"

@@ -65,10 +65,10 @@ def require_worth_asking(source: CampaignSource, expected: ExpectedError, *, que
 def nearest_alternatives(source: CampaignSource) -> list[Alternative]:
     """Return the nearest campaign that is worth asking in each direction; none where no step is enough."""
     directions = (_other_mechanism(source), _fewer_tasks(source), _more_workers(source), _more_epsilon(source))
-    return [found for steps in directions if (found := _first(steps)) is not None]
+    return [found for steps in directions if (found := _first_worth_asking(steps)) is not None]
 
 
-def _first(steps: Iterator[tuple[str, CampaignSource]]) -> Alternative | None:
+def _first_worth_asking(steps: Iterator[tuple[str, CampaignSource]]) -> Alternative | None:
     """Return the first changed campaign that is worth asking; None if there is none."""
     for change, source in steps:
         try:

@@ -72,17 +72,17 @@ def choose_mechanism(source: CampaignSource) -> ChosenMechanism:
         ReportsError: the file of the prior is damaged, or does not name exactly the labels.
     """
     first, *others = source.privacy.requests
-    chosen = _choose(replace(source, privacy=first))
+    chosen = _mechanism_of_channel(replace(source, privacy=first))
     fixed = replace(chosen.source, per_worker=chosen.most_tasks)
-    builds = tuple(_choose(replace(fixed, privacy=request)).build for request in others)
+    builds = tuple(_mechanism_of_channel(replace(fixed, privacy=request)).build for request in others)
     return replace(chosen, source=replace(chosen.source, privacy=source.privacy), others=builds)
 
 
-def _choose(source: CampaignSource) -> ChosenMechanism:
+def _mechanism_of_channel(source: CampaignSource) -> ChosenMechanism:
     """Return the mechanism of one channel; errors as `choose_mechanism`."""
     privacy = source.privacy
     if privacy.mechanism == PLAN:
-        return _within_budget(source) if privacy.epsilon_per_answer is None else _at_epsilon(source)
+        return _best_within_budget(source) if privacy.epsilon_per_answer is None else _best_at_epsilon(source)
     if not privacy.is_designed:
         return ChosenMechanism(source=source, build=partial(privacy.build, source.alphabet, source.participation))
     objective = expected_objective(source.alphabet, expectation_within_cells(source), source.participation)
@@ -96,14 +96,14 @@ def _choose(source: CampaignSource) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=design)
 
 
-def _within_budget(source: CampaignSource) -> ChosenMechanism:
+def _best_within_budget(source: CampaignSource) -> ChosenMechanism:
     """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
     budget = source.privacy.budget_per_worker
     assert budget is not None
-    choice = best_choice(list(_assignments(source)), budget)
+    choice = best_choice(list(_campaigns_by_load(source)), budget)
     if source.per_worker is None and choice.campaign.assigned_per_task is not None:
         source = replace(source, per_worker=choice.cost.cells)
-    mechanism = _on_answers(choice.mechanism, source.alphabet)
+    mechanism = _on_scale_of_answers(choice.mechanism, source.alphabet)
     assert isinstance(mechanism, RandomizedResponse | QuantizedResponse)
 
     def build(epsilon: float) -> ChannelMechanism:
@@ -112,7 +112,7 @@ def _within_budget(source: CampaignSource) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
 
-def _assignments(source: CampaignSource) -> Iterator[Campaign]:
+def _campaigns_by_load(source: CampaignSource) -> Iterator[Campaign]:
     """Yield the campaign with each number of tasks per worker that its settings allow."""
     campaign = planned_campaign(source)
     if source.per_worker is not None or source.relay is not None:
@@ -127,18 +127,18 @@ def _assignments(source: CampaignSource) -> Iterator[Campaign]:
             yield replace(variant, objective=replace(variant.objective, participation_rate=rate))
 
 
-def _at_epsilon(source: CampaignSource) -> ChosenMechanism:
+def _best_at_epsilon(source: CampaignSource) -> ChosenMechanism:
     """Return the plan's candidate with the least expected error at an epsilon of a single answer."""
     campaign, epsilon = planned_campaign(source), source.privacy.epsilon_per_answer
     assert epsilon is not None
     # A channel designed on a coarser scale than the campaign's names labels that its blocks do not begin with.
     group = candidates(campaign, epsilon, search_only=campaign.crowd.alphabet != source.alphabet)
     best = min(predict_group(campaign, epsilon, group, inf), key=lambda result: result.prediction.error)
-    mechanism = _on_answers(best.mechanism, source.alphabet)
+    mechanism = _on_scale_of_answers(best.mechanism, source.alphabet)
     return ChosenMechanism(source=source, build=lambda _: mechanism, method=best.campaign.method, planned=True)
 
 
-def _on_answers(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
+def _on_scale_of_answers(mechanism: ChannelMechanism, alphabet: Alphabet) -> ChannelMechanism:
     """Return a mechanism over the coarser scale of a plan on the scale of the answers, where its labels are blocks."""
     if mechanism.alphabet == alphabet:
         return mechanism

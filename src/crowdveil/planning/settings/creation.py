@@ -251,12 +251,12 @@ def _prior_bytes(source: CampaignSource) -> bytes:
 
 def _plan_bytes(campaign: Campaign, asked: Sequence[CreatedQuestion]) -> bytes:
     """Return the content of `plan.json`, which depends on the settings alone: the choice, and its expected error."""
-    chosen = [_chosen(one.campaign, one.expected) for one in asked]
+    chosen = [_choice_data(one.campaign, one.expected) for one in asked]
     several = {"epsilon_per_worker": campaign.worker_epsilon, "questions": chosen}
     return (json.dumps(several if len(chosen) > 1 else chosen[0], indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def _chosen(campaign: Campaign, expected: ExpectedError) -> dict[str, Any]:
+def _choice_data(campaign: Campaign, expected: ExpectedError) -> dict[str, Any]:
     """Return what a plan chose for a question, and its expected error."""
     channel = campaign.channels[0]
     return {
