@@ -69,7 +69,7 @@ WRONG = {
             *("account --mechanism two-layer --tasks 3 --answers", "data assign --per-task"),
             *("infer labels.csv --max-steps", "plan --tasks", "plan --workers"),
             "account --mechanism matrix-factorization --tasks 3 --dimensions",
-            *(f"data synthesize x --{name}" for name in ("records", "most-claims", "least-claims", "k", "bins")),
+            *(f"data synthesize x --{name}" for name in ("records", "most-claims", "least-claims", "bins")),
         )
     },
 }

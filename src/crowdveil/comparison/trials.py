@@ -162,13 +162,6 @@ def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
     return Reports(task, worker, drawn_reports.T.ravel(), answers.tasks, answers.workers)
 
 
-def _factorization_mean(answers: Reports, mechanism: MatrixFactorization, seed: int) -> Estimate:
-    tasks, workers = len(answers.tasks), len(answers.workers)
-    summed = mechanism.simulate_sum(answers.task, answers.value, tasks, workers, seeded(seed))
-    totals = mechanism.totals(summed, tasks=tasks, workers=workers)
-    return FactorizationMean().fit(totals, tasks=answers.tasks, workers=answers.workers)
-
-
 def _mean_of_sums(answers: Reports, mechanism: MatrixFactorization, seed: int) -> Estimate:
     tasks, workers = len(answers.tasks), len(answers.workers)
     summed = mechanism.simulate_sum(answers.task, answers.value, tasks, workers, seeded(seed))
