@@ -1,14 +1,12 @@
 """Pure, advanced and exact composition of mechanisms: correlated cells enumerated, rounds, several channels."""
 
-import itertools
 import math
 
-import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, RandomizedResponse, TwoLayer
-from crowdveil.privacy.composition import composition, pure_profile, shared_flip_profile
+from crowdveil.privacy.composition import composition, pure_profile
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 YES_NO = Categories(("no", "yes"))
@@ -24,32 +22,6 @@ def test_rows_are_cell_and_worker_over_all_rounds():
     assert (2.0, 100.0) == pytest.approx((cell.pure, worker.pure))
     assert worker.exact < worker.advanced < worker.pure
     assert composed_epsilon([(channel_profile(mechanism.channel()), 200)], 1e-6) == worker.exact
-
-
-@pytest.mark.parametrize(("alphabet", "cells"), [(YES_NO, 4), (Categories(("a", "b", "c")), 3)])
-def test_cells_with_a_shared_secret_are_enumerated(alphabet, cells):
-    """The joint profile is the largest hockey-stick divergence over all pairs of answer vectors of a worker."""
-    mechanism = TwoLayer(alphabet=alphabet, low=0.1, high=0.6, answers=cells, participation="public")
-    distribution = mechanism.flip_distribution(cells)
-    vectors = np.array(list(itertools.product(range(alphabet.size), repeat=cells)))
-    distance = (vectors[:, None] != vectors[None, :]).sum(axis=2)
-    joint = np.exp([distribution.log_probability(h) for h in range(cells + 1)])[distance]
-    profile = shared_flip_profile(mechanism, cells, mechanism.guarantees(cells)[1].epsilon)
-    epsilons = np.linspace(0, 0.9 * profile.epsilon, 7)
-
-    expected = [np.maximum(joint[:, None] - math.exp(e) * joint[None, :], 0).sum(axis=2).max() for e in epsilons]
-
-    assert (profile.delta(epsilons) >= expected).all()
-    assert expected == pytest.approx(profile.delta(epsilons), abs=1e-8)
-
-
-def test_vectors_that_differ_everywhere_are_not_always_the_worst():
-    """Equal cells reveal the shared secret, so the joint profile is the maximum over all numbers of differing cells."""
-    mechanism = TwoLayer(alphabet=YES_NO, low=0.0, high=1.0, answers=6, participation="public")
-    profile = shared_flip_profile(mechanism, 6, mechanism.guarantees(6)[1].epsilon)
-
-    # p and 1 - p are equally likely, so the complement of an answer vector has the distribution of the vector itself.
-    assert profile.delta(np.zeros(1))[0] > 0.3
 
 
 def test_a_pure_epsilon_alone_composes_over_rounds():

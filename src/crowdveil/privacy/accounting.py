@@ -20,8 +20,6 @@ from crowdveil.mechanisms import Mechanism
 
 MAX_COUNT = 10**12
 """Largest number of tasks or rounds of an account."""
-NEAR_TIE = 1e-9
-"""Relative difference of losses below which workers are compared exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +141,7 @@ def _largest_loss(cells: NDArray[np.float64], epsilons: NDArray[np.float64]) -> 
         cells: number of cells, indexed [worker, channel].
         epsilons: epsilon of each channel, shape (channels,).
     """
-    losses = cells @ np.where(np.isfinite(epsilons), epsilons, 0.0)
-    losses[(cells[:, ~np.isfinite(epsilons)] > 0).any(axis=1)] = np.inf
-    # Float sums select candidates; the comparison is exact.
-    near = np.flatnonzero(losses >= losses.max() * (1 - NEAR_TIE))
-    _, first = np.unique(cells[near], axis=0, return_index=True)
-    exact = {
-        int(worker): sum_rounded_up(zip(epsilons.tolist(), cells[worker].astype(int).tolist(), strict=True))
-        for worker in sorted(near[first])
-    }
-    return max(exact.items(), key=lambda item: item[1])
+    counts, first = np.unique(cells.astype(int), axis=0, return_index=True)
+    exact = [sum_rounded_up(zip(epsilons.tolist(), row, strict=True)) for row in counts.tolist()]
+    worst = max(range(len(exact)), key=lambda row: (exact[row], -first[row]))
+    return int(first[worst]), exact[worst]

@@ -6,7 +6,7 @@ finite epsilon holds for a release that uses one.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,39 +20,18 @@ ROOT_5 = math.sqrt(5)
 HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Kernel(Protocol):
-    """Symmetric density and the inner product of its Hilbert space."""
-
-    name: ClassVar[str]
-    reach: ClassVar[float]
-    """Distance beyond which the density is 0 or (Gaussian) below 1e-300 of its maximum."""
-
-    def log_density(self, z: ArrayLike) -> Floats:
-        """Return the logarithm of the density, -infinity where it is 0; shape as z."""
-        ...
-
-    def similarity(self, z: ArrayLike) -> Floats:
-        """Return the inner product of two kernels at distance z over the squared norm of one; shape as z."""
-        ...
-
-    def quantile(self, share: ArrayLike) -> Floats:
-        """Return the quantile function at `share`, in (0, 1); shape as `share`."""
-        ...
-
-
 @final
 class GaussianKernel:
     """Normal density. It reproduces itself: the inner product of K(., x) and K(., x') is K(x, x')."""
 
     name: ClassVar[str] = "gaussian"
-    reach: ClassVar[float] = 38.0
 
     def log_density(self, z: ArrayLike) -> Floats:
         """Return the logarithm of the density; shape as z."""
         return -0.5 * np.square(z) - HALF_LOG_2_PI
 
     def similarity(self, z: ArrayLike) -> Floats:
-        """Return exp(-z^2 / 2); shape as z."""
+        """Return the inner product of two kernels at distance z over the squared norm of one, exp(-z^2 / 2)."""
         return np.exp(-0.5 * np.square(z))
 
     def quantile(self, share: ArrayLike) -> Floats:
@@ -69,7 +48,6 @@ class EpanechnikovKernel:
     """
 
     name: ClassVar[str] = "epanechnikov"
-    reach: ClassVar[float] = ROOT_5
 
     def log_density(self, z: ArrayLike) -> Floats:
         """Return the logarithm of the density, -infinity beyond sqrt 5; shape as z."""
@@ -87,6 +65,7 @@ class EpanechnikovKernel:
         return 2 * ROOT_5 * np.sin(np.arcsin(2 * np.asarray(share, dtype=float) - 1) / 3)
 
 
+Kernel = GaussianKernel | EpanechnikovKernel
 KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in (GaussianKernel(), EpanechnikovKernel())}
 
 
