@@ -104,8 +104,7 @@ def normal_worker_model(
 
     Args:
         scale: the grid of answers.
-        sigmas: standard deviation of the error of each worker type; a `DesignObjective` gives types equal shares by
-            default.
+        sigmas: standard deviation of the error of each worker type.
         truths: numbers, shape (truths,), on or off the grid; the grid itself by default.
 
     Returns:
@@ -262,8 +261,7 @@ def _principal_axis_sets(objective: DesignObjective) -> Sets:
     For small epsilon mutual information is a quadratic form of the column; these are its principal axes.
     """
     spread = [
-        np.sqrt(share * objective.prior)[:, None] * (inputs - objective.prior @ inputs)
-        for share, inputs in zip(objective.type_shares, objective.input_model, strict=True)
+        np.sqrt(objective.prior)[:, None] * (inputs - objective.prior @ inputs) for inputs in objective.input_model
     ]
     axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MAX_AXES]
     places = axes.argsort(axis=1).argsort(axis=1).T

@@ -18,13 +18,12 @@ YES_NO = Categories(("no", "yes"))
 
 
 def random_question(seed, **settings):
-    """Three truths, two labels, two kinds of workers in shares 1/4 and 3/4; 30 % of cells are answered."""
+    """Three truths, two labels, two kinds of workers; 30 % of cells are answered."""
     generator = np.random.default_rng(seed)
     return DesignObjective(
         alphabet=YES_NO,
         prior=generator.dirichlet(np.ones(3)),
         worker_model=generator.dirichlet(np.ones(2), size=(2, 3)),
-        type_shares=(0.25, 0.75),
         participation_rate=0.3,
         **settings,
     )
@@ -45,16 +44,16 @@ def reports_by_truth(objective, kind, table):
 
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_information_is_the_double_sum_of_its_definition(seed, participation):
-    """Sum over kinds, truths and reports of share P(t) P(y|t) ln(P(y|t) / P(y)), times the share of cells reported."""
+    """Mean over kinds of sum P(t) P(y|t) ln(P(y|t) / P(y)) over truths and reports, times the share of cells reported."""
     objective = random_question(seed, participation=participation)
     table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     expected = 0.0
-    for kind, share in enumerate((0.25, 0.75)):
+    for kind in (0, 1):
         rows = list(reports_by_truth(objective, kind, table))
         for report in range(4):
             marginal = sum(p * row[report] for p, row in zip(objective.prior, rows, strict=True))
             for p, row in zip(objective.prior, rows, strict=True):
-                expected += share * p * row[report] * math.log(row[report] / marginal)
+                expected += 0.5 * p * row[report] * math.log(row[report] / marginal)
     expected *= 0.3 if participation == "public" else 1.0
 
     assert expected == pytest.approx(objective.score(table), abs=1e-12)
@@ -90,12 +89,11 @@ def test_gains_do_not_depend_on_batches():
 
 
 def test_one_table_is_one_worker_type():
-    """A model of two axes is one worker type; equal shares are the default; P(answer) sums to 1."""
+    """A model of two axes is one worker type; P(answer) sums to 1."""
     one = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=[[0.9, 0.1], [0.3, 0.7]])
     twice = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=np.stack([one.worker_model[0]] * 2))
     table = np.eye(3)
 
-    assert ((1.0,), (0.5, 0.5)) == (one.type_shares, twice.type_shares)
     assert one.score(table) == pytest.approx(twice.score(table))
     assert [0.42, 0.58] == pytest.approx(one.answer_distribution)
 
@@ -109,8 +107,6 @@ def test_one_table_is_one_worker_type():
         ({"prior": []}, "prior"),
         ({"worker_model": np.full((2, 3), 1 / 3)}, "shape"),
         ({"worker_model": np.ones((2, 2))}, "worker model"),
-        ({"type_shares": (0.5, 0.5)}, "one share"),
-        ({"type_shares": (0.5,)}, "shares"),
         ({"participation_rate": 0.0}, "rate"),
         ({"participation_rate": math.nan}, "rate"),
     ],

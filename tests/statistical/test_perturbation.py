@@ -105,17 +105,6 @@ def test_a_table_that_is_5_percent_wrong_is_noticed(mechanism, source):
     assert list(range(len(wrong))) == alarms(counts, wrong)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_both_samplers_agree(mechanism):
-    """Per input symbol, the vectorised path and the devices have the same frequencies (two-sample chi-square)."""
-    answers = answers_for(mechanism)
-    two = [transitions(answers, perturb(answers, mechanism, s), mechanism) for s in (seeded(24), Replayed(seeded(25)))]
-
-    for rows in zip(*two, strict=True):
-        assert chi2_contingency(np.array(rows)[:, np.sum(rows, axis=0) > 0]).pvalue > FALSE_ALARM
-
-
 def test_made_up_labels_do_not_show_where_answers_are(monkeypatch):
     """A NULL cell next to an answered one turns into a label as often as any other, across many chunks.
 

@@ -30,9 +30,8 @@ class DesignObjective:
     Attributes:
         alphabet: possible answers.
         prior: P(truth), shape (truths,); sums to 1. Truths need not be labels.
-        worker_model: P(answer | truth) of answered cells, shape (types, truths, labels), or (truths, labels) for one
-            type; sums to 1 over labels.
-        type_shares: share of each worker type; empty for equal shares.
+        worker_model: P(answer | truth) of answered cells for worker types with equal shares, shape (types, truths,
+            labels), or (truths, labels) for one type; sums to 1 over labels.
         participation_rate: share of cells that are answered, in (0, 1].
         participation: "protected": a cell's input may be NULL; "public": only answered cells are reported.
 
@@ -43,27 +42,21 @@ class DesignObjective:
     alphabet: Alphabet
     prior: NDArray[np.float64]
     worker_model: NDArray[np.float64]
-    type_shares: tuple[float, ...] = ()
     participation_rate: float = 1.0
     participation: Participation = "protected"
 
     def __post_init__(self) -> None:
         prior = _distribution("prior", self.prior, 1)
         model = _distribution("worker model", np.array(self.worker_model, ndmin=3), 3)
-        types = len(model)
         if model.shape[1:] != (len(prior), self.alphabet.size):
             raise SettingsError(
                 f"the worker model must have shape ({len(prior)}, {self.alphabet.size}): truths, labels",
                 value=model.shape,
             )
-        if self.type_shares and len(self.type_shares) != types:
-            raise SettingsError(f"there must be one share for each of {types} worker types", value=self.type_shares)
         if not 0 < self.participation_rate <= 1:
             raise SettingsError("the participation rate must be in (0, 1]", value=self.participation_rate)
-        shares = np.array(self.type_shares) if self.type_shares else np.full(types, 1 / types)
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "worker_model", model)
-        object.__setattr__(self, "type_shares", tuple(_distribution("shares", shares, 1).tolist()))
 
     @cached_property
     def input_model(self) -> NDArray[np.float64]:
@@ -81,7 +74,7 @@ class DesignObjective:
     @cached_property
     def answer_distribution(self) -> NDArray[np.float64]:
         """P(answer), shape (labels,), over all truths and worker types."""
-        return np.array(self.type_shares) @ (self.prior @ self.worker_model)
+        return (self.prior @ self.worker_model).mean(axis=0)
 
     def gains(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each report symbol's term of the objective of a reported cell, shape (reports,).
@@ -94,8 +87,8 @@ class DesignObjective:
         gains = np.zeros(columns.shape[1])
         for first in range(0, len(gains), COLUMNS_PER_BATCH):
             part = slice(first, first + COLUMNS_PER_BATCH)
-            for share, inputs in zip(self.type_shares, self.input_model, strict=True):
-                gains[part] += share * _information_gains(self.prior, inputs @ columns[:, part])
+            for inputs in self.input_model:
+                gains[part] += _information_gains(self.prior, inputs @ columns[:, part]) / len(self.input_model)
         return gains
 
     def score(self, table: NDArray[np.float64]) -> float:

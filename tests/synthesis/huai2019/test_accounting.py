@@ -33,19 +33,6 @@ def visible_failures(points: accounting.Points, profile: WeightProfile) -> accou
     return tuple(point._replace(delta=min(1.0, point.delta + profile.largest)) for point in points)
 
 
-def until_pass(
-    points: accounting.Points, test: PrivacyTest, profile: WeightProfile, attempts: int | None = None
-) -> accounting.Points:
-    """Curve of the loop, as the page has it: (2 e, (exp(2 e) + exp(e)) w / (1 - w)), and what a cap adds."""
-    never = 0.0 if attempts is None else (1 - float(test.pass_probability(1))) ** attempts
-    found = []
-    for epsilon, _, t in points:
-        share, twice = profile.largest * math.exp(test.epsilon0 * (t - 1)), math.exp(2 * epsilon)
-        delta = 1.0 if share >= 1 else (twice + math.exp(epsilon)) * share / (1 - share) + (1 + twice) * never
-        found.append(accounting.CurvePoint(2 * epsilon, min(1.0, delta), t))
-    return tuple(found)
-
-
 def neighbours(seed: int, kernel: str, test: PrivacyTest, *, uniform: bool) -> tuple[list[Attempt], WeightProfile]:
     """One attempt on a random task of 8 claims and on the task with one claim replaced; weights are the same."""
     random = np.random.default_rng(seed)
@@ -143,46 +130,6 @@ def test_the_loop_breaks_theorem_2() -> None:
     # The test itself works: a single attempt keeps the theorem.
     point = accounting.single_candidate(test, profile)[0]
     assert excess(one.density, other.density, one.step, point.epsilon) <= point.delta * (1 + QUADRATURE)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "test", [PrivacyTest(k=3, gamma=1.1, epsilon0=0.3), PrivacyTest(k=4, gamma=1.2, epsilon0=0.1)], ids=str
-)
-def test_the_loop_keeps_its_own_curve(test: PrivacyTest) -> None:
-    """The record given a pass stays within the curve of the loop, for every t, on random tasks too."""
-    checked = 0
-    cases = [neighbours(seed, "gaussian", test, uniform=True) for seed in range(6)]
-    one, other, profile = apart(30, test)
-    for pair, of in [*cases, ([one, other], profile)]:
-        for point in until_pass(accounting.single_candidate(test, of), test, of):
-            checked += point.delta < 1
-            for first, second in permutations(pair):
-                exact = excess(first.given_pass(), second.given_pass(), first.step, point.epsilon)
-                assert exact <= point.delta * (1 + QUADRATURE)
-
-    assert checked > 0
-
-
-def test_a_candidate_passes_with_the_chance_of_a_lone_seed_at_least() -> None:
-    """T(1), on which the loop's curve rests, is below every task's chance to pass, and reached by lone claims."""
-    test = SETTINGS[0]
-    floor = float(test.pass_probability(1))
-    pairs = [neighbours(seed, "gaussian", test, uniform=True)[0] for seed in range(8)]
-    lone = apart(10, test)[0]
-
-    assert all(one.passing > floor for pair in pairs for one in pair)
-    assert math.isclose(lone.passing, floor, rel_tol=1e-4)
-
-
-def test_a_cap_costs_what_never_passing_costs() -> None:
-    """Delta with a cap exceeds delta without by (1 + exp(epsilon)) times the chance that all attempts fail."""
-    test = PrivacyTest(k=3, gamma=1.2, epsilon0=0.01)
-    one, _, profile = apart(15, test)
-    points = accounting.single_candidate(test, profile)
-    free, capped = (until_pass(points, test, profile, attempts)[0] for attempts in (None, 25))
-
-    assert math.isclose(capped.delta - free.delta, (1 + math.exp(free.epsilon)) * one.failure**25, rel_tol=1e-3)
 
 
 @pytest.mark.parametrize(("kind", "factor"), [("local", 6.2), ("global", 1.2)])
