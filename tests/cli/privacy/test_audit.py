@@ -1,4 +1,4 @@
-"""`crowdveil audit`: mechanisms, files, functions and commands; verdicts and exit codes."""
+"""`crowdveil audit`: mechanisms, files and commands; verdicts and exit codes."""
 
 import json
 import math
@@ -52,15 +52,6 @@ def test_certificates_and_campaigns_are_compared_exactly(run: Run, sent: Path) -
     assert "epsilon 4 per worker" in run("audit", built / "campaign.json", "--neighbours", "worker").stdout
 
 
-def test_a_function_is_audited_on_the_given_inputs(run: Run) -> None:
-    """A module in the working folder; inputs are JSON, or else text."""
-    Path("leaky_box.py").write_text("def same(value):\n    return 1\n\n\ndef whole(value):\n    return value\n")
-    words = ("--input", "[1, 2]", "--neighbour", "text", "--epsilon", 1, "--draws", 100)
-
-    assert "not refuted" in run("audit", "leaky_box:same", *words).stdout
-    assert "refuted: epsilon 1 is claimed" in run("audit", "leaky_box:whole", *words, code=1).stdout
-
-
 @pytest.mark.slow
 def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
     """A command of crowdveil runs in this process; the lists from answers show who answered."""
@@ -79,13 +70,14 @@ def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
     [
         (),
         ("randomized-response", "--command", "cat {input}"),
-        ("json:loads", "--epsilon", 1),
-        ("json:loads", "--input", "1", "--neighbour", "2"),
-        ("json:loads", "--input", "1", "--epsilon", 1),
+        ("--command", "cat {input}", "--epsilon", 1),
+        ("--command", "cat {input}", "--input", "labels.csv", "--neighbour", "numbers.csv"),
+        ("--command", "cat {input}", "--input", "labels.csv", "--epsilon", 1),
         (*RESPONSE, "--input", "1"),
         (*RESPONSE, "--delta", 0.1),
         ("sent/certificate.json", "--rounds", 2),
-        ("json:loads", "--input", "1", "--neighbour", "2", "--epsilon", 1, "--labels", "no,yes"),
+        ("--command", "cat {input}", "--input", "labels.csv", "--neighbour", "numbers.csv", "--epsilon", 1,
+         "--labels", "no,yes"),
         ("no-such-mechanism", "--epsilon", 1),
         ("randomized-response", "--labels", "no,yes"),
         ("--command", "cat {input}", "--input", "labels.csv", "--neighbour", "numbers.csv", "--neighbours", "value",
@@ -96,14 +88,6 @@ def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
 def test_wrong_usage_is_refused(run: Run, words: tuple[object, ...]) -> None:
     """Neither or two targets, a missing claim or input, and options of another kind of target."""
     run("audit", *words, code=2)
-
-
-@pytest.mark.parametrize("name", ["json:none", "no_such_module:f", "json:__name__"])
-def test_a_function_that_does_not_exist_is_refused(run: Run, name: str) -> None:
-    """No such function, no such module, and a name that is no function."""
-    words = ("--input", "1", "--neighbour", "2", "--epsilon", 1)
-
-    assert "module:function" in run("audit", name, *words, code=3).stderr
 
 
 @pytest.mark.parametrize("command", ["audit", "verify", "statement"])

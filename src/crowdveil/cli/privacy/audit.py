@@ -46,9 +46,9 @@ HELP = """Try to refute a privacy claim.
 
 Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
 
-TARGET is a mechanism, a certificate.json or campaign.json, or a Python function module:function. With --command whole
-commands are audited: exit codes, text, and bytes, modes and links of files. Finite channels are compared exactly. Of
-all else many outputs are drawn; the result is a lower bound on epsilon of a cell or worker."""
+TARGET is a mechanism, a certificate.json or campaign.json. With --command whole commands are audited: exit codes, text,
+and bytes, modes and links of files. Finite channels are compared exactly. Of all else many outputs are drawn; the
+result is a lower bound on epsilon of a cell or worker."""
 EXAMPLE = """crowdveil audit two-layer --epsilon 1 --labels no,yes --tasks 50
 crowdveil audit --command "crowdveil perturb {input} --out {out}
           --mechanism randomized-response --epsilon 1 ..."
@@ -57,10 +57,9 @@ DETAILS = """The draws of each pair of inputs are halved: events are searched on
 the other half by Clopper-Pearson limits, with alpha divided by the number of pairs in both directions. So a true claim
 is refuted with probability at most alpha. A bound below the claim proves nothing.
 
-For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a
-function or a command it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are
-given by repeating both. The values of a function are JSON or text; an exception is an output, and so is the exit code
-of a command. Several commands, by repeating --command, run in turn on the same paths."""
+For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a command
+it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are given by repeating
+both; the exit code is an output. Several commands, by repeating --command, run in turn on the same paths."""
 
 
 @click.command(
@@ -73,7 +72,7 @@ of a command. Several commands, by repeating --command, run in turn on the same 
 )
 @click.argument("target", required=False)
 @click.option("--epsilon", type=float, metavar="E", help="Mechanisms: requested epsilon; else the claim.")
-@click.option("--delta", type=float, default=0.0, metavar="D", help="Claimed delta of a function or command.")
+@click.option("--delta", type=float, default=0.0, metavar="D", help="Claimed delta of a command.")
 @click.option("--draws", type=COUNT, metavar="N", help="Draws of each input. [default: 100000, 10000 or 200, by cost]")
 @click.option(
     "--alpha", type=float, default=0.001, show_default=True, help="Largest probability that a true claim is refuted."
@@ -92,7 +91,7 @@ of a command. Several commands, by repeating --command, run in turn on the same 
     metavar="TEXT",
     help="Command to audit, with {input} and perhaps {out}.",
 )
-@click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a function or command.")
+@click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a command.")
 @click.option("--neighbour", "others", multiple=True, metavar="Y", help="Its neighbour.")
 @options(participation_option, heading="Mechanism")
 @setting_options
@@ -112,8 +111,6 @@ def audit(
             result = _audit_commands(context, command_lines, given, progress)
         elif target in MECHANISM_NAMES:
             result = _audit_mechanism(target, given, progress)
-        elif ":" in target and not Path(target).exists():
-            result = _audit_function(target, given, progress)
         else:
             result = _audit_file(Path(target), given)
     data = _data(result)
@@ -148,7 +145,7 @@ def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
     file = claim_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
-        raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")
+        raise click.BadParameter(f"{str(path)!r} is no file and no mechanism ({known}).")
     from crowdveil.folder.evidence import is_of_one_question
     from crowdveil.privacy.audit.claims import audit_file
 
@@ -156,21 +153,12 @@ def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
     return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=tasks, apart=apart)
 
 
-def _audit_function(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
-    from crowdveil.privacy.audit.black_box import Pair
-    from crowdveil.privacy.audit.claims import DRAWS, audit_pairs, load_function, read_value
-
-    function = load_function(name)
-    pairs = [
-        Pair.of_function(function, read_value(one), read_value(two), name=f"{one} against {two}")
-        for one, two in _input_pairs(given)
-    ]
-    return audit_pairs(name, pairs, **_black_box_settings(given, DRAWS), progress=progress)
-
-
 def _audit_commands(
     context: click.Context, lines: tuple[str, ...], given: dict[str, Any], progress: Progress | None
 ) -> Audit:
+    if given["epsilon"] is None:
+        raise click.UsageError("Missing option '--epsilon', the claim.")
+    _refuse("neighbours", "tasks", *OWN_OPTIONS)
     from crowdveil.files.filesystem import temporary_folder
     from crowdveil.privacy.audit.claims import COMMAND_DRAWS, audit_pairs
     from crowdveil.privacy.audit.command import CommandBox, run_process
@@ -185,7 +173,8 @@ def _audit_commands(
         folder.mkdir()
         box = CommandBox(tuple(tuple(shlex.split(line)) for line in lines), folder, run)
         pairs = [box.pair(Path(one), Path(two)) for one, two in _input_pairs(given)]
-        return audit_pairs(" && ".join(lines), pairs, **_black_box_settings(given, COMMAND_DRAWS), progress=progress)
+        claim = {name: given[name] for name in ("epsilon", "delta", "alpha")}
+        return audit_pairs(" && ".join(lines), pairs, draws=given["draws"] or COMMAND_DRAWS, progress=progress, **claim)
 
 
 def run_in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
@@ -213,15 +202,6 @@ def _input_pairs(given: dict[str, Any]) -> list[tuple[str, str]]:
     if not given["inputs"] or len(given["inputs"]) != len(given["others"]):
         raise click.UsageError("Give --input and --neighbour, equally often.")
     return list(zip(given["inputs"], given["others"], strict=True))
-
-
-def _black_box_settings(given: dict[str, Any], draws: int) -> dict[str, Any]:
-    """Return claim, draws and alpha of a function or command; a claim is required."""
-    if given["epsilon"] is None:
-        raise click.UsageError("Missing option '--epsilon', the claim.")
-    _refuse("neighbours", "tasks", *OWN_OPTIONS)
-    names = ("epsilon", "delta", "alpha")
-    return {name: given[name] for name in names} | {"draws": given["draws"] or draws}
 
 
 def _refuse(*names: str) -> None:

@@ -2,13 +2,10 @@
 
 import json
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.certificate import require_json_file
@@ -16,7 +13,6 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta, format_lower, sum_rounded_up
-from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.finite import Neighbours, exact_loss, worst_loss
@@ -223,32 +219,6 @@ def audit_pairs(
         claimed_delta=delta,
         draws=audit_black_box(pairs, epsilon=epsilon, delta=delta, draws=draws, alpha=alpha, progress=progress),
     )
-
-
-def load_function(name: str) -> Callable[[Any], Any]:
-    """Return the function of a name such as `module:function`; modules in the working folder are found.
-
-    Raises:
-        SettingsError: there is no such module or function.
-    """
-    module, _, attribute = name.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SettingsError("a function is named module:function", value=name, hint=str(error)) from error
-    if not callable(found):
-        raise SettingsError("a function is named module:function", value=name, hint=f"{attribute} is not a function.")
-    return found
-
-
-def read_value(text: str) -> Any:
-    """Return the value of JSON text, else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _reason(claim: str, exact: float) -> str:
