@@ -146,7 +146,6 @@ def test_an_assignment_at_a_delta_has_more_tasks(run: Run, run_json: RunJson) ->
     [
         (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--shuffled", 500), "--shuffled needs --delta"),
         (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--linked", 2), "--linked goes with --shuffled"),
-        (("statement", "certificate.json", "--delta", 1e-6), "--delta goes with --shuffled"),
         (("plan", *SIZE, "--target-error", 0.2, "--delta", 1e-6), "--delta goes with --budget"),
         (
             ("data", "assign", "--tasks", "t", "--workers", "w", "--per-task", 2, "--delta", 0.1, "--out", "x"),

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +10,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.privacy.shuffled_figures import mechanism_figures, shuffled_figures
 from crowdveil.privacy.shuffling import shuffled, shuffled_worker
-from crowdveil.privacy.statement import sentences, state_channel, with_shuffling
 
 pytestmark = pytest.mark.slow
 
@@ -71,16 +69,3 @@ def test_unsound_requests_are_refused():
         mechanism_figures(two_layer, tasks=2, rounds=1, reports=500, delta=1e-6)
     with pytest.raises(SettingsError, match="linked"):
         shuffled_figures(CHANNEL, reports=500, delta=1e-6, cells=2, linked=3)
-
-
-def test_a_statement_adds_shuffling_only_within_its_batch():
-    """The local sentences stay; a source with fewer reports on a task, or without a guarantee, is refused."""
-    statement = state_channel(CHANNEL, answers=3)
-    more = with_shuffling(statement, reports=1000, delta=1e-6)
-
-    assert sentences(more) == (*sentences(statement), *more.shuffled.sentences)
-    assert statement is with_shuffling(statement, reports=None, delta=None)
-    with pytest.raises(SettingsError, match="at least 20 reports"):
-        with_shuffling(replace(statement, batch=20), reports=21, delta=1e-6)
-    with pytest.raises(SettingsError, match="checked guarantee"):
-        with_shuffling(replace(statement, per_answer=None, status="none"), reports=10, delta=1e-6)

@@ -384,12 +384,12 @@ shuffling_options = options(
 )
 
 
-def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: float | None, *, alone: bool) -> None:
-    """Refuse --shuffled without --delta, and --linked, or (`alone`) --delta, without --shuffled."""
+def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: float | None) -> None:
+    """Refuse --shuffled without --delta, and --linked without --shuffled."""
     if shuffled is not None and delta is None:
         raise click.UsageError("--shuffled needs --delta, such as 1e-6.")
-    if shuffled is None and (linked is not None or (alone and delta is not None)):
-        raise click.UsageError("--linked goes with --shuffled." if linked else "--delta goes with --shuffled.")
+    if shuffled is None and linked is not None:
+        raise click.UsageError("--linked goes with --shuffled.")
 
 
 resource_options = options(

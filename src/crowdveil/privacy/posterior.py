@@ -36,19 +36,14 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     )
 
 
-def posterior_rows(
-    answer: Guarantee, worker: Guarantee | None, mixed: tuple[Guarantee, Guarantee | None] | None = None
-) -> list[tuple[str, float, str]]:
+def posterior_rows(answer: Guarantee, worker: Guarantee | None) -> list[tuple[str, float, str]]:
     """Return the rows of a picture: name, largest posterior, and its text; the first row is the even odds.
 
     Args:
         answer, worker: as `posterior_sentences`.
-        mixed: the same two of shuffled reports; None without them.
     """
     rows = [("before", EVEN), ("one answer", answer.largest_guess_probability)]
     rows += [] if worker is None else [("whole person", worker.largest_guess_probability)]
-    for name, guarantee in zip(("answer, shuffled", "person, shuffled"), mixed or (), strict=False):
-        rows += [] if guarantee is None else [(name, guarantee.largest_guess_probability)]
     return [(name, value, percent_rounded_up(value)) for name, value in rows]
 
 

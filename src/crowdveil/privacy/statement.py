@@ -5,7 +5,6 @@ of an answer, of a worker, and of the whole collection, with the participation.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
@@ -16,13 +15,11 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
-from crowdveil.errors import SettingsError
 from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
 from crowdveil.privacy.levels import level_sentences
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.questions import question_sentences, round_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
-from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]
@@ -78,11 +75,6 @@ class PrivacyStatement:
         questions: sentences on what several questions of a campaign add; empty with one.
         rounds: sentences on what earlier rounds of a campaign add; empty without them.
         question_guarantees: guarantee per answer of each question of the campaign; empty with one.
-        batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
-            of which any number may be assumed.
-        alike: whether every worker who reports is known to report on every task; assumed for a certificate.
-        people: number of workers, 0 if it is unknown; a delta must be below 1 / people.
-        shuffled: guarantees if another party mixes the reports; None unless they were asked for.
     """
 
     status: Status
@@ -104,10 +96,6 @@ class PrivacyStatement:
     questions: tuple[str, ...] = ()
     rounds: tuple[str, ...] = ()
     question_guarantees: tuple[Guarantee, ...] = ()
-    batch: int | None = None
-    alike: bool = True
-    people: int = 0
-    shuffled: ShuffledFigures | None = None
 
     @property
     def odds(self) -> str:
@@ -184,13 +172,8 @@ def state_channel(
     )
 
 
-def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> PrivacyStatement:
-    """Return the statement for reports that the workers of a campaign will send.
-
-    Args:
-        campaign: checked campaign.
-        lists: task indices of each slot, from the assignment parts; empty if they are unknown.
-    """
+def state_campaign(campaign: Campaign) -> PrivacyStatement:
+    """Return the statement for reports that the workers of a checked campaign will send."""
     single = len(campaign.channels) == 1
     protected = campaign.participation == "protected"
     return PrivacyStatement(
@@ -210,68 +193,7 @@ def state_campaign(campaign: Campaign, lists: Sequence[Sequence[int]] = ()) -> P
         question_guarantees=question_guarantees(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
-        batch=_guaranteed_reports_per_task(campaign, lists) if protected else 0,
-        alike=bool(lists) and all(len(tasks) == len(campaign.tasks) for tasks in lists),
-        people=campaign.slots,
     )
-
-
-def _guaranteed_reports_per_task(campaign: Campaign, lists: Sequence[Sequence[int]]) -> int:
-    """Return how many reports every task has if `min_reports` workers report, whichever of those asked do not."""
-    asked = Counter(task for tasks in lists for task in tasks)
-    least = min(asked[task] for task in range(len(campaign.tasks)))
-    return max(least - (campaign.slots - campaign.min_reports), 0)
-
-
-def with_shuffling(
-    statement: PrivacyStatement, *, reports: int | None, delta: float | None, linked: int | None = None
-) -> PrivacyStatement:
-    """Return the statement with the guarantees of shuffled reports; unchanged if `reports` is None.
-
-    Raises:
-        SettingsError: no checked guarantee of a single channel, a campaign with several questions, one with a relay,
-            whose batches and linked reports are given, more reports than the source is known to bring on every task,
-            linked reports of workers with different tasks, or as `shuffled_figures`.
-    """
-    if reports is None or delta is None:
-        return statement
-    if statement.per_answer is None or statement.channel is None:
-        raise SettingsError("shuffling is stated only with a checked guarantee of one table", value=statement.status)
-    if statement.relay:
-        raise SettingsError(
-            "a campaign with a relay states the figures of that relay, for its own least batch",
-            value=reports,
-            hint="Leave --shuffled out.",
-        )
-    if statement.questions:
-        raise SettingsError(
-            "shuffling is stated for one table, and a campaign with several questions has one for each",
-            value=reports,
-            hint="Leave --shuffled out.",
-        )
-    if statement.batch is not None and reports > statement.batch:
-        raise SettingsError(
-            f"every task is known to have at least {statement.batch:,} reports, and no more",
-            value=reports,
-            hint="Give a smaller number, or state the certificate alone, with --answers. Of a campaign the lists in "
-            "parts/ are counted, if participation is protected.",
-        )
-    if linked is not None and linked > 1 and not statement.alike:
-        raise SettingsError(
-            "reports that stay together must be on the same tasks for all workers: each must report on every task",
-            value=linked,
-            hint="Leave --linked out: each report must then travel apart from the others.",
-        )
-    if delta * statement.people >= 1:
-        raise SettingsError(
-            f"delta must be below 1/{statement.people:,}, one by the number of workers: else publishing all answers of "
-            "one of them would pass",
-            value=delta,
-            hint="1e-6 is usual.",
-        )
-    cells = statement.cells or None
-    figures = shuffled_figures(statement.channel, reports=reports, delta=delta, cells=cells, linked=linked or 1)
-    return replace(statement, shuffled=figures)
 
 
 def campaign_mechanism(campaign: Campaign) -> str:
@@ -337,7 +259,6 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         *statement.rounds,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
-        *(() if statement.shuffled is None else statement.shuffled.sentences),
     )
 
 

@@ -238,9 +238,7 @@ def _posterior_picture(statement: PrivacyStatement) -> Html | None:
     """Return what an adversary can learn about one answer and about a whole person; None without a guarantee."""
     if statement.per_answer is None:
         return None
-    figures = statement.shuffled
-    mixed = None if figures is None else (figures.per_answer, figures.per_worker)
-    rows = posterior_rows(statement.per_answer, statement.per_worker, mixed)
+    rows = posterior_rows(statement.per_answer, statement.per_worker)
     return bars("posterior", "How sure an adversary can be, from 50 % before", rows)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
@@ -34,7 +33,6 @@ from crowdveil.folder.evidence import (
     Reading,
     campaign_of,
     is_of_one_question,
-    is_without_names,
     question_of,
     read_evidence,
 )
@@ -136,7 +134,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     reports = None if whole else find_reports(path)
     recorded = recorded_reports(path) if reports is None and not whole else None
     if named is not None and campaign is not None and reports is None and recorded is None:
-        return state_campaign(campaign, _lists(named, campaign)), facts
+        return state_campaign(campaign), facts
     inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
     if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
         raise SettingsError(
@@ -167,12 +165,6 @@ def _require_claims(campaign: Path) -> None:
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
-
-
-def _lists(file: Path, campaign: Campaign) -> list[tuple[int, ...]]:
-    """Return the task indices of each slot, from the parts beside a campaign whose claims hold; empty without parts."""
-    parts = sorted(read_parts(file).items())
-    return [tasks for n, part in parts for tasks in AssignmentPart.from_bytes(part, campaign, n).lists]
 
 
 def is_campaign(source: bytes) -> bool:
@@ -361,7 +353,6 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     """Return the statement for checked reports; fail closed."""
     crowd, channel = evidence.crowd, evidence.channel
     assert crowd is not None
-    batch = 0 if channel is None else _least_batch(evidence, channel)
     reason = _no_guarantee_reason(crowd, channel)
     if reason or channel is None:
         return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
@@ -394,9 +385,6 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         question_guarantees=() if campaign is None else question_guarantees(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
-        batch=batch,
-        alike=batch == len(evidence.reports.workers),
-        people=len(evidence.reports.workers),
     )
 
 
@@ -405,7 +393,7 @@ def state_questions(statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
     first = statements[0]
     if len(statements) == 1 or any(one.status != "protected" for one in statements):
         return next((one for one in statements if one.status != "protected"), first)
-    return replace(first, of_question=None, channel=None, certificate_sha256=None, batch=0, alike=False)
+    return replace(first, of_question=None, channel=None, certificate_sha256=None)
 
 
 def _chosen_levels(evidence: Evidence, channel: Channel | ChannelTable) -> list[int]:
@@ -420,23 +408,6 @@ def _level_guarantees(channel: Channel | ChannelTable) -> tuple[Guarantee, ...]:
     """Return the guarantee per answer of each channel of a table, the most private first."""
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     return tuple(sorted((one.guarantee for one in channels), key=lambda guarantee: guarantee.epsilon))
-
-
-def _least_batch(evidence: Evidence, channel: Channel | ChannelTable) -> int:
-    """Return the number of reports, those without an answer included where they are sent, on the task with the fewest.
-
-    Where participation is protected every asked cell of a worker who sent a report is one; where it is public the
-    received ones are. 0 for cells without names: how many of a task were opened is not recorded.
-    """
-    if is_without_names(evidence.crowd):
-        return 0
-    reports, assignment = evidence.reports, evidence.assignment
-    if not channel.protects_participation:
-        return int(reports.per_task.min(initial=0)) if len(reports.tasks) else 0
-    if assignment is None:
-        return len(reports.workers)
-    codes = assignment.aligned(reports.tasks, reports.workers) // max(len(reports.workers), 1)
-    return int(np.bincount(codes, minlength=len(reports.tasks)).min()) if len(reports.tasks) else 0
 
 
 def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -> str:

@@ -21,7 +21,7 @@ from crowdveil.folder.evidence import read_evidence
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.claims import audit_file
 from crowdveil.privacy.questions import OTHERS
-from crowdveil.privacy.statement import sentences, state_campaign, with_shuffling
+from crowdveil.privacy.statement import sentences, state_campaign
 from crowdveil.release.privacy_statement import state_evidence, state_questions, state_source
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
@@ -145,9 +145,6 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
         assert any("asks 2 questions" in sentence for sentence in sentences(one))
     mixed = "epsilon 0.5 to 1 per single answer, by question (0.5 for the question of these reports)."
     assert any(mixed in sentence for sentence in sentences(stated[1]))
-    for one in (stated[0], whole):
-        with pytest.raises(SettingsError):
-            with_shuffling(one, reports=2, delta=1e-6)
 
 
 def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_path):
@@ -164,8 +161,6 @@ def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_pa
         assert OTHERS == sentences(one)[1]
         assert "all answers of" not in text
         assert ("(at most 2) alone add up to epsilon 2." in text) == (one is not certificates[1])
-        with pytest.raises(SettingsError):
-            with_shuffling(one, reports=2, delta=1e-6)
 
 
 def test_folders_of_questions_without_their_campaign_are_not_stated_together(tmp_path):

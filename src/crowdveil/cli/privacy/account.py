@@ -66,7 +66,7 @@ def account(
     as_json: bool,
 ) -> None:
     """Build the mechanism, account, print; see `HELP`."""
-    require_shuffling_usage(shuffled, linked, delta, alone=False)
+    require_shuffling_usage(shuffled, linked, delta)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
     from crowdveil.privacy.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget

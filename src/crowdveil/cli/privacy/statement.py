@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 import crowdveil
-from crowdveil.cli.display import as_text, json_document, printable, printing, shuffled_data
-from crowdveil.cli.options import PATH, json_option, require_shuffling_usage, shuffling_options
+from crowdveil.cli.display import as_text, json_document, printable, printing
+from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -17,7 +17,7 @@ from crowdveil.errors import SettingsError
 @click.command(
     cls=Verb,
     example="crowdveil statement asked/campaign.json",
-    main_options=("answers", "responsible", "out", "shuffled", "delta"),
+    main_options=("answers", "responsible", "out"),
     short_help="For a board: the statement that can be filed.",
 )
 @click.argument("source", type=PATH)
@@ -29,17 +29,12 @@ from crowdveil.errors import SettingsError
 )
 @click.option("--responsible", metavar="NAME", help="Who answers for the collection; stands in the heading.")
 @click.option("--out", type=PATH, metavar="FILE", help="HTML file of the statement, for print or PDF.")
-@click.option("--delta", type=float, metavar="D", help="With --shuffled: probability left out, such as 1e-6.")
-@shuffling_options
 @json_option
 def statement(
     source: Path,
     answers: int | None,
     responsible: str | None,
     out: Path | None,
-    delta: float | None,
-    shuffled: int | None,
-    linked: int | None,
     as_json: bool,
 ) -> None:
     """Print the statement of privacy of SOURCE: a folder of reports or results, a certificate.json or a campaign.json.
@@ -47,21 +42,18 @@ def statement(
     Its heading has date, version and responsible party. The paragraph begins with the worst case for a person, and has
     the mechanism and its parameters, epsilon of a single answer (cell), of a worker and of the whole collection, and
     the participation; a list names what is not covered. Epsilon stands in it only with a certificate that was checked;
-    that of a folder is checked against its reports. With --shuffled a second paragraph says what a curator learns if
-    another party mixes the reports.
+    that of a folder is checked against its reports.
 
     Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
-    require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.privacy.statement import sentences, statement_text, with_shuffling
+    from crowdveil.privacy.statement import sentences, statement_text
     from crowdveil.release.privacy_statement import state_source
     from crowdveil.release.statement_page import statement_page
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
     replaced = [] if outputs is None else outputs.check(inputs=[source])
     found, facts = state_source(source, answers=answers)
-    found = with_shuffling(found, reports=shuffled, delta=delta, linked=linked)
     filed = _filed(responsible)
     text = statement_text(found, facts, filed)
     if outputs is not None:
@@ -77,7 +69,6 @@ def statement(
         "answers_per_worker": found.cells or None,
         "epsilon_per_worker": None if worker is None else worker.epsilon,
         "epsilon_of_collection": None if worker is None else worker.epsilon,
-        "shuffled": shuffled_data(found.shuffled),
         "campaign": found.campaign,
         "certificate_sha256": found.certificate_sha256,
         "facts": dict(facts),

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.data.sources import SourceName, open_sources
-from crowdveil.cli.display import print_written, shuffled_data
+from crowdveil.cli.display import print_written
 from crowdveil.cli.options import (
     CAMPAIGN_FILE,
     FOLDER,
     PATH,
     json_option,
-    require_shuffling_usage,
-    shuffling_options,
     stated_options,
 )
 from crowdveil.cli.results.reading import READING, REPORTS, folder_reading, release_options
@@ -63,8 +61,6 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
-@click.option("--delta", type=float, metavar="D", help="With --shuffled: probability left out, such as 1e-6.")
-@shuffling_options
 @release_options
 @json_option
 def report(
@@ -75,9 +71,6 @@ def report(
     title: str | None,
     shown_question: str | None,
     workers: bool,
-    delta: float | None,
-    shuffled: int | None,
-    linked: int | None,
     as_json: bool,
 ) -> None:
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
@@ -87,10 +80,9 @@ def report(
     worker, and participation, only with a certificate that was checked against the reports. It has no report of any
     worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
     """
-    require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.campaign.folder import read_campaign
     from crowdveil.folder.campaign.export import held_questions
-    from crowdveil.privacy.statement import sentences, with_shuffling
+    from crowdveil.privacy.statement import sentences
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
     from crowdveil.release.privacy_statement import NOTHING_STATED, find_asked, require_every_question, state_questions
 
@@ -109,8 +101,7 @@ def report(
     if asked is not None and folders:
         require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
     stated = [one.statement for one in answered]
-    whole = state_questions(stated)
-    statement = with_shuffling(whole, reports=shuffled, delta=delta, linked=linked)
+    statement = state_questions(stated)
     conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
     data = _data(statement, conclusions) | {"files": [str(path)], "replaced": replaced}
     rows = [
@@ -167,6 +158,5 @@ def _data(statement: PrivacyStatement, conclusions: Sequence[Conclusion]) -> dic
         "questions": [one.verdict for one in conclusions] if len(conclusions) > 1 else [],
         "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
         "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
-        "shuffled": shuffled_data(statement.shuffled),
         "certificate_sha256": statement.certificate_sha256,
     }
