@@ -42,8 +42,10 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
     found = relayed_guarantees(campaign)
     if found is None:
         return first, "No smaller epsilon is stated for it: too many answers of a worker stay together."
+    local = campaign.channels[0].guarantee
+    alone = local, local.per_worker(campaign.cells)
     cell, worker = (format_bound(guarantee.epsilon, 4) for guarantee in found)
-    if (cell, worker) == (format_bound(campaign.epsilon, 4), format_bound(campaign.worker_epsilon, 4)):
+    if [cell, worker] == [format_bound(guarantee.epsilon, 4) for guarantee in alone]:
         return first, "No smaller epsilon is stated for it: a batch of the least size hides too little."
     return (
         first,
