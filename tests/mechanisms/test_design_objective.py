@@ -44,7 +44,7 @@ def reports_by_truth(objective, kind, table):
 
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_information_is_the_double_sum_of_its_definition(seed, participation):
-    """Mean over kinds of sum P(t) P(y|t) ln(P(y|t) / P(y)) over truths and reports, times the share of cells reported."""
+    """Mean over kinds of sum P(t) P(y|t) ln(P(y|t) / P(y)), over truths and reports, times the share of cells sent."""
     objective = random_question(seed, participation=participation)
     table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     expected = 0.0

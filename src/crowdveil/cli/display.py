@@ -160,14 +160,13 @@ def shuffled_data(figures: ShuffledFigures | None) -> dict[str, Any] | None:
     """Return the guarantees of shuffled reports as JSON values; None without them."""
     if figures is None:
         return None
-    worker = figures.per_worker
     return {
         "reports": figures.reports,
         "linked": figures.linked,
         "cells": figures.cells,
         "delta": figures.per_answer.delta,
         "epsilon_per_answer": figures.per_answer.epsilon,
-        "epsilon_per_worker": None if worker is None else worker.epsilon,
+        "epsilon_per_worker": figures.per_worker.epsilon,
         "participation": figures.per_answer.participation,
         "sentences": list(figures.sentences),
     }

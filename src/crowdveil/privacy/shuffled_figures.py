@@ -1,8 +1,7 @@
-"""Guarantees of shuffled reports, for accounts and statements: per answer and per worker, with their conditions."""
+"""Guarantees of shuffled reports, for accounts: per answer and per worker, with their conditions."""
 
 from dataclasses import dataclass, replace
 
-from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.errors import SettingsError
@@ -18,23 +17,22 @@ class ShuffledFigures:
     Attributes:
         reports: least number of honest reports on the same task in a batch.
         linked: reports of a worker that stay together in one message.
-        cells: cells of one worker; None if unknown.
-        per_answer: guarantee of one answer.
-        per_worker: guarantee of all answers of one worker; None if `cells` is unknown.
+        cells: cells of one worker in a round.
+        per_answer, per_worker: guarantees of one answer and of all answers of one worker, over all rounds.
     """
 
     reports: int
     linked: int
-    cells: int | None
+    cells: int
     per_answer: Guarantee
-    per_worker: Guarantee | None
+    per_worker: Guarantee
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What holds, on which condition, and what an adversary can learn, in plain words; the worker first."""
         answer, worker = self.per_answer, self.per_worker
         each = f"epsilon {format_bound(answer.epsilon, 4)} per single answer"
-        whole = "" if worker is None else f"epsilon {format_bound(worker.epsilon, 4)} for all answers of one worker, "
+        whole = f"epsilon {format_bound(worker.epsilon, 4)} for all answers of one worker, "
         apart = f"in messages of {self.linked} reports" if self.linked > 1 else "each report apart from the others"
         return (
             f"If a party that does not work with the curator mixes at least {self.reports:,} honest reports on each "
@@ -45,41 +43,22 @@ class ShuffledFigures:
 
 
 def shuffled_figures(
-    channel: Channel, *, reports: int, delta: float, cells: int | None, linked: int = 1
+    mechanism: Mechanism, *, tasks: int, rounds: int = 1, reports: int, delta: float, linked: int = 1
 ) -> ShuffledFigures:
-    """Return the guarantees of reports that are shuffled on each task.
+    """Return the guarantees of a mechanism's reports that are shuffled on each task, each round on its own.
 
     Args:
-        channel: certified table of every cell.
+        mechanism: of every worker's device.
+        tasks: cells of one worker in a round.
+        rounds: number of campaigns with the same tasks.
         reports: least number of honest reports in a batch, the worker's own included.
         delta: below 1 / reports, for all cells together.
-        cells: cells of one worker; None if unknown.
         linked: reports of a worker that stay together in one message.
 
     Raises:
-        SettingsError: delta that is not below 1 / reports (a scheme that publishes one whole answer at random would
-            pass), a number outside its limits, or more linked reports than cells.
-    """
-    if not delta * reports < 1:
-        raise SettingsError(
-            f"delta must be below 1/{reports}: else publishing one whole answer at random would pass",
-            value=delta,
-            hint="1e-6 is usual.",
-        )
-    worker = None
-    if cells is not None:
-        worker = shuffled_worker(channel, reports=reports, cells=cells, delta=delta, linked=linked)
-    answer = shuffled(channel, reports=reports, delta=delta, linked=linked)
-    return ShuffledFigures(reports=reports, linked=linked, cells=cells, per_answer=answer, per_worker=worker)
-
-
-def mechanism_figures(
-    mechanism: Mechanism, *, tasks: int, rounds: int, reports: int, delta: float, linked: int = 1
-) -> ShuffledFigures:
-    """Return the guarantees of a mechanism's shuffled reports; each round is shuffled on its own.
-
-    Raises:
-        SettingsError: a mechanism whose cells are dependent.
+        SettingsError: a mechanism whose cells are dependent, delta that is not below 1 / reports (a scheme that
+            publishes one whole answer at random would pass), a number outside its limits, or more linked reports than
+            cells.
     """
     if not isinstance(mechanism, ChannelMechanism):
         raise SettingsError(
@@ -87,9 +66,15 @@ def mechanism_figures(
             value=mechanism.name,
             hint="The cells of one worker share a secret, which links them.",
         )
-    channel = mechanism.channel()
-    figures = shuffled_figures(channel, reports=reports, delta=delta, cells=tasks * rounds, linked=linked)
-    if rounds == 1:
-        return figures
-    answer = shuffled_worker(channel, reports=reports, cells=rounds * linked, delta=delta, linked=linked)
-    return replace(figures, cells=tasks, per_answer=replace(answer, unit="cell"))
+    if not delta * reports < 1:
+        raise SettingsError(
+            f"delta must be below 1/{reports}: else publishing one whole answer at random would pass",
+            value=delta,
+            hint="1e-6 is usual.",
+        )
+    channel, batch = mechanism.channel(), {"reports": reports, "linked": linked}
+    worker = shuffled_worker(channel, cells=tasks * rounds, delta=delta, **batch)
+    answer = shuffled(channel, delta=delta, **batch)
+    if rounds > 1:
+        answer = replace(shuffled_worker(channel, cells=rounds * linked, delta=delta, **batch), unit="cell")
+    return ShuffledFigures(reports=reports, linked=linked, cells=tasks, per_answer=answer, per_worker=worker)

@@ -6,7 +6,7 @@ of an answer, of a worker, and of the whole collection, with the participation.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Literal
 
