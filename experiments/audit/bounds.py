@@ -26,7 +26,7 @@ from crowdveil.mechanisms import (
 )
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.claims import Audit, audit_mechanism, audit_pairs
-from crowdveil.privacy.audit.finite import Neighbours
+from crowdveil.privacy.audit.exact_loss import Neighbours
 from crowdveil.randomness import secure
 from crowdveil.synthesis.claims import Claims, scale_claims
 from crowdveil.synthesis.private.histogram import Histogram

@@ -7,7 +7,7 @@ import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.evaluation.agreement import Agreement, Interval, agreement
-from crowdveil.release.review import _pairwise
+from crowdveil.release.review import _pairwise_sentence
 from tests.release.conftest import Folder, command, write_results
 
 LABELS = Path(__file__).parent.parent.parent / "docs" / "samples" / "labels.csv"
@@ -68,5 +68,5 @@ def test_a_difference_that_no_two_answers_have_is_not_estimable() -> None:
         workers=None,
     )
 
-    assert "is 11.70 (90 % interval 9.00 to 14.00)." in _pairwise(known, 12.0)
-    assert _pairwise(known, 10.0).endswith("is not estimable from these reports.")
+    assert "is 11.70 (90 % interval 9.00 to 14.00)." in _pairwise_sentence(known, 12.0)
+    assert _pairwise_sentence(known, 10.0).endswith("is not estimable from these reports.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crowdveil.privacy.accounting import Account
-    from crowdveil.privacy.shuffled_figures import ShuffledFigures
+    from crowdveil.privacy.shuffled_guarantees import ShuffledGuarantees
 
 Bar = Callable[[float, float | None], None]
 """Progress function, called with the work done and the total work; None if the total is unknown."""
@@ -156,7 +156,7 @@ def composed_text(row: Mapping[str, Any]) -> str:
     return f"epsilon {found} at {slack}, by {BOUND_NAMES[least]} (larger: {larger})"
 
 
-def shuffled_data(figures: ShuffledFigures | None) -> dict[str, Any] | None:
+def shuffled_data(figures: ShuffledGuarantees | None) -> dict[str, Any] | None:
     """Return the guarantees of shuffled reports as JSON values; None without them."""
     if figures is None:
         return None

@@ -68,13 +68,13 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
         if not 1 <= count <= MAX_COUNT:
             raise SettingsError(f"{name} must be from 1 to {MAX_COUNT:,}", value=count, hint="Give another number.")
     return tuple(
-        _row(mechanism, guarantee, tasks, count)
+        _account_row(mechanism, guarantee, tasks, count)
         for count in ((1, rounds) if rounds > 1 else (1,))
         for guarantee in mechanism.guarantees_over(tasks, count)
     )
 
 
-def _row(mechanism: Mechanism, total: Guarantee, cells: int, rounds: int) -> Account:
+def _account_row(mechanism: Mechanism, total: Guarantee, cells: int, rounds: int) -> Account:
     requested = sum_rounded_up([(mechanism.epsilon, rounds * (cells if total.unit == "worker" else 1))])
     return Account(
         mechanism=mechanism.name,

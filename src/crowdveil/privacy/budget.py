@@ -29,37 +29,37 @@ def cell_epsilon(budget: float, cells: int, delta: float, most: float) -> float:
     Raises:
         SettingsError: a budget that is not positive and finite, no cells, or delta outside its interval.
     """
-    _check(budget, delta)
+    _require_valid_budget(budget, delta)
     if not 1 <= cells <= MAX_CELLS:
         raise SettingsError(f"a worker has from 1 to {MAX_CELLS:,} cells", value=cells)
     low, high = budget / cells * (1 - 1e-12), min(budget, most)
-    if low >= most or _spent(most, cells, delta) <= budget:
+    if low >= most or _composed_epsilon_of(most, cells, delta) <= budget:
         return most
     for _ in range(STEPS):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if _spent(middle, cells, delta) <= budget else (low, middle)
+        low, high = (middle, high) if _composed_epsilon_of(middle, cells, delta) <= budget else (low, middle)
     return low
 
 
 def cells_within(budget: float, epsilon: float, delta: float) -> int:
     """Return the largest number of cells of this epsilon whose loss at `delta` is within a budget; 0 if none is."""
-    _check(budget, delta)
+    _require_valid_budget(budget, delta)
     if not 0 < epsilon < math.inf:
         raise SettingsError("the epsilon is positive", value=epsilon, hint="Example: --budget 6 --epsilon 2.")
     low, high = 0, 1
-    while high <= MAX_CELLS and _spent(epsilon, high, delta) <= budget:
+    while high <= MAX_CELLS and _composed_epsilon_of(epsilon, high, delta) <= budget:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _spent(epsilon, middle, delta) <= budget else (low, middle)
+        low, high = (middle, high) if _composed_epsilon_of(epsilon, middle, delta) <= budget else (low, middle)
     return low
 
 
-def _spent(epsilon: float, cells: int, delta: float) -> float:
+def _composed_epsilon_of(epsilon: float, cells: int, delta: float) -> float:
     return composed_epsilon([(pure_profile(epsilon), cells)], delta)
 
 
-def _check(budget: float, delta: float) -> None:
+def _require_valid_budget(budget: float, delta: float) -> None:
     require_delta(delta)
     if not 0 < budget < math.inf:
         raise SettingsError("a budget per worker is positive", value=budget, hint="Example: 5.")

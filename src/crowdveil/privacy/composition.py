@@ -54,7 +54,7 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
     Raises:
         SettingsError: delta outside its interval, or more tasks than the guarantee covers.
     """
-    guarantees, units = mechanism.guarantees_over(tasks, rounds), _units(mechanism, tasks, rounds)
+    guarantees, units = mechanism.guarantees_over(tasks, rounds), _independent_parts(mechanism, tasks, rounds)
     return tuple(
         Composition(
             unit=guarantee.unit,
@@ -67,7 +67,7 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
     )
 
 
-def _units(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
+def _independent_parts(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
     """Return the independent parts of a cell and of a worker, over all rounds."""
     if isinstance(mechanism, ChannelMechanism) and mechanism.channel().ratio is not None:
         profile = channel_profile(mechanism.channel())

@@ -100,7 +100,7 @@ class PrivacyStatement:
     @property
     def odds(self) -> str:
         """Largest factor by which reports change the odds between two answers, rounded up; empty if unknown."""
-        return "" if self.per_answer is None else _odds(self.per_answer)
+        return "" if self.per_answer is None else _odds_text(self.per_answer)
 
     @property
     def answer_epsilon(self) -> str:
@@ -113,13 +113,13 @@ class PrivacyStatement:
     @property
     def answer_range(self) -> str:
         """Epsilon per answer as text: to the question of these reports, or as `whole_range`."""
-        return self.whole_range if self.of_question is None else _range((), self.of_question, 1)
+        return self.whole_range if self.of_question is None else _epsilon_range_text((), self.of_question, 1)
 
     @property
     def whole_range(self) -> str:
         """Epsilon per answer as text, from the first level to the last, or from the smallest of a question up."""
         questions = sorted(self.question_guarantees, key=lambda guarantee: guarantee.epsilon)
-        return _range(self.level_guarantees or questions, self.per_answer, 1)
+        return _epsilon_range_text(self.level_guarantees or questions, self.per_answer, 1)
 
     @property
     def level_words(self) -> str:
@@ -134,10 +134,10 @@ class PrivacyStatement:
     @property
     def worker_range(self) -> str:
         """Epsilon of all answers of one worker as text, from the first level to the last."""
-        return _range(self.level_guarantees, self.per_worker, self.cells)
+        return _epsilon_range_text(self.level_guarantees, self.per_worker, self.cells)
 
 
-def _range(levels: Sequence[Guarantee], every: Guarantee | None, answers: int) -> str:
+def _epsilon_range_text(levels: Sequence[Guarantee], every: Guarantee | None, answers: int) -> str:
     if not levels:
         return "" if every is None else format_bound(every.epsilon, 4)
     return " to ".join(dict.fromkeys(format_bound(one.times(answers).epsilon, 4) for one in (levels[0], levels[-1])))
@@ -244,15 +244,16 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
     alike = "is protected too" if protects else "is randomized like an answer"
     hidden = alike if answer.participation == "protected" else "is visible"
     apart = statement.questions if statement.per_worker is None else ()
+    sizes = _channel_sizes_clause(None if statement.of_question else statement.channel)
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
     return (
         *posterior_sentences(answer, statement.per_worker),
         *apart,
         OPENINGS[statement.subject] if protects else WEAK,
         MEANING.format(odds=statement.odds),
-        f"Each answer {done}: {_loss_text(answer, statement)}.",
+        f"Each answer {done}: {_epsilons_clause(answer, statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
-        f"The mechanism is {statement.mechanism}{_parameters(None if statement.of_question else statement.channel)}.",
+        f"The mechanism is {statement.mechanism}{sizes}.",
         *statement.relay,
         *statement.levels,
         *(() if apart else statement.questions),
@@ -269,7 +270,7 @@ def _protects(answer: Guarantee, worker: Guarantee | None) -> bool:
     return worker.epsilon <= MAX_PROTECTING
 
 
-def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
+def _epsilons_clause(answer: Guarantee, statement: PrivacyStatement) -> str:
     """Return the loss of all answers of one worker, and that of a single answer."""
     by_question = bool(statement.question_guarantees)
     epsilon = statement.whole_range if by_question else format_bound(answer.epsilon, 4)
@@ -286,12 +287,12 @@ def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
     return f"epsilon {worker} for all answers of one worker (at most {statement.cells:,}), {single}"
 
 
-def _odds(guarantee: Guarantee) -> str:
+def _odds_text(guarantee: Guarantee) -> str:
     """Return the largest factor by which the odds between two answers change, rounded up."""
     return format_bound(math.nextafter(math.exp(guarantee.epsilon), math.inf), ODDS_DIGITS)
 
 
-def _parameters(channel: Channel | None) -> str:
+def _channel_sizes_clause(channel: Channel | None) -> str:
     """Return the parameters of a single channel, with a comma before them; empty for several channels."""
     if channel is None:
         return ""

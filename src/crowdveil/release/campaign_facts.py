@@ -49,7 +49,7 @@ def asked_facts(campaign: Campaign, file: Path) -> Facts:
             "Consent, in the curator's words",
             "too long for this page: see the file" if long else _quoted(campaign.consent),
         ),
-        *_usefulness(campaign, file.parent / PLAN_FILE),
+        *_usefulness_facts(campaign, file.parent / PLAN_FILE),
         *campaign_facts(campaign),
     )
 
@@ -59,19 +59,19 @@ def _quoted(text: str) -> str:
     return repr(" ".join(text.split()))
 
 
-def _usefulness(campaign: Campaign, plan: Path) -> Facts:
+def _usefulness_facts(campaign: Campaign, plan: Path) -> Facts:
     """Return the error that the plan expects for each question, and that of the best constant; nothing without it."""
     try:
         made = parse_json(plan.read_bytes())
         plans = made["questions"] if campaign.questions else [made]
-        texts = [_expected(one, each) for one, each in zip(campaign.by_question, plans, strict=True)]
+        texts = [_expected_error_text(one, each) for one, each in zip(campaign.by_question, plans, strict=True)]
     except (OSError, ValueError, KeyError, TypeError):
         return ()
     names = [f" of question {number}" for number in range(1, len(texts) + 1)] if len(texts) > 1 else [""]
     return tuple((f"Expected usefulness{name}", text) for name, text in zip(names, texts, strict=True))
 
 
-def _expected(asked: Campaign, plan: Mapping[str, Any]) -> str:
+def _expected_error_text(asked: Campaign, plan: Mapping[str, Any]) -> str:
     """Return the expected error in the plan of a question; ValueError if the plan is of another campaign."""
     if (plan["epsilon_per_worker"], plan["tasks_per_worker"]) != (asked.worker_epsilon, asked.cells):
         raise ValueError("the plan has other figures than the campaign")

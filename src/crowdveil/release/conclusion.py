@@ -53,11 +53,11 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
 
     With evidence, the conclusion on truths that cannot be used says what would be enough.
     """
-    source, rest = _source(statement), estimate.without_gold
+    source, rest = _privacy_clause(statement), estimate.without_gold
     if not len(rest.tasks):
         return Conclusion("unknown", (ALL_GOLD,))
     if not estimate.categorical:
-        return _of_numbers(estimate, source, evidence)
+        return _conclude_numbers(estimate, source, evidence)
     base, own, known = estimate.baseline, expected_error(estimate), decided(rest)
     if not known.any():
         return Conclusion("unknown", (UNDECIDED,))
@@ -69,11 +69,16 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     against = f"{error_percent(constant)} with {base.constant} for every task"
     of = "" if estimate.gold is None else f" of the {counted(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
-    verdict, first = _sparse(rest, source, compared) or _advice(ratio, source, compared, evidence)
+    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
+        ratio, source, compared, evidence
+    )
     notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
-    open_tasks = _open(known, "stay undecided and are not counted as wrong")
-    doubts = _doubtful(rest.confidence[known])
-    return Conclusion(verdict, (first, *notes, *open_tasks, *_without_reports(rest), doubts, SHARES, *_check(estimate)))
+    open_tasks = _undecided_sentence(known, "stay undecided and are not counted as wrong")
+    doubts = _low_confidence_sentence(rest.confidence[known])
+    return Conclusion(
+        verdict,
+        (first, *notes, *open_tasks, *_no_reports_sentence(rest), doubts, SHARES, *_evidence_sentences(estimate)),
+    )
 
 
 def verdict(estimate: Estimate, evidence: Evidence) -> Verdict:
@@ -81,7 +86,7 @@ def verdict(estimate: Estimate, evidence: Evidence) -> Verdict:
     return conclude(estimate, PrivacyStatement(status="none"), evidence).verdict
 
 
-def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
+def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
     rest = estimate.without_gold
     known = decided(rest)
     if not known.any():
@@ -97,10 +102,12 @@ def _of_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> C
         f"{float(base.constant):.4g}, by {apart} on average"
     )
     # An interval as wide as the scale says nothing, however far the numbers are apart.
-    share = max(ratio / 2, 2 * width / _range(evidence))
-    verdict, first = _sparse(rest, source, compared) or _advice(share, source, compared, evidence)
-    open_tasks = _open(known, "have no number: there is too little information in their reports")
-    return Conclusion(verdict, (first, *open_tasks, *_without_reports(rest), *_check(estimate)))
+    share = max(ratio / 2, 2 * width / _scale_range(evidence))
+    verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
+        share, source, compared, evidence
+    )
+    open_tasks = _undecided_sentence(known, "have no number: there is too little information in their reports")
+    return Conclusion(verdict, (first, *open_tasks, *_no_reports_sentence(rest), *_evidence_sentences(estimate)))
 
 
 def _least_error(estimate: Estimate) -> float:
@@ -111,7 +118,7 @@ def _least_error(estimate: Estimate) -> float:
     return sample_interval(np.repeat([1.0, 0.0], [check.tasks - check.right, check.right]), len(estimate.tasks)).low
 
 
-def _check(estimate: Estimate) -> tuple[str, ...]:
+def _evidence_sentences(estimate: Estimate) -> tuple[str, ...]:
     """Return what the figures rest on: the model, and known truths where there are any."""
     if estimate.gold is None:
         return (CHECK,)
@@ -120,7 +127,7 @@ def _check(estimate: Estimate) -> tuple[str, ...]:
     return guided, UNCHECKED if check is None else str(check)
 
 
-def _source(statement: PrivacyStatement) -> str:
+def _privacy_clause(statement: PrivacyStatement) -> str:
     """Return the privacy of the reports, to which the errors belong; empty without any."""
     if statement.status == "simulation":
         return "in this simulation, which has no privacy,"
@@ -130,7 +137,7 @@ def _source(statement: PrivacyStatement) -> str:
     return f"{answer} (participation {statement.per_answer.participation})"
 
 
-def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:
+def _verdict_and_advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:
     """Return the verdict on an error as a share of that of the constant, and its sentence."""
     compared = f"{source} {compared}".lstrip()
     if ratio <= USEFUL:
@@ -141,7 +148,7 @@ def _advice(ratio: float, source: str, compared: str, evidence: Evidence | None)
     return "not enough", f"These answers are not enough: {compared}. {enough}"
 
 
-def _sparse(rest: Estimate, source: str, compared: str) -> tuple[Verdict, str] | None:
+def _verdict_on_few_reports(rest: Estimate, source: str, compared: str) -> tuple[Verdict, str] | None:
     """Return the verdict on tasks of which half or more have no report, or with fewer reports; None for others."""
     reports, tasks = np.asarray(rest.reports_per_task), len(rest.tasks)
     if reports.sum() >= tasks and 2 * np.count_nonzero(reports) > tasks:
@@ -150,7 +157,7 @@ def _sparse(rest: Estimate, source: str, compared: str) -> tuple[Verdict, str] |
     return "not enough", f"These answers are not enough: {found}; {f'{source} {compared}'.lstrip()}. {SPARSE}"
 
 
-def _range(evidence: Evidence | None) -> float:
+def _scale_range(evidence: Evidence | None) -> float:
     """Return the range of the scale of the answers; infinite without a scale."""
     alphabet: Alphabet | None = None
     if evidence is not None:
@@ -158,20 +165,20 @@ def _range(evidence: Evidence | None) -> float:
     return alphabet.range if isinstance(alphabet, Scale) else np.inf
 
 
-def _open(known: NDArray[np.bool_], why: str) -> tuple[str, ...]:
+def _undecided_sentence(known: NDArray[np.bool_], why: str) -> tuple[str, ...]:
     """Return a sentence on the tasks without a truth; none if all have one."""
     count = int((~known).sum())
     return (f"{count:,} of {len(known):,} tasks {why}.",) if count else ()
 
 
-def _without_reports(estimate: Estimate) -> tuple[str, ...]:
+def _no_reports_sentence(estimate: Estimate) -> tuple[str, ...]:
     """Return a sentence on the tasks without a report whose truth is the model's guess; none if there are none."""
     count = int((decided(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
     have = "1 task has no reports: its truth is" if count == 1 else f"{count:,} tasks have no reports: their truths are"
     return (f"{have} only what is most probable for any task.",) if count else ()
 
 
-def _doubtful(confidence: NDArray[np.float64]) -> str:
+def _low_confidence_sentence(confidence: NDArray[np.float64]) -> str:
     """Return a sentence on the tasks with little confidence."""
     count = int((confidence < CONFIDENT).sum())
     if not count:

@@ -160,7 +160,7 @@ def _render(
     environment.filters |= filters
     several = len(answered) > 1
     parts = [
-        _part(one, conclusion, number if several else None)
+        _question_section(one, conclusion, number if several else None)
         for number, (one, conclusion) in enumerate(zip(answered, conclusions, strict=True), start=1)
     ]
     return environment.get_template("release.html").render(
@@ -179,7 +179,7 @@ def _render(
     )
 
 
-def _part(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str, Any]:
+def _question_section(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str, Any]:
     """Return the section of a question; `number` is its place among several, whose headings are one level lower."""
     estimate, text, channel = one.results.estimate, one.text, one.statement.channel
     rest = estimate.without_gold
@@ -195,14 +195,14 @@ def _part(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str
         "sha256": one.results.sha256,
         "statement": one.statement,
         "conclusion": conclusion,
-        "summary": _summary(estimate) if inferred else ALL_GOLD,
+        "summary": _error_summary(estimate) if inferred else ALL_GOLD,
         "pictures": list(_pictures(estimate, suffix)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
-        "rows": list(_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
-        "doubtful": list(_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
-        "doubt": _doubt(rest) if inferred else ALL_GOLD,
+        "rows": list(_task_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
+        "doubtful": list(_task_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
+        "doubt": _doubt_sentence(rest) if inferred else ALL_GOLD,
         "review": review_sentences(estimate, one.evidence, with_workers=text.with_workers),
-        "workers": list(_workers(estimate)) if text.with_workers else [],
+        "workers": list(_worker_rows(estimate)) if text.with_workers else [],
         "worker_picture": _worker_picture(estimate, suffix) if text.with_workers else None,
     }
 
@@ -210,10 +210,12 @@ def _part(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str
 def _in_order(tasks: Sequence[str], text: PageText) -> list[int]:
     """Return the tasks in the order of the campaign; others in alphabetical order, numbers in names by their size."""
     place = {name: index for index, name in enumerate(text.task_texts)}
-    return sorted(range(len(tasks)), key=lambda task: (place.get(tasks[task], len(place)), _natural(tasks[task])))
+    return sorted(
+        range(len(tasks)), key=lambda task: (place.get(tasks[task], len(place)), _natural_sort_key(tasks[task]))
+    )
 
 
-def _natural(name: str) -> list[tuple[bool, int, str]]:
+def _natural_sort_key(name: str) -> list[tuple[bool, int, str]]:
     """Return the key of a name: its numbers by length and digits, before text."""
     parts = re.split(r"([0-9]+)", name)
     return [(place % 2 == 0, len(part.lstrip("0")) * (place % 2), part) for place, part in enumerate(parts)]
@@ -255,7 +257,7 @@ def as_code(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", kept))
 
 
-def _summary(estimate: Estimate) -> str:
+def _error_summary(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
     base, own_error, rest = estimate.baseline, expected_error(estimate), estimate.without_gold
     gold = "" if estimate.gold is None else f" These figures are of the {counted(estimate)}."
@@ -312,7 +314,7 @@ def _numbers_differ(estimate: Estimate) -> bool:
     return bool(np.ptp(known) > ALIKE * np.nanmedian(estimate.high - estimate.low))
 
 
-def _rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
+def _task_rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Yield task, truth with a mark, confidence or interval, and number of reports; gold has no uncertainty."""
     texts, confidence, names = truth_texts(estimate), estimate.confidence, list(map(str, estimate.tasks))
     low, high = estimate.low, estimate.high
@@ -324,7 +326,9 @@ def _rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Iterator
             "truth": texts[task],
             "mark": "gold" if gold else "" if reports else "no reports",
             "confidence": None if gold or confidence is None else float(confidence[task]),
-            "interval": "" if gold or low is None or high is None else _between(low[task], high[task], "{:.4g}".format),
+            "interval": ""
+            if gold or low is None or high is None
+            else _interval_text(low[task], high[task], "{:.4g}".format),
             "reports": reports,
         }
 
@@ -344,7 +348,7 @@ def _doubts_differ(estimate: Estimate) -> bool:
     return bool(known.size) and bool(known.min() < (1 - ALIKE) * known.max())
 
 
-def _doubt(estimate: Estimate) -> str:
+def _doubt_sentence(estimate: Estimate) -> str:
     """Return why the listed tasks are the doubtful ones, and their part of the expected error; or why none are."""
     helps = "More answers would help most here."
     if estimate.confidence is None:
@@ -361,7 +365,7 @@ def _doubt(estimate: Estimate) -> str:
     return f"{helps} {first}"
 
 
-def _workers(estimate: Estimate) -> Iterator[dict[str, Any]]:
+def _worker_rows(estimate: Estimate) -> Iterator[dict[str, Any]]:
     workers = estimate.workers
     low, high = workers.ability_low, workers.ability_high
     for place, name in enumerate(estimate.worker_names[:MAX_TASKS].tolist()):
@@ -370,12 +374,12 @@ def _workers(estimate: Estimate) -> Iterator[dict[str, Any]]:
         yield {
             "worker": str(name),
             "quality": percent(quality) if ability else "unknown" if np.isnan(quality) else f"{quality:.3g}",
-            "interval": "" if low is None or high is None else _between(low[place], high[place], percent),
+            "interval": "" if low is None or high is None else _interval_text(low[place], high[place], percent),
             "reports": int(estimate.reports_per_worker[place]),
         }
 
 
-def _between(low: float, high: float, text: Callable[[float], str]) -> str:
+def _interval_text(low: float, high: float, text: Callable[[float], str]) -> str:
     """Return an interval, each end as text; empty if it is not known."""
     return f"{text(low)} to {text(high)}" if np.isfinite(low) else ""
 

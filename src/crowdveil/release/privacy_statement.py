@@ -224,10 +224,10 @@ def _read_reports(inferred_from: str | None, source: Path | AnswerSource, readin
             if inferred_from in (None, evidence.digest):
                 _refuse_other_question(asked, name, questions, opened.name)
                 return evidence
-    raise _other_reports(opened.name)
+    raise _other_reports_error(opened.name)
 
 
-def _other_reports(source: str) -> ReportsError:
+def _other_reports_error(source: str) -> ReportsError:
     return ReportsError(
         "the truths must be inferred from these reports, but their record has the digest of other reports, or none",
         source=source,
@@ -239,13 +239,13 @@ def _state_sums(inferred_from: str | None, sums: Path) -> PrivacyStatement:
     """Return the statement for sums, which have no certificate."""
     found = find_crowd(sums)
     if inferred_from not in (None, content_digest(sums)):
-        raise _other_reports(str(sums))
+        raise _other_reports_error(str(sums))
     if found is None:
         return PrivacyStatement(status="none", reason=NOTHING_STATED)
     crowd = read_crowd(found)
     if crowd["simulation"]:
         return PrivacyStatement(status="simulation", reason=SIMULATION)
-    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
+    return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_mechanism_name(crowd))
 
 
 def state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
@@ -258,7 +258,7 @@ def state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> Priv
         return PrivacyStatement(status="simulation", reason=SIMULATION)
     if campaign is not None:
         _require_campaign(campaign, evidence)
-    return _of_evidence(evidence, campaign, made_from_answers=campaign_of(crowd) is None)
+    return _state_checked_reports(evidence, campaign, made_from_answers=campaign_of(crowd) is None)
 
 
 def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
@@ -308,16 +308,16 @@ def require_every_question(campaign: Campaign, directory: Path, evidence: Mappin
         place = None if found is None else question_of(found.crowd)
         if found is None or place != (number, len(parts)):
             named = "no reports that name it" if place is None else f"question {place[0]} of {place[1]}"
-            raise _misplaced(folder, f"{named} in place of question {number} of {len(parts)}")
+            raise _misplaced_question_error(folder, f"{named} in place of question {number} of {len(parts)}")
         _require_campaign(campaign, found)
         if set(map(str, found.reports.tasks)) != {task.id for task in part.tasks}:
-            raise _misplaced(folder, f"other tasks than those of question {number}")
+            raise _misplaced_question_error(folder, f"other tasks than those of question {number}")
         if found.digest in seen:
-            raise _misplaced(folder, "the reports of an earlier question once more")
+            raise _misplaced_question_error(folder, "the reports of an earlier question once more")
         seen.add(found.digest)
 
 
-def _misplaced(folder: Path, found: str) -> ReportsError:
+def _misplaced_question_error(folder: Path, found: str) -> ReportsError:
     return ReportsError(
         "a page of several questions needs the results of each, once, in the folder of its number",
         source=str(folder),
@@ -349,13 +349,15 @@ def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign
     return isinstance(channel, ChannelTable) and (found, channel.choice) == (sealed, one_each)
 
 
-def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool) -> PrivacyStatement:
+def _state_checked_reports(
+    evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool
+) -> PrivacyStatement:
     """Return the statement for checked reports; fail closed."""
     crowd, channel = evidence.crowd, evidence.channel
     assert crowd is not None
     reason = _no_guarantee_reason(crowd, channel)
     if reason or channel is None:
-        return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
+        return PrivacyStatement(status="none", reason=reason, mechanism=_mechanism_name(crowd))
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
     apart = campaign is None and question_of(crowd) is not None
@@ -423,7 +425,7 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
     return MARKED if not reason and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES) else reason
 
 
-def _name(crowd: Crowd) -> str:
+def _mechanism_name(crowd: Crowd) -> str:
     """Return the name of the mechanism, without its settings, which are not checked."""
     return crowd["mechanism"].partition(" ")[0].rstrip(";")
 

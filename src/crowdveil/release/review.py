@@ -26,10 +26,14 @@ def review_sentences(estimate: Estimate, evidence: Evidence | None, *, with_work
         evidence: reports or answers from which they were inferred; None without them.
         with_workers: whether workers are named.
     """
-    return (*_agreement(evidence), *_tasks(estimate, evidence), *_workers(estimate, with_workers=with_workers))
+    return (
+        *_agreement_sentences(evidence),
+        *_task_sentences(estimate, evidence),
+        *_worker_sentences(estimate, with_workers=with_workers),
+    )
 
 
-def _agreement(evidence: Evidence | None) -> list[str]:
+def _agreement_sentences(evidence: Evidence | None) -> list[str]:
     if evidence is None:
         return []
     try:
@@ -38,30 +42,30 @@ def _agreement(evidence: Evidence | None) -> list[str]:
         return [f"Agreement is not stated: {error.rule}."]
     noise = ", corrected for the noise of the channel" if found.channel_used else ""
     alphas = [
-        f"Krippendorff's alpha ({metric}) is {_text(alpha)}{noise}{'' if np.isnan(alpha.value) else MEANING}."
+        f"Krippendorff's alpha ({metric}) is {_interval_text(alpha)}{noise}{'' if np.isnan(alpha.value) else MEANING}."
         for metric, alpha in found.alphas.items()
     ]
     channel = evidence.channel
     scale = evidence.reports.alphabet if channel is None else channel.alphabet
-    return [*alphas, _pairwise(found, scale.range if isinstance(scale, Scale) else np.inf)]
+    return [*alphas, _pairwise_sentence(found, scale.range if isinstance(scale, Scale) else np.inf)]
 
 
-def _pairwise(found: Agreement, largest: float) -> str:
+def _pairwise_sentence(found: Agreement, largest: float) -> str:
     if found.pairwise_name == "agreement":
-        return f"The share of equal answers, of two to the same task, is {_text(found.pairwise)}."
+        return f"The share of equal answers, of two to the same task, is {_interval_text(found.pairwise)}."
     # Corrected for noise, it can exceed every possible difference.
     known = found.pairwise if found.pairwise.value <= largest else NOT_KNOWN
-    return f"The root mean squared difference of two answers to the same task is {_text(known)}."
+    return f"The root mean squared difference of two answers to the same task is {_interval_text(known)}."
 
 
-def _text(found: Interval) -> str:
+def _interval_text(found: Interval) -> str:
     if np.isnan(found.value):
         return "not estimable from these reports"
     known = "" if np.isnan(found.low) else f" (90 % interval {found.low:z.2f} to {found.high:z.2f})"
     return f"{found.value:z.2f}{known}"
 
 
-def _tasks(estimate: Estimate, evidence: Evidence | None) -> list[str]:
+def _task_sentences(estimate: Estimate, evidence: Evidence | None) -> list[str]:
     rest, tasks, lines = estimate.without_gold, counted(estimate), list[str]()
     few = int((np.asarray(rest.reports_per_task) < FEW).sum())
     if few:
@@ -86,7 +90,7 @@ def _is_open(evidence: Evidence | None, estimate: Estimate) -> bool:
     return True
 
 
-def _workers(estimate: Estimate, *, with_workers: bool) -> list[str]:
+def _worker_sentences(estimate: Estimate, *, with_workers: bool) -> list[str]:
     workers, reports, alphabet = estimate.workers, estimate.reports_per_worker, estimate.alphabet
     if not estimate.categorical or alphabet is None or workers.ability_high is None:
         return []

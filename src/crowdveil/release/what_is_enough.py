@@ -47,10 +47,10 @@ def what_is_enough(evidence: Evidence | None, share: float) -> str:
     if alphabet is None:
         return ""
     channel = evidence.channel
-    campaign = _campaign(evidence, alphabet, channel)
+    campaign = _planned_campaign(evidence, alphabet, channel)
     if channel is not None:
         channel = planned_mechanism(campaign.crowd.alphabet, Designed.from_channel(channel)).channel()
-    if _meets(campaign, channel, share):
+    if _reaches_share(campaign, channel, share):
         return AS_ASSUMED
     found = [*_more_workers(campaign, channel, share), *_more_epsilon(campaign, evidence.channel, share)]
     if not found:
@@ -58,13 +58,13 @@ def what_is_enough(evidence: Evidence | None, share: float) -> str:
     return f"With workers as `crowdveil plan` assumes them, enough would be: {', or '.join(found)}."
 
 
-def _campaign(evidence: Evidence, alphabet: Alphabet, channel: Channel | None) -> Campaign:
+def _planned_campaign(evidence: Evidence, alphabet: Alphabet, channel: Channel | None) -> Campaign:
     """Return the collection as the planner sees it: its size, its assignment, and the share of cells with an answer."""
     reports, assignment = evidence.reports, evidence.assignment
     tasks, workers = len(reports.tasks), len(reports.workers)
     cells = tasks * workers if assignment is None else len(assignment)
     assigned = max(-(-workers // tasks), round(cells / tasks))
-    rate = _answered(len(reports) / max(cells, 1), channel) * assigned / workers
+    rate = _answered_share(len(reports) / max(cells, 1), channel) * assigned / workers
     return expected_campaign(
         alphabet,
         Expectation(participation_rate=max(rate, 1 / (tasks * workers))),
@@ -75,7 +75,7 @@ def _campaign(evidence: Evidence, alphabet: Alphabet, channel: Channel | None) -
     )
 
 
-def _answered(reported: float, channel: Channel | None) -> float:
+def _answered_share(reported: float, channel: Channel | None) -> float:
     """Return the share of cells with an answer from that with a report that is not NULL."""
     if channel is None or channel.null_output is None or not channel.protects_participation:
         return min(reported, 1.0)
@@ -84,7 +84,7 @@ def _answered(reported: float, channel: Channel | None) -> float:
     return float(np.clip((reported - none) / (answer - none), 0.0, 1.0)) if answer > none else 1.0
 
 
-def _meets(campaign: Campaign, channel: Channel | None, share: float) -> bool:
+def _reaches_share(campaign: Campaign, channel: Channel | None, share: float) -> bool:
     found = predict_from_bayes_errors(campaign, channel, RANKING_EXCESS, crowds=SEARCH_CROWDS)
     return found.error <= share * campaign.crowd.constant_error
 
@@ -92,7 +92,7 @@ def _meets(campaign: Campaign, channel: Channel | None, share: float) -> bool:
 def _more_workers(campaign: Campaign, channel: Channel | None, share: float) -> Iterator[str]:
     for factor in FACTORS:
         more = campaign.with_workers(math.ceil(factor * campaign.workers))
-        if _meets(more, channel, share):
+        if _reaches_share(more, channel, share):
             yield f"about {more.workers:,} workers in place of {campaign.workers:,}"
             return
 
@@ -106,7 +106,7 @@ def _more_epsilon(campaign: Campaign, channel: Channel | None, share: float) -> 
         mechanism = RandomizedResponse(
             alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=channel.participation
         )
-        if _meets(campaign, mechanism.channel(), share):
+        if _reaches_share(campaign, mechanism.channel(), share):
             scope = f"per answer (participation {channel.participation})"
             yield f"epsilon {format_bound(epsilon, 2)} {scope} in place of {format_bound(present, 4)}"
             return

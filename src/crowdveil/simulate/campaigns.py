@@ -90,7 +90,7 @@ def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, as
     report = np.empty(len(cells), dtype=np.int64)
     for index in range(len(table.channels)):
         report[chosen == index] = table.sample(index, code[chosen == index], source)
-    return _reports(answers, table, task, worker, report)
+    return _non_null_reports(answers, table, task, worker, report)
 
 
 def _on_all_cells(answers: Reports, table: ChannelTable, source: Source, progress: Progress | None) -> Reports:
@@ -109,14 +109,14 @@ def _on_all_cells(answers: Reports, table: ChannelTable, source: Source, progres
             tasks=answers.tasks[tasks],
             workers=answers.workers[workers],
         )
-        sent = _through(part, table, table.choice[row][column], source)
-        parts.append((tasks[sent.task], workers[sent.worker], _codes(sent, table)))
+        sent = _perturbed_part(part, table, table.choice[row][column], source)
+        parts.append((tasks[sent.task], workers[sent.worker], _report_codes(sent, table)))
         if progress is not None:
             progress(done, len(pairs))
-    return _reports(answers, table, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return _non_null_reports(answers, table, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _through(part: Reports, table: ChannelTable, index: int, source: Source) -> Reports:
+def _perturbed_part(part: Reports, table: ChannelTable, index: int, source: Source) -> Reports:
     """Return the reports of a part of the crowd; the identity leaves answers unchanged."""
     channel = table.channels[index]
     if channel.is_identity or not (len(part.tasks) and len(part.workers)):
@@ -124,14 +124,14 @@ def _through(part: Reports, table: ChannelTable, index: int, source: Source) -> 
     return perturb(part, Designed.from_channel(channel), source)
 
 
-def _codes(sent: Reports, table: ChannelTable) -> NDArray[np.int64]:
+def _report_codes(sent: Reports, table: ChannelTable) -> NDArray[np.int64]:
     """Return reports as codes of the table's report alphabet, -1 for other symbols."""
     assert sent.alphabet is not None
     code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}
     return np.array([code_of.get(name, -1) for name in sent.alphabet.names])[sent.value]
 
 
-def _reports(
+def _non_null_reports(
     answers: Reports,
     table: ChannelTable,
     task: NDArray[np.int64],

@@ -43,7 +43,7 @@ class Setup:
         return self.mechanism.channel() if self.table is None else self.table
 
     @property
-    def guarantee(self) -> Guarantee:
+    def least_guarantee(self) -> Guarantee:
         """Guarantee of the least protected cell, if all lists are public."""
         return self.mechanism.guarantee if self.table is None else self.table.guarantee
 

@@ -96,7 +96,7 @@ class Collection:
         return describe_crowd(
             self.sent if isinstance(self.sent, Reports) else self.answers,
             mechanism=self.description,
-            guarantee=self.setup.guarantee,
+            guarantee=self.setup.least_guarantee,
             participation=self.mechanism.participation,
             notes=self._notes,
             simulation=self.seed is not None,
@@ -116,7 +116,7 @@ class Collection:
     def promise(self) -> str:
         """Text of the guarantee and its scope, or the reason why there is none."""
         simulation = self.seed is not None
-        return guarantee_text(self.setup.guarantee, self.missing_lists, simulation=simulation, notes=self._notes)
+        return guarantee_text(self.setup.least_guarantee, self.missing_lists, simulation=simulation, notes=self._notes)
 
     @property
     def _notes(self) -> tuple[str, ...]:

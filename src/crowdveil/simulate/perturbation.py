@@ -62,7 +62,9 @@ def perturb(
     if channel is None or not isinstance(source, Seeded):
         task, worker, label = _from_devices(answers, mechanism, source, progress)
         return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
-    columns = _gathered(_from_channel(answers, channel, source, progress), expected_reports(answers, channel))
+    columns = _concatenated_columns(
+        _from_channel(answers, channel, source, progress), expected_reports(answers, channel)
+    )
     rows = InMemoryRows(*columns, len(answers.tasks))
     return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
 
@@ -109,16 +111,16 @@ def _merged_chunks(
         mine = slice(first, int(np.searchsorted(answered, stop)))
         first = mine.stop
         # Answered cells are drawn from their own rows, so successes on them are dropped.
-        empty = _without(found, answered[mine])
+        empty = _without_known_cells(found, answered[mine])
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
-        cell, label = _merged(empty, label, answered[mine][sent], drawn[mine][sent])
+        cell, label = _merged_cells(empty, label, answered[mine][sent], drawn[mine][sent])
         yield ReportChunk(*tasks_and_workers(cell, workers), label)
         if progress is not None:
             progress(stop, total)
 
 
-def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+def _without_known_cells(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return `found` without the elements of `known`; both and the result ascend."""
     at = np.searchsorted(found, known)
     inside = at < len(found)
@@ -127,7 +129,7 @@ def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.i
     return np.delete(found, twice) if len(twice) else found
 
 
-def _merged(
+def _merged_cells(
     cell: NDArray[np.int64], label: NDArray[np.int16], more: NDArray[np.int64], labels: NDArray[np.int16]
 ) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
     """Return two disjoint ascending runs of cells merged into one, with their labels."""
@@ -172,10 +174,10 @@ def _from_devices(
         )
         if progress is not None:
             progress(worker + 1, len(answers.workers))
-    return _gathered(parts, sum(len(part.task) for part in parts))
+    return _concatenated_columns(parts, sum(len(part.task) for part in parts))
 
 
-def _gathered(
+def _concatenated_columns(
     parts: Iterable[ReportChunk], expected: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Return the concatenated columns of the parts, in arrays allocated for `expected` rows and spare ones."""

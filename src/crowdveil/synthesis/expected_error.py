@@ -102,7 +102,9 @@ def expected_error(method: PrivateMethod, claims: Claims, truths: Floats | None 
         value = crowd.low[crowd.task] + (crowd.high - crowd.low)[crowd.task] * position
         simulated = replace(crowd, value=value)
         released = task_means(method.release(simulated, source), simulated)
-        rows.append(np.stack((_means(simulated, simulated.task, simulated.value), released, simulated.per_task)))
+        rows.append(
+            np.stack((_task_mean_shares(simulated, simulated.task, simulated.value), released, simulated.per_task))
+        )
     claimed, released, weight = np.concatenate(rows, axis=1)
     both = np.isfinite(claimed) & np.isfinite(released)
     if not both.any():
@@ -137,7 +139,7 @@ def release_errors(method: PrivateMethod, claims: Claims, release: Release) -> R
 
 def task_means(release: Release, claims: Claims) -> Floats:
     """Return the mean of each task's records, in shares of its bounds, shape (tasks,); NaN for a task without one."""
-    return _means(claims, release.task, release.value)
+    return _task_mean_shares(claims, release.task, release.value)
 
 
 def _public_structure(method: PrivateMethod, claims: Claims) -> Claims:
@@ -183,7 +185,7 @@ def _subsampled(claims: Claims, method: PrivateMethod) -> tuple[Claims, PrivateM
     return smaller, replace(method, epsilon=max(method.epsilon * share, MIN_EPSILON), most_claims=most)
 
 
-def _means(claims: Claims, task: NDArray[np.integer], value: Floats) -> Floats:
+def _task_mean_shares(claims: Claims, task: NDArray[np.integer], value: Floats) -> Floats:
     count, total = (np.bincount(task, weights=column, minlength=len(claims.tasks)) for column in (None, value))
     with np.errstate(invalid="ignore"):
         return (total / count - claims.low) / (claims.high - claims.low)

@@ -70,7 +70,7 @@ def account(
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
     from crowdveil.privacy.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget
-    from crowdveil.privacy.shuffled_figures import shuffled_figures
+    from crowdveil.privacy.shuffled_guarantees import shuffled_guarantees
 
     requested = within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
@@ -79,7 +79,7 @@ def account(
     compositions = [asdict(row) for row in composed]
     figures = None
     if shuffled is not None and delta is not None:
-        figures = shuffled_figures(
+        figures = shuffled_guarantees(
             mechanism, tasks=tasks, rounds=rounds, reports=shuffled, delta=delta, linked=linked or 1
         )
     data = {

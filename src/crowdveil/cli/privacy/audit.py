@@ -113,8 +113,8 @@ def audit(
             result = _audit_mechanism(target, given, progress)
         else:
             result = _audit_file(Path(target), given)
-    data = _data(result)
-    print_result(data, _rows(result), as_json=as_json)
+    data = _audit_data(result)
+    print_result(data, _audit_rows(result), as_json=as_json)
     if result.refuted:
         raise click.exceptions.Exit(REFUTED)
 
@@ -124,7 +124,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
         raise click.UsageError("Missing option '--epsilon'.")
     requested = mechanism_settings(**own_values(mechanism_settings, given | {"mechanism": name, "budget": None}))
     alphabet = required_alphabet(**own_values(required_alphabet, given))
-    _refuse("inputs", "others", "delta")
+    _refuse_options("inputs", "others", "delta")
     from crowdveil.privacy.audit.claims import audit_mechanism
     from crowdveil.privacy.mechanism_settings import build_mechanism
 
@@ -141,7 +141,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
 
 
 def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
-    _refuse("inputs", "others", "delta", "draws", *OWN_OPTIONS)
+    _refuse_options("inputs", "others", "delta", "draws", *OWN_OPTIONS)
     file = claim_file(path)
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
@@ -158,7 +158,7 @@ def _audit_commands(
 ) -> Audit:
     if given["epsilon"] is None:
         raise click.UsageError("Missing option '--epsilon', the claim.")
-    _refuse("neighbours", "tasks", *OWN_OPTIONS)
+    _refuse_options("neighbours", "tasks", *OWN_OPTIONS)
     from crowdveil.files.filesystem import temporary_folder
     from crowdveil.privacy.audit.claims import COMMAND_DRAWS, audit_pairs
     from crowdveil.privacy.audit.command import CommandBox, run_process
@@ -204,7 +204,7 @@ def _input_pairs(given: dict[str, Any]) -> list[tuple[str, str]]:
     return list(zip(given["inputs"], given["others"], strict=True))
 
 
-def _refuse(*names: str) -> None:
+def _refuse_options(*names: str) -> None:
     """Refuse options that this kind of target does not have."""
     flags = {"inputs": "--input", "others": "--neighbour", "most_answers": "--answers"}
     for name in names:
@@ -212,7 +212,7 @@ def _refuse(*names: str) -> None:
             raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
 
 
-def _data(result: Audit) -> dict[str, Any]:
+def _audit_data(result: Audit) -> dict[str, Any]:
     found = None if result.draws is None else result.draws.finding
     drawn = None
     if result.draws is not None and found is not None:
@@ -242,7 +242,7 @@ def _data(result: Audit) -> dict[str, Any]:
     }
 
 
-def _rows(result: Audit) -> list[tuple[str, str]]:
+def _audit_rows(result: Audit) -> list[tuple[str, str]]:
     unit = "" if result.unit is None else f" per {result.unit}"
     delta = f", delta {format_delta(result.claimed_delta)}" if result.claimed_delta else ""
     rows = [

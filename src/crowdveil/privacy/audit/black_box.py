@@ -121,7 +121,7 @@ def audit_black_box(
     Raises:
         SettingsError: no pair, too few draws, a claim or alpha out of range, or every draw fails.
     """
-    _check(pairs, epsilon, delta, draws, alpha)
+    _require_valid_audit(pairs, epsilon, delta, draws, alpha)
     share = alpha / (2 * len(pairs))
     found: list[Finding] = []
     for number, pair in enumerate(pairs, start=1):
@@ -139,13 +139,16 @@ def _findings(pair: Pair, claim: tuple[float, float], draws: int, alpha: float) 
     learn, select = pair.draw(draws // 4), pair.draw(draws // 4)
     _refuse_failures(*learn)
     events = [
-        find_event(_ordered(learn, flip), _ordered(select, flip), _objective(*claim), alpha) for flip in (False, True)
+        find_event(_swapped_if(learn, flip), _swapped_if(select, flip), _search_objective(*claim), alpha)
+        for flip in (False, True)
     ]
     held = pair.draw(draws - 2 * (draws // 4))
-    return [_bounded(pair.name, event, _ordered(held, flip), claim, alpha) for flip, event in enumerate(events)]
+    return [
+        _bounded_finding(pair.name, event, _swapped_if(held, flip), claim, alpha) for flip, event in enumerate(events)
+    ]
 
 
-def _bounded(
+def _bounded_finding(
     pair: str, event: Event | None, held: tuple[Outputs, Outputs], claim: tuple[float, float], alpha: float
 ) -> Finding:
     first, second = (0 if event is None else event.count(outputs) for outputs in held)
@@ -159,11 +162,11 @@ def _bounded(
     )
 
 
-def _ordered(both: tuple[Outputs, Outputs], flip: bool | int) -> tuple[Outputs, Outputs]:
+def _swapped_if(both: tuple[Outputs, Outputs], flip: bool | int) -> tuple[Outputs, Outputs]:
     return (both[1], both[0]) if flip else both
 
 
-def _objective(epsilon: float, delta: float) -> Objective:
+def _search_objective(epsilon: float, delta: float) -> Objective:
     """Return what the search maximizes: the bound on epsilon of a pure claim, else that on delta."""
     if delta == 0 or math.isinf(epsilon):
         return lambda low, high: np.log(np.maximum(low - delta, 1e-300) / high)
@@ -172,12 +175,12 @@ def _objective(epsilon: float, delta: float) -> Objective:
 
 def _repeated(function: Callable[[Any], Any], value: Any) -> Callable[[int], list[Any]]:
     def draw(count: int) -> list[Any]:
-        return [_output(function, value) for _ in range(count)]
+        return [_call_output(function, value) for _ in range(count)]
 
     return draw
 
 
-def _output(function: Callable[[Any], Any], value: Any) -> Any:
+def _call_output(function: Callable[[Any], Any], value: Any) -> Any:
     """Return the output of a call; a visible failure is an output with the exception's name."""
     try:
         return function(value)
@@ -196,7 +199,7 @@ def _refuse_failures(*both: Outputs) -> None:
         )
 
 
-def _check(pairs: Sequence[Pair], epsilon: float, delta: float, draws: int, alpha: float) -> None:
+def _require_valid_audit(pairs: Sequence[Pair], epsilon: float, delta: float, draws: int, alpha: float) -> None:
     if not pairs:
         raise SettingsError("an audit needs a pair of neighbouring inputs", value=0)
     require_claim(epsilon)

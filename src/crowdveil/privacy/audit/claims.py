@@ -15,7 +15,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta, format_lower, sum_rounded_up
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
-from crowdveil.privacy.audit.finite import Neighbours, exact_loss, worst_loss
+from crowdveil.privacy.audit.exact_loss import Neighbours, exact_loss, worst_loss
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.standalone.checks import epsilon_of
@@ -74,7 +74,7 @@ class Audit:
             confidence = format_lower(1 - self.draws.alpha)
             return f"refuted: epsilon {claim} is claimed, and with confidence {confidence} {shown}"
         if self._refuted_exactly:
-            return f"refuted: {_reason(claim, self.exact or 0.0)}"
+            return f"refuted: {_refutation_clause(claim, self.exact or 0.0)}"
         if self.exact is not None:
             return f"holds: the exact loss is at most {claim}"
         return f"not refuted: no event shows more than epsilon {claim}; draws cannot prove a claim"
@@ -125,7 +125,7 @@ def audit_mechanism(
         pair for kind in kinds for pair in mechanism_pairs(mechanism, kind, tasks=tasks, source=drawn, rounds=rounds)
     ]
     claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
-    exact = _exact(mechanism, neighbours, guarantee, rounds)
+    exact = _exact_epsilon(mechanism, neighbours, guarantee, rounds)
     usual = CELL_DRAWS if has_independent_cells(mechanism, kinds[0], rounds) else DRAWS
     return Audit(
         target=mechanism.name,
@@ -221,14 +221,16 @@ def audit_pairs(
     )
 
 
-def _reason(claim: str, exact: float) -> str:
+def _refutation_clause(claim: str, exact: float) -> str:
     """Return claim and exact loss of a refuted claim as text; both are rounded up."""
     found = format_bound(exact)
     more = ": its ratio of integers is above the claimed one" if found == claim else ""
     return f"epsilon {claim} is claimed, and the exact loss is {found}{more}"
 
 
-def _exact(mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guarantee, rounds: int) -> float | None:
+def _exact_epsilon(
+    mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guarantee, rounds: int
+) -> float | None:
     """Return the exact or proved loss in nats; None if the guarantee is about other neighbours, too, and infinite."""
     if neighbours not in ("value", "participation") or mechanism.participation == "public":
         return guarantee.epsilon

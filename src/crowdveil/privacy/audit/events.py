@@ -62,7 +62,7 @@ class Event:
 
     def count(self, outputs: Outputs) -> int:
         """Return the number of draws in the event."""
-        return int((self.ranking(_read(self.column, outputs)) < self.size).sum())
+        return int((self.ranking(_column_values(self.column, outputs)) < self.size).sum())
 
     def __str__(self) -> str:
         """Return the event as text, such as "number 3 is at most 1.5"."""
@@ -91,7 +91,7 @@ def find_event(
     """
     best: tuple[float, Event] | None = None
     for column in fit_columns(*learn):
-        first, second = (_read(column, outputs) for outputs in learn)
+        first, second = (_column_values(column, outputs) for outputs in learn)
         for ranking in _rankings(first, second, ordered=column.ordered):
             value, size = _best_size(ranking, column, select, objective, alpha)
             if best is None or value > best[0]:
@@ -99,12 +99,12 @@ def find_event(
     return None if best is None else best[1]
 
 
-def _read(column: Column, outputs: Outputs) -> NDArray[np.float64]:
+def _column_values(column: Column, outputs: Outputs) -> NDArray[np.float64]:
     return np.asarray(column.read(outputs), dtype=np.float64)
 
 
 def _rankings(first: Values, second: Values, *, ordered: bool) -> Iterator[Ranking]:
-    known, counts = _tally(first, second)
+    known, counts = _value_counts(first, second)
     if len(known) < 2:
         return
     if ordered and len(known) > 2:
@@ -120,7 +120,7 @@ def _rankings(first: Values, second: Values, *, ordered: bool) -> Iterator[Ranki
     yield Ranking(known, rank)
 
 
-def _tally(first: Values, second: Values) -> tuple[Values, NDArray[np.int64]]:
+def _value_counts(first: Values, second: Values) -> tuple[Values, NDArray[np.int64]]:
     """Return the different values, ascending, and their counts, indexed [input, value]."""
     known, place = np.unique(np.concatenate((first, second)), return_inverse=True)
     return known, np.array(
@@ -133,7 +133,7 @@ def _best_size(
 ) -> tuple[float, int]:
     """Return the largest objective of the nested events, and the size of that event."""
     size = len(ranking.known)
-    first, second = (_read(column, outputs) for outputs in select)
+    first, second = (_column_values(column, outputs) for outputs in select)
     counts: list[NDArray[Any]] = [
         np.cumsum(np.bincount(ranking(values), minlength=size + 1)[:size]) for values in (first, second)
     ]

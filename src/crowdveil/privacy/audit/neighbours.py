@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import Mechanism
 from crowdveil.privacy.audit.black_box import FAILURE, Pair
-from crowdveil.privacy.audit.finite import Neighbours
+from crowdveil.privacy.audit.exact_loss import Neighbours
 from crowdveil.privacy.audit.outputs import Drawn
 from crowdveil.randomness import Source
 
@@ -40,8 +40,12 @@ def mechanism_pairs(
             hint="Audit the value or the worker.",
         )
     independent = has_independent_cells(mechanism, neighbours, rounds)
-    inputs = _single_cells(mechanism, neighbours) if independent else _vectors(mechanism, neighbours, tasks)
-    draw = _cells if independent else _reports
+    inputs = (
+        _single_cell_inputs(mechanism, neighbours)
+        if independent
+        else _answer_vector_inputs(mechanism, neighbours, tasks)
+    )
+    draw = _draw_cells if independent else _draw_reports
 
     def sampler(answers: Codes) -> Callable[[int], Drawn]:
         return lambda count: draw(mechanism, answers, source, count, rounds)
@@ -54,11 +58,11 @@ def has_independent_cells(mechanism: Mechanism, neighbours: Neighbours, rounds: 
     return mechanism.channel() is not None and neighbours != "worker" and rounds == 1
 
 
-def _cells(mechanism: Mechanism, answers: Codes, source: Source, count: int, _: int) -> Drawn:
+def _draw_cells(mechanism: Mechanism, answers: Codes, source: Source, count: int, _: int) -> Drawn:
     return mechanism.perturb(np.repeat(answers, count), source)
 
 
-def _reports(mechanism: Mechanism, answers: Codes, source: Source, count: int, rounds: int) -> Drawn:
+def _draw_reports(mechanism: Mechanism, answers: Codes, source: Source, count: int, rounds: int) -> Drawn:
     """Return the reports of `count` workers with the same answers; a refusal is an output."""
 
     def report() -> object:
@@ -71,7 +75,7 @@ def _reports(mechanism: Mechanism, answers: Codes, source: Source, count: int, r
     return drawn if any(isinstance(one, dict) for one in drawn) else np.stack(drawn)  # type: ignore[arg-type]
 
 
-def _single_cells(mechanism: Mechanism, neighbours: Neighbours) -> list[tuple[str, Codes, Codes]]:
+def _single_cell_inputs(mechanism: Mechanism, neighbours: Neighbours) -> list[tuple[str, Codes, Codes]]:
     labels = mechanism.alphabet.size
     names = (*mechanism.alphabet.names, "NULL")
     shown = range(labels) if labels <= MOST_INPUTS else (0, 1, labels // 2, labels - 2, labels - 1)
@@ -80,7 +84,7 @@ def _single_cells(mechanism: Mechanism, neighbours: Neighbours) -> list[tuple[st
     return [(f"{names[i]} against {names[j]}", np.array([i]), np.array([j])) for i, j in pairs]
 
 
-def _vectors(mechanism: Mechanism, neighbours: Neighbours, tasks: int) -> list[tuple[str, Codes, Codes]]:
+def _answer_vector_inputs(mechanism: Mechanism, neighbours: Neighbours, tasks: int) -> list[tuple[str, Codes, Codes]]:
     """Return pairs of answers to all tasks: equal answers, mixed ones, and few where NULL is an input."""
     labels, null = mechanism.alphabet.size, mechanism.alphabet.size
     names = (*mechanism.alphabet.names, "NULL")

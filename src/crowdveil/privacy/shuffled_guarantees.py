@@ -11,7 +11,7 @@ from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledFigures:
+class ShuffledGuarantees:
     """Central guarantees against a curator who does not work with the shuffler.
 
     Attributes:
@@ -42,9 +42,9 @@ class ShuffledFigures:
         )
 
 
-def shuffled_figures(
+def shuffled_guarantees(
     mechanism: Mechanism, *, tasks: int, rounds: int = 1, reports: int, delta: float, linked: int = 1
-) -> ShuffledFigures:
+) -> ShuffledGuarantees:
     """Return the guarantees of a mechanism's reports that are shuffled on each task, each round on its own.
 
     Args:
@@ -77,4 +77,4 @@ def shuffled_figures(
     answer = shuffled(channel, delta=delta, **batch)
     if rounds > 1:
         answer = replace(shuffled_worker(channel, cells=rounds * linked, delta=delta, **batch), unit="cell")
-    return ShuffledFigures(reports=reports, linked=linked, cells=tasks, per_answer=answer, per_worker=worker)
+    return ShuffledGuarantees(reports=reports, linked=linked, cells=tasks, per_answer=answer, per_worker=worker)

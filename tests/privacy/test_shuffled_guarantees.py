@@ -8,7 +8,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
-from crowdveil.privacy.shuffled_figures import shuffled_figures
+from crowdveil.privacy.shuffled_guarantees import shuffled_guarantees
 from crowdveil.privacy.shuffling import shuffled, shuffled_worker
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ CHANNEL = MECHANISM.channel()
 
 def test_figures_are_those_of_the_certificates():
     """Epsilon per answer and per worker are the ones computed from the table, with their delta and unit."""
-    figures = shuffled_figures(MECHANISM, reports=500, delta=1e-6, tasks=20)
+    figures = shuffled_guarantees(MECHANISM, reports=500, delta=1e-6, tasks=20)
 
     assert shuffled(CHANNEL, reports=500, delta=1e-6).epsilon == figures.per_answer.epsilon
     assert shuffled_worker(CHANNEL, reports=500, cells=20, delta=1e-6).epsilon == figures.per_worker.epsilon
@@ -29,7 +29,7 @@ def test_figures_are_those_of_the_certificates():
 
 def test_sentences_say_the_posterior_that_the_guarantee_allows():
     """Every percentage is the bound (e^epsilon + delta) / (1 + e^epsilon) of its guarantee, rounded up."""
-    figures = shuffled_figures(MECHANISM, reports=500, delta=1e-6, tasks=5)
+    figures = shuffled_guarantees(MECHANISM, reports=500, delta=1e-6, tasks=5)
     text = " ".join(figures.sentences)
 
     for guarantee in (figures.per_answer, figures.per_worker):
@@ -44,7 +44,7 @@ def test_sentences_say_the_posterior_that_the_guarantee_allows():
 def test_rounds_are_composed_and_local_figures_stay():
     """Three rounds cost a cell more than one, and at most three times as much."""
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=1.0)
-    one, three = (shuffled_figures(mechanism, tasks=4, rounds=r, reports=300, delta=1e-6) for r in (1, 3))
+    one, three = (shuffled_guarantees(mechanism, tasks=4, rounds=r, reports=300, delta=1e-6) for r in (1, 3))
 
     assert one.per_answer.epsilon < three.per_answer.epsilon <= 3 * one.per_answer.epsilon
     assert one.per_worker.epsilon < three.per_worker.epsilon
@@ -54,7 +54,7 @@ def test_rounds_are_composed_and_local_figures_stay():
 def test_linked_reports_cost_more_than_unlinked_ones():
     """Batches in between: the loss of a worker grows with the number of reports that stay together."""
     found = [
-        shuffled_figures(MECHANISM, reports=500, delta=1e-6, tasks=6, linked=k).per_worker.epsilon for k in (1, 2, 3)
+        shuffled_guarantees(MECHANISM, reports=500, delta=1e-6, tasks=6, linked=k).per_worker.epsilon for k in (1, 2, 3)
     ]
 
     assert sorted(found) == found
@@ -64,9 +64,9 @@ def test_linked_reports_cost_more_than_unlinked_ones():
 def test_unsound_requests_are_refused():
     """Delta of 1/n, cells with a shared secret, more links than cells."""
     with pytest.raises(SettingsError, match="below 1/500"):
-        shuffled_figures(MECHANISM, reports=500, delta=1 / 500, tasks=2)
+        shuffled_guarantees(MECHANISM, reports=500, delta=1 / 500, tasks=2)
     two_layer = TwoLayer.calibrated(alphabet=YES_NO, epsilon=1.0)
     with pytest.raises(SettingsError, match="channel per cell"):
-        shuffled_figures(two_layer, tasks=2, rounds=1, reports=500, delta=1e-6)
+        shuffled_guarantees(two_layer, tasks=2, rounds=1, reports=500, delta=1e-6)
     with pytest.raises(SettingsError, match="linked"):
-        shuffled_figures(MECHANISM, reports=500, delta=1e-6, tasks=2, linked=3)
+        shuffled_guarantees(MECHANISM, reports=500, delta=1e-6, tasks=2, linked=3)

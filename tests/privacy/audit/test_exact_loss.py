@@ -9,7 +9,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace, RandomizedResponse
-from crowdveil.privacy.audit.finite import exact_loss, worst_loss
+from crowdveil.privacy.audit.exact_loss import exact_loss, worst_loss
 from tests.mechanisms.examples import EXAMPLES
 
 CHANNELS = [channel for one in EXAMPLES if (channel := one.channel()) is not None]
