@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import discrete_laplace as device
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.discrete_noise import (
+    discrete_laplace_variance,
     floor_epsilon,
     sample_discrete_laplace,
     uniform_below,
@@ -46,6 +48,12 @@ def test_the_test_above_can_fail() -> None:
     counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
 
     assert chi_square_p_value(counts, cells(Fraction(2), reach)) < 1e-4
+
+
+@given(st.fractions(min_value=Fraction(1, 50), max_value=100, max_denominator=1000))
+def test_variance_is_that_of_the_devices_noise(scale: Fraction) -> None:
+    """The variance agrees with that of the draw-by-draw sampler that devices use."""
+    assert math.isclose(discrete_laplace_variance(scale), device.discrete_laplace_variance(scale), rel_tol=1e-12)
 
 
 @settings(max_examples=30)

@@ -55,6 +55,12 @@ def sample_discrete_laplace(scale: Fraction, count: int, source: Source) -> Inte
     return drawn
 
 
+def discrete_laplace_variance(scale: Fraction) -> float:
+    """Return the variance of the discrete Laplace distribution, 2 q / (1 - q)**2 with q = exp(-1 / scale)."""
+    rate = 1.0 / float(scale)
+    return 2.0 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+
 def uniform_below(bounds: Integers, source: Source) -> Integers:
     """Return one integer uniform on 0 .. bound - 1 for every bound in 1 .. 2**62, by rejection; shape (bounds,)."""
     # A float may round up to the next power of two: one bit more only means more rejections.

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crowdveil.mechanisms.discrete_laplace import discrete_laplace_variance
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Floats, ScaledClaims
 from crowdveil.synthesis.discrete_noise import (
     Integers,
+    discrete_laplace_variance,
     floor_epsilon,
     sample_discrete_laplace,
 )

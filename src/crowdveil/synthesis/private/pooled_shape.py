@@ -10,12 +10,12 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from crowdveil.mechanisms.discrete_laplace import discrete_laplace_variance
 from crowdveil.randomness import Source
 from crowdveil.synthesis.budgets import TaskBudgets, allocate
 from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, scale_claims
 from crowdveil.synthesis.discrete_noise import (
     Integers,
+    discrete_laplace_variance,
     floor_epsilon,
     sample_discrete_laplace,
 )
