@@ -27,7 +27,7 @@ def test_what_is_written_is_read_back(value):
 @pytest.mark.parametrize(
     ("text", "defect"),
     [
-        ("[1e999]", "not json"),
+        ("[1e999]", "number"),
         ("[" * 100_000 + "]" * 100_000, "not json"),
         ("[0.50]", "not canonical"),
         ('["\\u00E9"]', "not canonical"),

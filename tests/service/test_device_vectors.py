@@ -25,10 +25,9 @@ from crowdveil.standalone.checks import (
     check_campaign,
     check_certificate,
     digest,
-    parse_json,
     whole_parts,
 )
-from crowdveil.standalone.verification import verify
+from crowdveil.standalone.verification import parse_json, verify
 from tests.campaign.builders import response
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors

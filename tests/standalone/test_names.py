@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from crowdveil.standalone.checks import (
     first_confusable_pair,
     name_defect,
-    parse_json,
     text_defect,
     visible_form,
 )
+from crowdveil.standalone.verification import parse_json
 
 INVISIBLE_SIGNS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef"
 IGNORABLE_RANGES = (

@@ -24,9 +24,9 @@ from crowdveil.standalone.checks import (
     check_certificate,
     digest,
     is_known_mechanism,
-    parse_json,
     symbols_defect,
 )
+from crowdveil.standalone.verification import parse_json
 
 DESIGNED = "designed"
 """Mechanism of a channel given by its table."""

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import open_regular
-from crowdveil.standalone.checks import digest, parse_json
+from crowdveil.standalone.checks import digest
+from crowdveil.standalone.verification import parse_json
 
 
 def workers_ascend(worker: NDArray[np.integer], starts: NDArray[np.integer], *, repeats: bool) -> bool:

@@ -35,7 +35,8 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.registry import ESTIMATOR_ENTRIES
-from crowdveil.standalone.checks import digest, parse_json
+from crowdveil.standalone.checks import digest
+from crowdveil.standalone.verification import parse_json
 
 ROUNDING = 1e-6
 """Largest excess over 1 of a probability, or of a sum of probabilities, that passes as rounding."""

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import PREFIX, open_regular
-from crowdveil.standalone.checks import parse_json, text_defect
+from crowdveil.standalone.checks import text_defect
+from crowdveil.standalone.verification import parse_json
 
 RECORD_FILE = ".crowdveil.json"
 RECORD_FORMAT = "crowdveil-record/1"

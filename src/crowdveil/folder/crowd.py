@@ -27,7 +27,8 @@ from crowdveil.data.public_lists import (
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_unfinished
-from crowdveil.standalone.checks import first_confusable_pair, parse_json, text_defect
+from crowdveil.standalone.checks import first_confusable_pair, text_defect
+from crowdveil.standalone.verification import parse_json
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"

@@ -52,7 +52,8 @@ from crowdveil.folder.crowd import (
     report_directory,
     text_digest,
 )
-from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, parse_json
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
+from crowdveil.standalone.verification import parse_json
 
 GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
 """Scope of the guarantee of reports that were made from a file of answers."""

@@ -20,7 +20,7 @@ from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
 from crowdveil.folder.evidence import AS_THEY_ARE, Evidence, Reading
 from crowdveil.folder.truths import INFER_AGAIN, estimate_names
-from crowdveil.standalone.checks import parse_json
+from crowdveil.standalone.verification import parse_json
 
 ADDRESS = "://"
 """Part of every source that is an address."""

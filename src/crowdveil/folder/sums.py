@@ -18,7 +18,7 @@ from crowdveil.folder.crowd import Crowd
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.privacy.mechanism_settings import describe, parameters
 from crowdveil.randomness import Seeded, Source
-from crowdveil.standalone.checks import parse_json
+from crowdveil.standalone.verification import parse_json
 
 SUMS_FORMAT = "crowdveil-sums/1"
 MAX_SUM = 1 << 62

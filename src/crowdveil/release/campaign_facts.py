@@ -8,7 +8,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.planning.settings.creation import PLAN_FILE
-from crowdveil.standalone.checks import parse_json
+from crowdveil.standalone.verification import parse_json
 
 Facts = tuple[tuple[str, str], ...]
 MAX_CONSENT = 600

@@ -56,8 +56,8 @@ from crowdveil.privacy.statement import (
 )
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, asked_facts
 from crowdveil.release.result_files import read_results
-from crowdveil.standalone.checks import CAMPAIGN_FORMAT, parse_json
-from crowdveil.standalone.verification import read_bytes, read_parts, read_prior, read_round_before, verify
+from crowdveil.standalone.checks import CAMPAIGN_FORMAT
+from crowdveil.standalone.verification import parse_json, read_bytes, read_parts, read_prior, read_round_before, verify
 
 FIRST_QUESTION = "question-1"
 NOTHING_STATED = "No collection of protected reports was given with these results."

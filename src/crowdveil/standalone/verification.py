@@ -7,11 +7,13 @@ writes both files as one program that needs Python's standard library only:
 """
 
 import hashlib
+import json
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,6 @@ from crowdveil.standalone.checks import (
     is_marked,
     labels_of,
     most_tasks,
-    parse_json,
     require_form,
     symbols_defect,
     visible_form,
@@ -126,6 +127,34 @@ def verify(
             claims.add("Objects and lists are not nested deeply.", "not json")
         kind = KINDS.get(form, "unknown") if isinstance(form, str) else "unknown"
         return Verification(kind=kind, claims=tuple(claims.found))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: not JSON, a repeated key, a number that is not finite, or too deep nesting.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
+    except RecursionError as error:
+        raise ValueError("objects or lists are nested too deeply") from error
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {key[:50]!r} is repeated in one object")
+        found[key] = value
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text[:50]} is not a finite number")
+    return number
 
 
 def _parse(data: bytes) -> Any:

@@ -46,10 +46,11 @@ def verify(file: Path, as_json: bool) -> None:
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
-    from crowdveil.standalone.checks import EVERY_TASK, parse_json
+    from crowdveil.standalone.checks import EVERY_TASK
     from crowdveil.standalone.verification import (
         SAME_PRIOR,
         SAME_ROUND,
+        parse_json,
         read_bytes,
         read_parts,
         read_prior,
