@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from crowdveil.campaign.document import EarlierRound
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.errors import SettingsError
 from crowdveil.service.curator.results import Results
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import register
@@ -136,3 +138,16 @@ def test_a_running_service_purges_when_the_day_comes(store: Store, calendar: Cal
     retention.close()
 
     assert [0, 0, 0, 0] == rows(store)
+
+
+def test_a_later_round_is_not_released_without_the_rounds_before(store: Store, tmp_path: Path) -> None:
+    """The curator's page has the reports of one round only: it names the folder with the others, and infers nothing."""
+    earlier = (EarlierRound("A" * 43, 2, 3, 1),)
+    later = build_campaign(closes=CLOSES, content={"earlier": earlier})
+    register(store, CampaignFolder(later.write(tmp_path / "later")))
+    for slot in (0, 1):
+        store.store_report(later.campaign.digest, later.tokens[slot], f"{slot + 9:032x}", b"\0\1\2\3")
+    store.close_campaign(later.campaign.digest)
+
+    with pytest.raises(SettingsError, match="with the reports of the rounds before it"):
+        Results(store).compute(later.campaign.digest)

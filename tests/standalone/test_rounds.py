@@ -1,5 +1,6 @@
 """A later round on the device of one file: it says the sum over rounds, and refuses rounds of another campaign."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import Claims, Refused, check_campaign, epsilon, require_earlier, shown
 from crowdveil.standalone.device import Device, read_ledger
+from crowdveil.standalone.verification import verify
 from tests.campaign.builders import build_campaign, response
 from tests.device_vectors import read_vectors
 
@@ -96,6 +98,26 @@ def test_the_ledger_decides_on_a_later_round(vector):
         require_earlier(fields, vector["lines"], vector["host"])
 
     assert "earlier" == refusal.value.name
+
+
+@pytest.mark.parametrize("earlier", [[], [{}], [1], None])
+def test_a_broken_list_of_rounds_is_false_beside_any_campaign(earlier):
+    """The check of a file names the defect, whatever lies in the folder of the round before."""
+    data = canonical_bytes({**later().campaign.fields, "earlier": earlier})
+
+    assert not verify(data, earlier=FIRST.campaign.to_bytes()).holds
+
+
+@pytest.mark.parametrize(("tasks", "epsilon", "holds"), [(4, 1.0, True), (5, 1.0, False), (4, 0.9, False)])
+def test_the_round_before_has_the_same_tasks_and_the_stated_loss(tasks, epsilon, holds):
+    """A campaign that a later round names as the one before is compared with what the later one says of it."""
+    before = build_campaign(
+        channels=[response(ANSWERS, epsilon)], url=None, tasks=tasks, assignment=[[0, 1], [2, 3], [0, 3]]
+    ).campaign
+    named = later(replace(STATED, campaign=before.name)).campaign.to_bytes()
+
+    assert holds == verify(named, earlier=before.to_bytes()).holds
+    assert not verify(named, earlier=FIRST.campaign.to_bytes()).holds
 
 
 def test_a_campaign_in_one_round_has_the_same_bytes_as_before():

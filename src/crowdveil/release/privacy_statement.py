@@ -279,6 +279,7 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
             ("certificate", _has_certificates(channel, asked)),
             ("tasks", set(map(str, reports.tasks)) <= {task.id for task in asked.tasks}),
             ("workers", set(map(str, reports.workers)) <= set(map(worker_name, range(campaign.slots)))),
+            ("losses of earlier rounds", _keeps_rounds(evidence, campaign)),
         )
         if not ok
     ]
@@ -289,6 +290,14 @@ def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
             examples=f"other {' and '.join(foreign)}",
             hint="Give the campaign.json from which these reports were exported.",
         )
+
+
+def _keeps_rounds(evidence: Evidence, campaign: Campaign) -> bool:
+    """Return whether no worker was asked more, in all rounds of a campaign, than a later round states."""
+    if not campaign.earlier or evidence.channel is None:
+        return True
+    _, found = _worker_guarantee(evidence, evidence.channel, chosen=False)
+    return found.epsilon <= campaign.worker_guarantee.epsilon
 
 
 def require_every_question(campaign: Campaign, directory: Path, evidence: Mapping[Path, Evidence | None]) -> None:

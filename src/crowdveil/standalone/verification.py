@@ -280,7 +280,7 @@ def _check_round_before(fields: Mapping[str, Any], source: bytes, claims: Claims
     stated = [*before.get("earlier", []), {"campaign": _name(source), **_loss(before, channels)}]
     names = ("question", "labels", "tasks", "slots", "url")
     faults = {
-        "it names another campaign": fields["earlier"][-1]["campaign"] != _name(source),
+        "it names another campaign": stated[-1]["campaign"] not in [one["campaign"] for one in fields["earlier"][-1:]],
         "it states other losses of the rounds before": fields["earlier"] != stated,
         "its question, answers, tasks, workers or address are others": any(fields[n] != before[n] for n in names),
     }
