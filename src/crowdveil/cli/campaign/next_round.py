@@ -29,8 +29,8 @@ there is no later round. Nothing but the new folder is written; it holds a copy 
 curator only."""
 USEFULNESS = (
     "measured on four sets, a second round with as many reports changed accuracy by -0.004 to +0.023, on average by "
-    "+0.01. With a fifth fewer reports it was no worse on all four at epsilon 0.5, on two at 1, and on one at 2. Grades "
-    "gained nothing. It is worth most with unequal classes, five labels or more, and a small epsilon"
+    "+0.01. With a fifth fewer reports it was no worse on all four at epsilon 0.5, on two at 1, and on one at 2. "
+    "Grades gained nothing. It is worth most with unequal classes, five labels or more, and a small epsilon"
 )
 """Figures of docs/decisions/0019-rounds.md."""
 
