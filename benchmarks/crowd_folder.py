@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.columnar_store import ReportChunk, save_encoded
-from crowdveil.data.identifiers import NumberedIdentifiers
+from crowdveil.data.identifiers import LazyIdentifiers
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import Seeded
@@ -41,6 +43,12 @@ class CrowdFolder:
         return cls(answers=answers, truth=np.load(folder / TRUTH_FILE, mmap_mode="r"))
 
 
+def numbered_names(prefix: str, count: int) -> LazyIdentifiers:
+    """Return names of a prefix and a number from 0, as wide as the last number: task-000."""
+    digits = pc.utf8_lpad(pc.cast(pa.array(np.arange(count)), pa.string()), len(str(count - 1)), "0")
+    return LazyIdentifiers(pa.chunked_array([pc.binary_join_element_wise(prefix, digits, "")]))
+
+
 def categorical_crowd_folder(
     folder: Path, *, workers: int, tasks: int, labels: Categories, sparsity: float, source: Seeded
 ) -> CrowdFolder:
@@ -50,7 +58,7 @@ def categorical_crowd_folder(
     """
     generator = source.generator
     skill = uniform_abilities(generator, workers)
-    names = NumberedIdentifiers.from_count("task-", tasks), NumberedIdentifiers.from_count("worker-", workers)
+    names = numbered_names("task-", tasks), numbered_names("worker-", workers)
     folder.mkdir(parents=True, exist_ok=True)
     truth = np.lib.format.open_memmap(folder / TRUTH_FILE, mode="w+", dtype="<i2", shape=(tasks,))
     for first in range(0, tasks, TRUTHS_PER_DRAW):

@@ -62,7 +62,6 @@ def contenders(folder: Path) -> dict[str, Callable[[], object]]:
         "Reports.from_csv": lambda: Reports.from_csv(csv),
         "Reports.from_parquet": lambda: Reports.from_parquet(parquet),
         "Reports.open": lambda: Reports.open(folder / "blocks"),
-        "Reports.open, verify=True": lambda: Reports.open(folder / "blocks", verify=True),
     }
 
 

@@ -46,7 +46,7 @@ def assert_same(left: Estimate, right: Estimate) -> None:
 def assert_damage_is_refused(engine: Engine, folder: Path) -> None:
     """Assert that blocks damaged after opening are refused as in one thread."""
     REPORTS.save(folder)
-    reports = Reports.open(folder, verify=True)
+    reports = Reports.open(folder)
     with in_blocks():
         OneCoin().fit(reports)
         path = folder / "worker.i32"

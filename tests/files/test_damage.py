@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from crowdveil.data import identifiers
-from crowdveil.data.identifiers import NumberedIdentifiers, read_identifiers
+from crowdveil.data.identifiers import read_identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MAX_PIECE_BYTES, WORKER_FILE
 from crowdveil.errors import ReportsError
@@ -35,13 +34,8 @@ def manifest_of(folder: Path) -> dict:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", ["listed", "numbered"])
-def test_no_change_of_a_folder_ends_in_a_crash(folder, names) -> None:
+def test_no_change_of_a_folder_ends_in_a_crash(folder) -> None:
     """Of 300 folders changed at random under fitting checksums, each is read or refused by a ReportsError."""
-    if names == "numbered":
-        reports = Reports.open(folder)
-        rows = (reports.task, reports.worker, reports.value)
-        Reports(*rows, NumberedIdentifiers.from_count("t", 50), reports.workers, reports.alphabet).save(folder)
     command = [sys.executable, "-m", "tests.files.mutations", str(folder), str(MUTATIONS)]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -127,7 +121,7 @@ def test_memory_follows_the_file_and_not_the_manifest(folder) -> None:
 import tracemalloc
 from crowdveil.data.reports import Reports
 tracemalloc.start()
-assert len(Reports.open({str(folder)!r}, verify=True)) == 50
+assert len(Reports.open({str(folder)!r}).worker) == 50
 print(tracemalloc.get_traced_memory()[1] < {MAX_PIECE_BYTES} // 8)
 """
 
@@ -158,7 +152,7 @@ ODD_ROWS = {
 }
 
 
-@pytest.mark.parametrize("use", ["blocks", "worker", "verify"])
+@pytest.mark.parametrize("use", ["blocks", "worker"])
 @pytest.mark.parametrize("name", ODD_ROWS)
 def test_rows_that_repeat_a_pair_or_are_unsorted_are_refused(small, name, use) -> None:
     """A worker has one report on a task, and workers ascend, also under fitting checksums, whatever uses the rows."""
@@ -168,7 +162,6 @@ def test_rows_that_repeat_a_pair_or_are_unsorted_are_refused(small, name, use) -
         {
             "blocks": lambda: list(Reports.open(small).blocks(2)),
             "worker": lambda: Reports.open(small).worker,
-            "verify": lambda: Reports.open(small, verify=True),
         }[use]()
 
 
@@ -188,10 +181,10 @@ def test_repeated_pairs_that_were_kept_are_read(tmp_path) -> None:
     every = Reports.from_arrays(["a"] * 3, ["u", "u", "v"], ["x", "y", "x"], duplicates="all")
     every.save(tmp_path / "every")
 
-    assert [0, 0, 1] == Reports.open(tmp_path / "every", verify=True).worker.tolist()
+    assert [0, 0, 1] == Reports.open(tmp_path / "every").worker.tolist()
     write_column_of(tmp_path / "every", WORKER_FILE, [0, 1, 0], "<i4")
     with pytest.raises(ReportsError, match=r"do not ascend\b"):
-        Reports.open(tmp_path / "every", verify=True)
+        list(Reports.open(tmp_path / "every").blocks())
 
 
 def not_utf8() -> pa.Array:
@@ -235,13 +228,3 @@ def test_a_name_may_not_come_again_in_a_later_batch(tmp_path) -> None:
         write_column(tmp_path / "names.arrow", *columns)
         with pytest.raises(ReportsError, match="1 repeated names"):
             read_identifiers(tmp_path / "names.arrow")
-
-
-def test_many_unsorted_names_are_compared_on_request(tmp_path, monkeypatch) -> None:
-    """Beyond `MAX_COMPARED` unsorted names a repeated one is found by verify alone, which has the memory for it."""
-    monkeypatch.setattr(identifiers, "MAX_COMPARED", 2)
-    write_column(tmp_path / "names.arrow", pa.array(["b", "a", "b"]))
-
-    assert ["b", "a", "b"] == read_identifiers(tmp_path / "names.arrow").tolist()
-    with pytest.raises(ReportsError, match="1 repeated names"):
-        read_identifiers(tmp_path / "names.arrow", verify=True)

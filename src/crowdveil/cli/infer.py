@@ -107,7 +107,6 @@ channel_options = options(
     click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."),
     click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case."),
     accept_edited_option,
-    click.option("--verify", is_flag=True, help="Check all encoded blocks first, not each one on first use."),
     heading="Channel and checks",
 )
 truth_options = options(
@@ -162,7 +161,6 @@ class InferOptions:
         gold, score: known truths that guide the fit, or score it.
         prior, history, costs: files.
         abstain_below: probability below which a truth stays empty.
-        verify: whether all encoded blocks are checked first.
         out: folder of the results; None for the default.
         form: format of the files.
     """
@@ -177,7 +175,6 @@ class InferOptions:
     history: Path | None
     costs: Path | None
     abstain_below: float | None
-    verify: bool
     out: Path | None
     form: Any
 
@@ -386,7 +383,7 @@ def _checked(source: AnswerSource, asked: InferOptions) -> _Prepared:
 
     folder, reading = default_folder(source) if asked.out is None else asked.out, asked.reports.options
     with progress_bar("reading", unit="bytes") as bar:
-        evidence = read_evidence(source, reading, verify=asked.verify, progress=bar)
+        evidence = read_evidence(source, reading, progress=bar)
     if asked.score is not None:
         check_score(evidence, asked.score)
     named = (reading.certificate, asked.prior, asked.history, asked.gold, asked.score, asked.costs)

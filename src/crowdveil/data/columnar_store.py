@@ -116,11 +116,11 @@ def save_encoded(
         write_encoded(temporary, chunks, tasks, workers, alphabet)
 
 
-def open_encoded(folder: Path, *, verify: bool = False) -> OpenedReports:
+def open_encoded(folder: Path) -> OpenedReports:
     """Open a folder of encoded blocks.
 
-    The manifest, file sizes, identifiers and task index are checked now. Workers and values are checked piece by piece
-    on first use, or now under `verify`. Many unsorted identifiers are compared under `verify` only.
+    The manifest, file sizes, identifiers and task index are checked now; workers and values piece by piece on first
+    use.
 
     Raises:
         ReportsError: no such folder, another format, or a file that is absent, cut, too long or damaged.
@@ -138,11 +138,9 @@ def open_encoded(folder: Path, *, verify: bool = False) -> OpenedReports:
     if not _ascends(rows.pointers, reports):
         raise damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
-        _read_identifiers(folder, manifest, name, count, verify)
+        _read_identifiers(folder, manifest, name, count)
         for name, count in zip(NAMES_FILES, (manifest.tasks, manifest.workers), strict=True)
     ]
-    if verify:
-        rows.verify()
     return OpenedReports(rows, names[0], names[1], alphabet)
 
 
@@ -259,15 +257,6 @@ class MappedRows:
         rows = (int(ends[0]), int(ends[-1]))
         return Block(first, stop, ends - ends[0], self._workers(*rows), self.values.read(*rows))
 
-    def verify(self) -> None:
-        """Check all pieces of the columns.
-
-        Raises:
-            ReportsError: a piece is damaged or out of order.
-        """
-        self._workers(0, len(self))
-        self.values.read(0, len(self))
-
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.workers.array)
@@ -377,13 +366,13 @@ def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
     return np.dtype("<f8" if alphabet is None else "<i2")
 
 
-def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int, verify: bool) -> LazyIdentifiers:
+def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int) -> LazyIdentifiers:
     """Check and map a file of identifiers."""
     entry, path = manifest.files[name], folder / name
     _check_size(path, entry.size)
     if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:
         raise damaged(path, "another checksum")
-    names = read_identifiers(path, verify=verify)
+    names = read_identifiers(path)
     if len(names) != count:
         raise damaged(path, f"{len(names)} names, {count} expected")
     return names

@@ -233,17 +233,16 @@ class Reports:
         save_encoded(folder, self.chunks(), self.tasks, self.workers, self.alphabet)
 
     @classmethod
-    def open(cls, folder: str | PathLike[str], *, verify: bool = False) -> Self:
+    def open(cls, folder: str | PathLike[str]) -> Self:
         """Open a folder of encoded blocks; reports are read and checked on first use.
 
-        Opening checks the manifest, the size of every file, the identifiers and the task index. `verify` checks every
-        report as well, and the distinctness of unsorted identifiers, however many there are. The folder must not change
-        while it is open. It does not record the origin of its lists: `public_lists` is empty.
+        Opening checks the manifest, the size of every file, the identifiers and the task index. The folder must not
+        change while it is open. It does not record the origin of its lists: `public_lists` is empty.
 
         Raises:
             ReportsError: no such folder, another format, or damage; also later, when a damaged piece is first used.
         """
-        return cls.from_rows(*open_encoded(Path(folder), verify=verify))
+        return cls.from_rows(*open_encoded(Path(folder)))
 
     @classmethod
     def from_arrays(

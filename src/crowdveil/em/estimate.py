@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdveil.arguments import nearest
 from crowdveil.channels.alphabet import Alphabet, short_list
 from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
-from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
+from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
@@ -345,7 +345,7 @@ class Estimate:
             return _table(self.tasks_columns())
         # Arrow looks names up by code five times faster than it converts an array of text.
         truth = pa.array(self.alphabet.names).take(pa.array(self.decisions, mask=self.undecided))
-        return _table(self._columns(ArrowIdentifiers(pa.chunked_array([truth]))))
+        return _table(self._columns(LazyIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; nan becomes null."""

@@ -147,7 +147,6 @@ def read_evidence(
     source: Path | AnswerSource,
     reading: Reading = AS_THEY_ARE,
     *,
-    verify: bool = False,
     progress: Progress | None = None,
 ) -> Evidence:
     """Return reports with the `crowd.json`, `certificate.json` and `assignment.csv` of their folder, if they exist.
@@ -156,7 +155,6 @@ def read_evidence(
         source: path of a file, of encoded blocks, or `dataset:NAME` (answers of a public data set); or any opened
             source.
         reading: options.
-        verify: check all encoded blocks now, not each one on first use.
         progress: called with the bytes read so far and the size of the file.
 
     Raises:
@@ -166,7 +164,7 @@ def read_evidence(
     """
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     if reading.truths:
-        return _panel_evidence(opened, reading, verify=verify, progress=progress)
+        return _panel_evidence(opened, reading, progress=progress)
     if is_dataset(opened.path):
         _refuse_for_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
@@ -180,7 +178,7 @@ def read_evidence(
     notes: tuple[str, ...] = ()
     skipped = None
     if opened.is_block_folder:
-        reports = _open_blocks(opened.path, known or reading.alphabet, verify, reading)
+        reports = _open_blocks(opened.path, known or reading.alphabet, reading)
     else:
         protected = crowd is not None or channel is not None
         reports, notes, skipped = _read_reports(opened, crowd, known, reading, progress, protected=protected)
@@ -309,14 +307,14 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     )
 
 
-def _open_blocks(path: Path, known: Alphabet | None, verify: bool, reading: Reading) -> Reports:
+def _open_blocks(path: Path, known: Alphabet | None, reading: Reading) -> Reports:
     """Return opened blocks; refuse labels other than those of certificate and crowd."""
     options = {"kind": reading.kind, "duplicates": reading.duplicates, "merge_labels": reading.merge_labels}
     changed = {name: value for name, value in options.items() if value not in (None, False, "error")}
     if changed:
         hint = "Give kind, duplicates and merge_labels to encode."
         raise SettingsError("encoded blocks have no reading options", value=changed, hint=hint)
-    reports = Reports.open(path, verify=verify)
+    reports = Reports.open(path)
     names = None if reports.alphabet is None else reports.alphabet.names
     if known is not None and names != known.names:
         raise ReportsError(

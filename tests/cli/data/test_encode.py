@@ -27,7 +27,7 @@ def blocks(run: Run) -> Path:
 def test_blocks_infer_as_the_file_does(blocks: Path, run_json: RunJson) -> None:
     """Through the channel and over the same crowd, file and folder give the same estimate; files go into the folder."""
     from_file = run_json("infer", "sent/reports.csv")
-    from_blocks = run_json("infer", "blocks", "--verify")
+    from_blocks = run_json("infer", "blocks")
 
     assert from_blocks.pop("files") == ["blocks/truths.csv", "blocks/workers.csv"]
     assert from_file.pop("files") == ["sent/truths.csv", "sent/workers.csv"]
@@ -72,13 +72,12 @@ def test_more_reports_than_memory_holds_are_refused(
 
 
 def test_a_damaged_folder_is_refused(blocks: Path, refusal: Callable[..., str]) -> None:
-    """One changed byte of the codes is found by the fit as well as by --verify, in one line with the way out."""
+    """One changed byte of the codes is found by the fit, in one line with the way out."""
     data = bytearray((blocks / "value.bin").read_bytes())
     data[7] ^= 1
     (blocks / "value.bin").write_bytes(bytes(data))
 
-    for words in ((), ("--verify",)):
-        assert "Encode the reports again" in refusal("infer", "blocks", *words)
+    assert "Encode the reports again" in refusal("infer", "blocks")
 
 
 def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) -> None:
