@@ -58,20 +58,19 @@ def test_what_does_not_say_so_is_not_public(tmp_path: Path) -> None:
     assert made.worker is made.with_public_lists(ALL_LISTS).worker
 
 
-def test_what_is_sent_has_the_lists_of_the_answers(tmp_path: Path) -> None:
-    """Devices, the vectorised path, a folder and a table of channels neither add nor lose a list."""
+def test_what_is_sent_has_the_lists_of_the_answers() -> None:
+    """Devices, the vectorised path and a table of channels neither add nor lose a list."""
     held = answers("tasks", "alphabet")
     channel = MECHANISM.channel()
     asked = Assignment.from_arrays(["a", "a", "b"], ["u", "v", "v"])
     sent = [
         perturb(held, MECHANISM, secure()),
         perturb(held, MECHANISM, seeded(1)),
-        perturb(held, MECHANISM, seeded(1), folder=tmp_path),
         perturb_cells(held, channel, seeded(1)),
         perturb_cells(held, channel, seeded(1), assignment=asked),
     ]
 
-    assert [{"tasks", "labels"}] * 5 == [one.public_lists for one in sent]
+    assert [{"tasks", "labels"}] * 4 == [one.public_lists for one in sent]
     crowd = categorical_crowd(workers=3, tasks=4, labels=LABELS, sparsity=0.5, source=seeded(1))
     assert ALL_LISTS == crowd.answers.public_lists
 
