@@ -298,7 +298,7 @@ CLAIMS = (
     ),
     Claim(
         METHOD + "gaussian.md",
-        "in {} settings of six crowds each, they cover at least {} %, and {} % if three crowds are counted (",
+        "in {} settings of six crowds each, cover at least {} %, and {} % if three crowds are counted (",
         learned_coverage,
     ),
     Claim(
