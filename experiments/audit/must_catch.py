@@ -1,6 +1,6 @@
-"""False claims that an audit must refute, as functions that `crowdveil audit experiments.audit.must_catch:NAME` draws.
+"""False claims that an audit must refute, as functions that are drawn.
 
-Inputs are JSON. Each function has the defect of a real program, or a usual mistake; `broken` describes them.
+Each function has the defect of a real program, or a usual mistake; `broken` describes them.
 """
 
 import math

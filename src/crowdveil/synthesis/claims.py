@@ -164,6 +164,8 @@ class Claims:
         Raises:
             ReportsError, SettingsError: as `Reports.from_arrays` and `from_reports`.
         """
+        if tasks is not None and workers is None and not np.size(task):
+            workers = ()  # listed tasks may have no claim
         reports = Reports.from_arrays(
             task, worker, value, numeric=True, duplicates=duplicates, tasks=tasks, workers=workers
         )
