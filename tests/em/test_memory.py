@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.crowd_folder import categorical_crowd_folder
 
 from crowdveil import (
     Categories,
@@ -26,7 +27,6 @@ from crowdveil.em.model import EStep, GoldBlock, MemoryUse
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd_folder
 from tests.engines.crowds import REPORTS, assert_same, in_blocks
 
 ENOUGH = 1 << 40

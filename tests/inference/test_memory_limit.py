@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from benchmarks.crowd_folder import categorical_crowd_folder
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd_folder
 
 pytestmark = pytest.mark.slow
 
