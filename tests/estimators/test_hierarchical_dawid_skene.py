@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
+from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
 from crowdveil.em.estimator import validate
 from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted, mix_votes
 from crowdveil.randomness import seeded
@@ -40,9 +40,13 @@ def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> SlowF
     tasks, workers, labels = len(reports.tasks), len(reports.workers), reports.labels
     rows = list(zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True))
     share = (np.bincount(reports.value, minlength=labels) + 1) / (len(rows) + labels)
-    posterior = np.zeros((tasks, labels))
+    votes, likelihood = np.zeros((tasks, labels)), np.tile(share, (tasks, 1))
     for task, _, label in rows:
-        posterior[task, label] += 1 / reports.per_task[task]
+        votes[task, label] += 1 / reports.per_task[task]
+        for truth in range(labels):
+            right = own.anchor_ability * (truth == label)
+            likelihood[task, truth] *= right + (1 - own.anchor_ability) * share[label]
+    posterior = share.max() * likelihood / likelihood.sum(axis=1, keepdims=True) + (1 - share.max()) * votes
     for _ in range(steps - 1):
         counts = np.zeros((workers, labels, labels))
         for task, worker, label in rows:
@@ -103,6 +107,24 @@ def test_steps_are_the_equations(steps: int) -> None:
 
     np.testing.assert_allclose(estimate.posterior, cap_unvoted(expected, voted), atol=1e-9)
     assert (steps, True, ()) == (estimate.steps, estimate.converged, estimate.log_likelihoods)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_truth_is_not_found_in_the_mistakes_of_others(seed: int) -> None:
+    """Where 5 % of 800 tasks are positive, most votes for it are mistakes: the fit errs less often than the vote, and
+    finds at most 12 % of the tasks positive (28 % if it starts from the vote shares)."""
+    source = np.random.default_rng(seed)
+    truth = (source.random(800) < 0.05).astype(int)
+    task, worker = np.repeat(np.arange(800), 5), source.integers(60, size=4000)
+    right = source.random(4000) < source.uniform(0.65, 0.95, 60)[worker]
+    answers = np.array(YES_NO.names)[np.where(right, truth[task], 1 - truth[task])]
+    reports = Reports.from_arrays(task, worker, answers, alphabet=YES_NO, duplicates="first")
+
+    fits = [method.fit(reports) for method in (HierarchicalDawidSkene(), MajorityVote())]
+
+    own, vote = (np.mean(fit.posterior.argmax(axis=1) == truth) for fit in fits)
+    assert own > vote
+    assert fits[0].posterior[:, 1].mean() < 0.12
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])

@@ -7,8 +7,8 @@ F_z = shares of the crowd's expected answers on truth z, renewed in each step, p
 `anchor_ability`, c = `crowd_share`. Class prior: mean posterior with pseudo-tasks, `uniform_share` of all, spread
 evenly over labels. Behind noise p has a stronger prior, and even pseudo-tasks shrink with the information.
 
-EM starts from the votes and stops after `max_steps` steps: longer fits are less accurate on real answers. It maximizes
-no fixed objective, so there is no log-likelihood.
+EM starts from the vote shares and, with weight (1 - noise)^2 max p, the posterior under ability a and class prior p:
+most votes for a rare label are mistakes. It stops after `max_steps` steps: longer fits are less accurate on real sets.
 
 Confidence. Answers to one task share causes, so n of them are worth n / (1 + (n - 1) `error_correlation`) independent
 ones: the log posterior is divided by 1 + (n - 1) `error_correlation` after the fit, and probabilities are mixed with
@@ -29,7 +29,8 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import Discount
-from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, normalize_confusion
+from crowdveil.em.kernels.numpy_backend import softmax
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
@@ -108,6 +109,15 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     temperature: float = 1.0
     vote_share: float = 0.2
 
+    def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
+        shares, pool = ConfusionEstimator.first_posterior(self, block, parameters), parameters.pool
+        votes = votes_by_label(block, parameters)
+        scores = votes @ floored_log(parameters.confusion[0], TINY).T + floored_log(parameters.class_prior, TINY)
+        weight = float(pool.label_shares.max()) * (1 - pool.noise) ** 2
+        mean = weight * softmax(scores)[0] + (1 - weight) * shares
+        return np.where(votes.sum(axis=1, keepdims=True) > 0, mean, shares)
+
     def estimate_confusions(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
     ) -> NDArray[np.float64]:
@@ -174,7 +184,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         step = CrowdEstimator.e_step(self, block, parameters)
         if parameters.discount is None:
             return step
-        votes = block.coded.vote_sums(np.ones(parameters.summary.workers)) @ answers_by_symbol(parameters.pool)
+        votes = votes_by_label(block, parameters)
         weight = self.vote_share * (1 - parameters.pool.noise) ** 2
         posterior = mix_votes(cap_unvoted(step.posterior, votes), votes, weight)
         return step._replace(posterior=one_hot_gold(posterior, block.gold), change=None)
@@ -302,6 +312,11 @@ def answers_per_report(parameters: CrowdParameters) -> float:
     surviving = (counts @ model.retention) * parameters.participation
     share = np.minimum(surviving / np.maximum(sent, 1.0), 1.0)
     return float(sent @ share**2) / max(1.0, float(parameters.summary.symbol_counts.sum()))
+
+
+def votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return the expected answers of listed reports to each task of the block, [task, label]."""
+    return block.coded.vote_sums(np.ones(parameters.summary.workers)) @ answers_by_symbol(parameters.pool)
 
 
 def answers_by_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:

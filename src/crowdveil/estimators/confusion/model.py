@@ -79,7 +79,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         model = parameters.pool.model
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.is_initial:
-            posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
+            posterior = one_hot_gold(self.first_posterior(block, parameters), block.gold)
             by_truth = totals_by_group(posterior, of_task, model.task_groups)
             step = TableStep(posterior, block.coded.confusion_sums(posterior), by_truth, np.nan)
         else:
@@ -87,6 +87,10 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             step = block.coded.confusion_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
+
+    def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the posterior that the loop starts from, [task, label]: shares of votes."""
+        return vote_shares(block, parameters.summary, parameters.pool)
 
     def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusion matrices, protected participation, and abilities P(correct) under the class prior."""
