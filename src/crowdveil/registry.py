@@ -131,7 +131,6 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
     EstimatorEntry("zero-based-skill", "estimators.voting.skill_votes", "ZeroBasedSkill", VOTES),
     EstimatorEntry("gold-majority-vote", "estimators.voting.skill_votes", "GoldMajorityVote", VOTES),
     EstimatorEntry("kos", "estimators.voting.kos", "Kos", replace(VOTES, probabilistic=False)),
-    EstimatorEntry("m-msr", "estimators.voting.mmsr", "Mmsr", LABELS),
     EstimatorEntry("mace", "estimators.mace", "Mace", LABELS_BY_CHANNEL),
     EstimatorEntry("ebcc", "estimators.ebcc", "Ebcc", LABELS_BY_CHANNEL),
     EstimatorEntry("lfc", "estimators.lfc", "Lfc", replace(LABELS_BY_CHANNEL, uses_history=True)),

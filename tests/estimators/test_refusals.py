@@ -52,7 +52,6 @@ OUT_OF_RANGE: dict[str, dict[str, tuple[object, ...]]] = {
         ("crowd_share", "uniform_share", "error_correlation", "temperature", "vote_share"), (-0.1, math.nan, math.inf)
     ),
     "mace": {"strategy": (0.0,)},
-    "m-msr": {"trimmed": (-1,)},
     "ordinal-dawid-skene": {"shrinkage": (0.0,), "pseudo_answers": (-1.0,), "damping": (math.inf,)},
     "pooled-gaussian": {"prior_mean": (0.0,)},
     "private-dawid-skene": {"projection": (0.0, 0.5, -0.1), "shrinkage": (-1.0,)},

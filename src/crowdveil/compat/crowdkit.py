@@ -111,12 +111,6 @@ class OneCoinDawidSkene(Aggregator):
     method = "one-coin"
 
 
-class MMSR(Aggregator):
-    """`crowdveil.estimators.Mmsr`."""
-
-    method = "m-msr"
-
-
 class KOS(Aggregator):
     """`crowdveil.estimators.Kos`."""
 

@@ -2,8 +2,8 @@
 
 Two workers are alike if at least `ALIKE` of at least `MIN_COMMON` common tasks have the same answer; groups are linked
 by alike pairs. Excellent workers are alike, too. Therefore the skills s of workers follow from the agreement of pairs
-of different groups (`m-msr`) in answers of which each group gives one per task. The standard error of s_i is about
-    (sum_k n_ik s_k^2)^(-1/2)
+of different groups (`pair_abilities`) in answers of which each group gives one per task. The standard error of s_i is
+    about (sum_k n_ik s_k^2)^(-1/2)
 for n_ik common tasks with worker k. With the ability a of s_i + `ERRORS` standard errors, two such workers agree with a
 probability of at most a^2 + (1 - a)^2 if they work independently. Those who agree more, with a binomial probability
 below `RARE`, are copies. A group is judged only where at least two other workers have answered most of its tasks.
@@ -19,9 +19,7 @@ from scipy.special import betainc
 
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.estimator import summarize
-from crowdveil.estimators.voting.mmsr import Mmsr, MmsrStatistics
-from crowdveil.estimators.voting.worker_pairs import WorkerPairs, listed_pairs
+from crowdveil.evaluation.pair_abilities import WorkerPairs, abilities_of_pairs, listed_pairs
 
 ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
 MIN_OTHERS = 2
@@ -29,7 +27,6 @@ MIN_OTHERS = 2
 MAX_PAIRS = 5_000_000
 """Largest number of pairs of answers to a task, up to which copies are looked for."""
 
-MMSR = Mmsr()
 LISTED_REPORTS = 1 << 16
 """Reports whose pairs are listed together, in a core's own cache."""
 MAX_BUCKETS = 1 << 22
@@ -123,9 +120,8 @@ def _alike(reports: Reports) -> Alike:
     often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
     kept = np.flatnonzero(often[pair % buckets])
     pairs = WorkerPairs.of(pair[kept], same[kept])
-    common, equal = pairs.counts.T.astype(np.int64)
-    found = np.flatnonzero((common >= MIN_COMMON) & (equal >= ALIKE * common))
-    return Alike(*np.divmod(pairs.pair[found], workers), common[found], equal[found])
+    found = np.flatnonzero((pairs.common >= MIN_COMMON) & (pairs.same >= ALIKE * pairs.common))
+    return Alike(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
 
 
 def _listed(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -151,13 +147,11 @@ def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
     labels, workers = single.labels, len(single.workers)
     pairs = WorkerPairs.of(*_listed(single))
-    initial = MMSR.initialize(summarize(MMSR, single, None, None, None)[1])
-    ability = MMSR.worker_table(MmsrStatistics(pairs), initial).quality
+    ability = abilities_of_pairs(pairs, single)
     skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
     first, second = np.divmod(pairs.pair, workers)
-    common = pairs.counts[:, 0]
-    information = np.bincount(first, common * skill[second] ** 2, workers)
-    information += np.bincount(second, common * skill[first] ** 2, workers)
+    information = np.bincount(first, pairs.common * skill[second] ** 2, workers)
+    information += np.bincount(second, pairs.common * skill[first] ** 2, workers)
     skill = np.minimum(skill + ERRORS / np.sqrt(np.maximum(information, 1e-12)), 1.0)
     return np.asarray((skill * (labels - 1) + 1) / labels)
 
