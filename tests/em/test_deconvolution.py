@@ -53,18 +53,6 @@ def direct_shares(counts: Table, table: Table, prior: Table) -> Table:
     return weights / weights.sum()
 
 
-@each_channel
-def test_pooled_shares_are_the_direct_maximum(channel: Channel) -> None:
-    """Newton's method finds what a general optimiser finds on small counts."""
-    counts = np.random.default_rng(0).integers(1, 30, len(channel.outputs)).astype(float)
-    table = np.maximum(channel.probabilities, 1e-300)
-
-    weight = 1.0 + np.arange(len(table))
-    expected = direct_shares(counts, table, weight)
-
-    np.testing.assert_allclose(estimate_frequencies(counts, channel.probabilities, weight), expected, atol=1e-5)
-
-
 @example(epsilon=0.001, counts=[10**7, 10**7, 10**7, 3 * 10**7])  # information per cell 1e-7: EM would need 1e7 steps
 @example(epsilon=20.0, counts=[10**9, 0, 0, 0])  # a corner of the simplex
 @example(epsilon=1.0, counts=[0, 0, 0, 0])  # no report at all
@@ -132,15 +120,6 @@ def test_nothing_perturbed_gives_the_shares_of_votes(name: str) -> None:
         mine = reports.value[reports.task == task]
         expected = [np.mean(mine == k) for k in range(3)] if len(mine) else [1 / 3] * 3
         np.testing.assert_allclose(shares[task], expected, atol=1e-12)
-
-
-def test_an_empty_task_has_the_prior() -> None:
-    """Without noise and without reports the posterior is the public prior."""
-    reports = random_reports(np.random.default_rng(3), LABELS, tasks=4, workers=5, share=0.9)
-    prior = np.array([0.2, 0.5, 0.3])
-    summary = summary_of(reports, None, prior)
-
-    np.testing.assert_array_equal(vote_shares(one_block(reports), summary, frequencies_of_reports(summary))[-1], prior)
 
 
 def test_an_empty_task_has_the_base_rate_behind_a_channel() -> None:

@@ -30,6 +30,8 @@ from crowdveil.randomness import seeded
 from tests.engines.crowds import REPORTS, assert_same, in_blocks
 
 ENOUGH = 1 << 40
+KERNELS = ("plain", "compiled")
+THREE = Categories(("1", "2", "3"), ordered=True)
 LOAD = MemoryNeeds(
     reports=1000,
     tasks=100,
@@ -53,7 +55,7 @@ def least(estimator: Estimator[Any, Any]) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+@pytest.mark.parametrize("kernels", KERNELS)
 def test_a_limit_changes_no_number(cls: Any, kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that are made anew in each step and posteriors in a file give the bits that memory gives."""
     monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
@@ -110,50 +112,39 @@ def test_memory_is_allotted_in_order() -> None:
     assert MemoryPlan(2, 5, scratch=False) == MemoryPlan.for_limit(two + posteriors + 5, 2, LOAD)
 
 
-@pytest.fixture(scope="module", params=[(50, 60_000), (10_000, 4_000)], ids=["tasks", "workers"])
-def crowd_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the answers of few workers on many tasks, or of many on few."""
-    return drawn(tmp_path_factory.mktemp("crowd"), *request.param)
+CHANNEL = RandomizedResponse(alphabet=THREE, epsilon=6.0, participation="protected").channel()
+SHAPES = {"tasks": (50, 60_000), "workers": (10_000, 4_000), "messages": (4_000, 600), "channel": (5_000, 2_000)}
+"""Workers and tasks of crowds: few workers on many tasks, many on few, and smaller ones for slow fits."""
+FITS = [
+    *((cls, kernels, shape) for cls in ESTIMATORS.values() for kernels in KERNELS for shape in ("tasks", "workers")),
+    *((Gaussian, kernels, "messages") for kernels in KERNELS),
+    *((cls, "plain", "channel") for cls in (DawidSkene, OneCoin, OrdinalDawidSkene)),
+]
 
 
-def drawn(folder: Path, workers: int, tasks: int) -> Path:
-    """Draw about five answers a task into a folder."""
-    labels = Categories(("1", "2", "3"), ordered=True)
-    categorical_crowd_folder(
-        folder, workers=workers, tasks=tasks, labels=labels, sparsity=1 - 5 / workers, source=seeded(1)
-    )
-    return folder
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return folders with about five answers to each task of these crowds."""
+    found = {shape: tmp_path_factory.mktemp(shape) for shape in SHAPES}
+    for shape, (workers, tasks) in SHAPES.items():
+        crowd: Any = {"workers": workers, "tasks": tasks, "labels": THREE, "sparsity": 1 - 5 / workers}
+        categorical_crowd_folder(found[shape], **crowd, source=seeded(1))
+    return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS.values() if cls is not Gaussian], ids=lambda cls: cls.name)
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+@pytest.mark.parametrize(
+    ("cls", "kernels", "shape"), [fit for fit in FITS if fit[0] is not Gaussian or fit[2] == "messages"]
+)
 def test_a_fit_takes_no_more_than_its_limit(
-    cls: Any, kernels: str, crowd_folder: Path, monkeypatch: pytest.MonkeyPatch
+    cls: Any, kernels: str, shape: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The most that numpy has allocated at once, in one thread or two, is within the limit: the smallest that is
     accepted, and one that allows a cache. Names are on disk."""
     monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
-    assert_within_limits(cls(max_steps=3), crowd_folder, monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-def test_messages_take_no_more_than_their_limit(kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of gaussian, the slowest, the same for a few answers."""
-    monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
-    assert_within_limits(Gaussian(max_steps=2), drawn(tmp_path, 4000, 600), monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", [DawidSkene, OneCoin, OrdinalDawidSkene])
-def test_channels_take_no_more_than_the_limit(cls: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where NULL is protected and reports are split between answers, the same."""
-    monkeypatch.setenv("CROWDVEIL_KERNELS", "plain")
-    folder = drawn(tmp_path, 5000, 2000)
-    labels = Categories(("1", "2", "3"), ordered=True)
-    channel = RandomizedResponse(alphabet=labels, epsilon=6.0, participation="protected").channel()
-    assert_within_limits(cls(max_steps=2), folder, monkeypatch, channel=channel)
+    steps = 3 if shape in ("tasks", "workers") else 2
+    channel = CHANNEL if shape == "channel" else None
+    assert_within_limits(cls(max_steps=steps), folders[shape], monkeypatch, channel=channel)
 
 
 def assert_within_limits(

@@ -25,7 +25,6 @@ from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, OneCoin
 from crowdveil.estimators.one_coin import CoinModel
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.registry import ESTIMATOR_ENTRIES
 from tests import strategies
 from tests.estimators.dense import assert_never_falls
 
@@ -110,15 +109,6 @@ def test_the_registry_knows_every_estimator_by_its_name() -> None:
     """Keys are the words of the command line: the classes' own names, lower case, with hyphens."""
     assert {cls.name for cls in CLASSES} == set(ESTIMATORS)
     assert all(name == name.lower() and " " not in name and "_" not in name for name in ESTIMATORS)
-
-
-@every
-def test_capabilities_and_class_are_those_of_the_registry(cls: AnyClass) -> None:
-    """The registry entry loads the class, and both have the same capabilities: the hints of errors rely on it."""
-    entry = ESTIMATOR_ENTRIES[cls.name]
-
-    assert cls is entry.load()
-    assert cls.capabilities is entry.capabilities
 
 
 @every

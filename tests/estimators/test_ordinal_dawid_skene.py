@@ -133,24 +133,6 @@ def test_m_step_is_the_loops(channel: Channel) -> None:
         np.testing.assert_allclose(result.participation, share, rtol=0, atol=1e-10)
 
 
-@each_channel
-def test_every_step_raises_the_bound(channel: Channel) -> None:
-    """From any parameters, one step raises the tasks' part plus log-prior, with and without a public prior."""
-    for seed in range(5):
-        for prior in (None, np.array([0.2, 0.3, 0.5])):
-            reports, before = random_crowd(channel, seed)
-            if prior is not None:
-                before = replace(before, summary=replace(before.summary, prior=prior), class_prior=prior)
-            first = MODEL.e_step(one_block(reports), before)
-            after = MODEL.m_step(first.statistics, before)
-            second = MODEL.e_step(one_block(reports), after)
-
-            old = first.statistics.log_likelihood + MODEL.log_prior(before)
-            new = second.statistics.log_likelihood + MODEL.log_prior(after)
-
-            assert new >= old - 1e-9
-
-
 def test_kinds_are_normal_errors_cut_half_way() -> None:
     """A table's entry is the normal mass between the cuts around a label, and tails belong to the ends."""
     noise, bias = 0.7, 0.25
@@ -236,21 +218,6 @@ def test_a_public_prior_needs_one_start() -> None:
 
     assert OrdinalDawidSkene().initializations(replace(summary, prior=np.full(5, 0.2)))[1:] == ()
     assert len(OrdinalDawidSkene().initializations(summary)) == 2
-
-
-@pytest.mark.slow
-def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:
-    """One answer hardly moves a worker's type from the learned mixture; a hundred do."""
-    answers, _ = ordered_crowd(0)
-    few = Reports(
-        np.append(answers.task, 0), np.append(answers.worker, 150), np.append(answers.value, 4),
-        answers.tasks, np.arange(152), answers.alphabet,
-    )  # fmt: skip
-
-    ability = OrdinalDawidSkene().fit(few).workers.quality
-
-    assert abs(ability[150] - ability[151]) < 0.1
-    assert np.ptp(ability[:150]) > 0.3
 
 
 @pytest.mark.slow

@@ -47,6 +47,10 @@ OUT_OF_RANGE: dict[str, dict[str, tuple[object, ...]]] = {
     "one-coin": PSEUDO_COUNTS,
     "catd": {"alpha": (1.0,)},
     "ebcc": {"subtypes": (-1,), "starts": (-1,), "concentration": (0.0,)},
+    "gaussian": {
+        **{"smoothing": (0.0,), "sigmas": ((0.0, 1.0), ()), "participations": ((1.5,),), "points_per_step": (0,)},
+        **{"prior_mean": (math.nan,), "prior_deviation": (0.0,)},
+    },
     "gtm": {"rate": (0.0,)},
     "hierarchical-dawid-skene": dict.fromkeys(
         ("crowd_share", "uniform_share", "error_correlation", "temperature", "vote_share"), (-0.1, math.nan, math.inf)

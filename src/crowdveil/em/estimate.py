@@ -49,6 +49,11 @@ ENDINGS: dict[StopReason, str] = {
 """Sentences on the end of a fit."""
 Rows = Literal["tasks", "workers"]
 """Rows of a frame of results."""
+TASK_COLUMNS = (
+    *("tasks", "posterior", "reports_per_task", "low", "high"),
+    *("decision", "expected_cost", "undecided", "gold"),
+)
+"""Attributes of an estimate with a row for each task."""
 SHOWN_TASKS = 10
 """Tasks in a notebook's table and picture."""
 PLOTTED = 40
@@ -219,27 +224,19 @@ class Estimate:
 
     def part(self, first: int, stop: int) -> Self:
         """Return the estimate of the tasks first .. stop-1, with all workers; nothing is copied."""
-        return self._of(slice(first, stop))
+        return self._of_tasks(slice(first, stop))
 
     @cached_property
     def without_gold(self) -> Self:
         """The estimate of the tasks whose truth was not known, with all workers: expected errors are theirs."""
-        return self if self.gold is None else replace(self._of(np.flatnonzero(~self.gold)), gold=None)
+        return self if self.gold is None else replace(self._of_tasks(np.flatnonzero(~self.gold)), gold=None)
 
-    def _of(self, tasks: slice | NDArray[np.int64]) -> Self:
-        return replace(
-            self,
-            tasks=self.tasks[tasks],
-            posterior=self.posterior[tasks],
-            reports_per_task=self.reports_per_task[tasks],
-            low=None if self.low is None else self.low[tasks],
-            high=None if self.high is None else self.high[tasks],
-            task_parameters=self.task_parameters and {n: column[tasks] for n, column in self.task_parameters.items()},
-            decision=None if self.decision is None else self.decision[tasks],
-            expected_cost=None if self.expected_cost is None else self.expected_cost[tasks],
-            undecided=None if self.undecided is None else self.undecided[tasks],
-            gold=None if self.gold is None else self.gold[tasks],
-        )
+    def _of_tasks(self, tasks: slice | NDArray[np.int64]) -> Self:
+        """Return the estimate of some tasks, with all workers."""
+        columns = {name: getattr(self, name) for name in TASK_COLUMNS}
+        own = self.task_parameters and {name: column[tasks] for name, column in self.task_parameters.items()}
+        kept: dict[str, Any] = {name: None if column is None else column[tasks] for name, column in columns.items()}
+        return replace(self, task_parameters=own, **kept)
 
     def parts(self) -> Iterator[Self]:
         """Yield the estimate in parts of `WRITTEN_TASKS` tasks, at least one: columns of all tasks take memory."""

@@ -22,7 +22,6 @@ from crowdveil.em.kernels.reductions import map_row_chunks
 from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.credible_intervals import (
-    MAX_CONCENTRATION,
     AbilityTangent,
     CompleteDataSummary,
     answer_information,
@@ -168,7 +167,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         answers_per_information = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(
             result.workers,
-            CompleteDataSummary(share, answers_per_information, right - number * share, MAX_CONCENTRATION),
+            CompleteDataSummary(share, answers_per_information, right - number * share),
             data,
             number,
             summary.history,
@@ -253,23 +252,23 @@ class OneCoin(ConfusionEstimator):
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the Dirichlet prior with the most likely mean ability, given the workers' abilities."""
-        dirichlet_priors = np.array(
-            [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
-        )
+        dirichlet_priors = self._candidate_priors(parameters.pool)
         right, wrong = right_and_wrong(dirichlet_priors)
         best = most_likely_ability(
             self.anchor_ability, abilities_with_reports(parameters), right[:, None], wrong[:, None]
         )
         return np.asarray(dirichlet_priors[best])
 
+    def _candidate_priors(self, pool: AnswerFrequencies) -> NDArray[np.float64]:
+        """Return the Dirichlet priors of all candidate mean abilities, [candidate, truth, label]."""
+        return np.array([self.dirichlet_prior(pool, mean) for mean in candidate_abilities(self.anchor_ability)])
+
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Beta log-densities of abilities, and behind a channel that of their mean."""
         if not parameters.pool.noise:
             return log_dirichlet(parameters)
-        dirichlet_priors = np.array(
-            [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
-        )
-        current = int(np.abs(dirichlet_priors - parameters.dirichlet_prior).sum(axis=(1, 2)).argmin())
+        away = np.abs(self._candidate_priors(parameters.pool) - parameters.dirichlet_prior)
+        current = int(away.sum(axis=(1, 2)).argmin())
         mean_ability = candidate_abilities(self.anchor_ability)[current]
         right, wrong = right_and_wrong(parameters.dirichlet_prior)
         return float(

@@ -14,7 +14,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.em.kernels import dispatch
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.estimators import Estimator, PrivateDawidSkene, WeightedVote
-from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
+from tests.estimators.dense import LABELS, random_reports
 from tests.strategies import small_numeric_reports, small_reports
 
 CATEGORICAL: tuple[Estimator[Any, Any], ...] = (
@@ -63,19 +63,6 @@ def test_random_numbers_have_the_same_means(reports: Reports, gold: bool) -> Non
     known = {reports.tasks[0]: 3.5} if gold else None
     with pytest.MonkeyPatch.context() as patch:
         assert_alike(*both_ways(patch, lambda: WeightedMean(max_steps=4).fit(reports, gold=known)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", channels())
-@pytest.mark.parametrize(
-    "method", [MajorityVote(), DawidSkene(max_steps=5), OneCoin(max_steps=5)], ids=lambda m: m.name
-)
-def test_channels_are_read_alike(monkeypatch: pytest.MonkeyPatch, name: str, method: Any) -> None:
-    """Unlisted NULL reports, blocks of labels and lopsided channels give the same estimates."""
-    channel = channels()[name]
-    reports = random_reports(np.random.default_rng(5), sent_alphabet(channel), tasks=40, workers=9, share=0.6)
-
-    assert_alike(*both_ways(monkeypatch, lambda: method.fit(reports, channel=channel)))
 
 
 @pytest.mark.slow

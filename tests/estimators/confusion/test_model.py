@@ -141,30 +141,6 @@ def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
 
 
 @each_model
-@each_channel
-def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channel: Channel) -> None:
-    """From any parameters, one step raises likelihood plus log-prior, with and without a public prior."""
-    for seed in range(5):
-        for prior in (None, np.array([0.2, 0.3, 0.5])):
-            reports, before = random_crowd(model, channel, seed, prior)
-            # One-coin's tables have one ability each, and its class prior is fixed.
-            tied = np.repeat(model.estimate_confusions(before.confusion[:1], before.dirichlet_prior), 5, axis=0)
-            before = replace(before, confusion=tied if isinstance(model, OneCoin) else before.confusion)
-            if prior is not None or isinstance(model, OneCoin):
-                settled = model.estimate_class_prior(np.ones(3), before) if prior is None else prior
-                before = replace(before, class_prior=settled)
-            block = one_block(reports)
-            first = model.e_step(block, before)
-            after = model.m_step(first.statistics, before)
-            second = model.e_step(block, after)
-
-            old = first.statistics.log_likelihood + model.log_prior(before)
-            new = second.statistics.log_likelihood + model.log_prior(after)
-
-            assert new >= old - 1e-9
-
-
-@each_model
 def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) -> None:
     """The traced log-prior is the sum of Dirichlet (one-coin: Beta), Beta and class-prior terms, written out."""
     _, parameters = random_crowd(model, CHANNELS["randomized response, protected"])

@@ -29,7 +29,7 @@ def test_the_tangent_keeps_participation_at_its_maximum() -> None:
     )
     rate, reports = parameters.pool.participation, rng.uniform(0.5, 9.0, (4, 3, 4))
     tables = np.array([table(ability) for ability in abilities])
-    complete_data_summary = CompleteDataSummary(abilities, np.ones(4), np.array([0.3, -0.2, 0.1, 0.0]), 3.0)
+    complete_data_summary = CompleteDataSummary(abilities, np.ones(4), np.array([0.3, -0.2, 0.1, 0.0]))
     right = np.repeat(abilities[:, None], 3, axis=1)
     before = AbilityTangent(right, np.ones((4, 3)), tables)
 

@@ -8,7 +8,7 @@ With protected participation s, s is integrated out to second order: I_aa - I_as
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,19 +60,12 @@ class CompleteDataSummary:
         ability: under a proper prior, shape (workers,).
         answers_per_information: binomial answers per unit of information along the tangent, shape (workers,).
         excess: score of the reports at `ability`, in answers; positive if they support a higher one, shape (workers,).
-        max_concentration: upper bound of the Beta prior's concentration, in answers. With scarce information, shrinkage
-            makes abilities similar, which is no evidence of a concentrated prior.
-        average_priors_by_evidence: whether priors are averaged by their evidence; else the best one is used.
-        use_posterior_mean: whether the posterior mean replaces the ability of the worker table.
         prior_information: information about the ability that is not in the reports, shape (workers,), or 0.
     """
 
     ability: NDArray[np.float64]
     answers_per_information: NDArray[np.float64]
     excess: NDArray[np.float64]
-    max_concentration: float
-    average_priors_by_evidence: bool = False
-    use_posterior_mean: bool = False
     prior_information: NDArray[np.float64] | float = 0.0
 
 
@@ -101,9 +94,7 @@ def confusion_intervals(
     result: FitResult[CrowdParameters, CrowdStatistics],
     *,
     one_ability: bool,
-    max_concentration: float = MAX_CONCENTRATION,
-    average_priors_by_evidence: bool = False,
-    use_posterior_mean: bool = False,
+    **priors: Any,
 ) -> WorkerTable:
     """Return the worker table with 90 % credible intervals of abilities.
 
@@ -111,19 +102,13 @@ def confusion_intervals(
         estimator: estimator of confusion matrices from complete data, with their Dirichlet prior.
         blocks, posterior, result: as in `Model.credible_intervals`.
         one_ability: whether the rows of a matrix share one ability; else each changes in proportion to its variance.
-        max_concentration, average_priors_by_evidence, use_posterior_mean: as in `CompleteDataSummary`.
+        priors: options of `with_intervals`.
     """
     parameters = result.parameters
     complete, tangent = summarize_complete_data(estimator, result.statistics, parameters, one_ability=one_ability)
-    complete = replace(
-        complete,
-        max_concentration=max_concentration,
-        average_priors_by_evidence=average_priors_by_evidence,
-        use_posterior_mean=use_posterior_mean,
-    )
     information = observed_information(tangent, parameters, blocks, posterior)
     summary = parameters.summary
-    return with_intervals(result.workers, complete, information, summary.per_worker, summary.history)
+    return with_intervals(result.workers, complete, information, summary.per_worker, summary.history, **priors)
 
 
 def summarize_complete_data(
@@ -180,7 +165,7 @@ def binomial_summary(
     # The expected information of complete answers; all of them count if rows change alike.
     number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
     per_information = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
-    return CompleteDataSummary(ability, per_information, ability * (1 - ability) * slope, MAX_CONCENTRATION)
+    return CompleteDataSummary(ability, per_information, ability * (1 - ability) * slope)
 
 
 def with_intervals(
@@ -189,6 +174,10 @@ def with_intervals(
     information: NDArray[np.float64],
     reports: NDArray[np.int64],
     earlier: EarlierAnswers | None = None,
+    *,
+    max_concentration: float = MAX_CONCENTRATION,
+    average_priors_by_evidence: bool = False,
+    use_posterior_mean: bool = False,
 ) -> WorkerTable:
     """Return the worker table with the 5 % and 95 % posterior quantiles of abilities, and abilities within them.
 
@@ -200,6 +189,10 @@ def with_intervals(
         information: of the reports about each worker's ability, shape (workers,).
         reports: number of each worker's reports, shape (workers,).
         earlier: answers of a history, to which the Beta prior is not fitted; None for none.
+        max_concentration: upper bound of the Beta prior's concentration, in answers. With scarce information, shrinkage
+            makes abilities similar, which is no evidence of a concentrated prior.
+        average_priors_by_evidence: whether priors are averaged by their evidence; else the best one is used.
+        use_posterior_mean: whether the posterior mean replaces the ability of the worker table.
     """
     answers = (information + complete.prior_information) * complete.answers_per_information
     right = np.maximum(answers * complete.ability + complete.excess, 0.0)
@@ -207,11 +200,11 @@ def with_intervals(
     known = np.flatnonzero(reports)
     some = known[:: max(1, len(known) // MAX_PRIOR_WORKERS)]
     before = (0.0, 0.0) if earlier is None else (earlier.right, earlier.wrong)
-    if complete.average_priors_by_evidence:
-        priors = fit_beta_priors(right[some], wrong[some], complete.max_concentration)
+    if average_priors_by_evidence:
+        priors = fit_beta_priors(right[some], wrong[some], max_concentration)
         alpha, beta = average_priors(right + before[0], wrong + before[1], priors)
     else:
-        prior = fit_beta_prior(right[some], wrong[some], complete.max_concentration)
+        prior = fit_beta_prior(right[some], wrong[some], max_concentration)
         alpha, beta = right + before[0] + prior[0], wrong + before[1] + prior[1]
     low, high = np.empty((2, len(alpha)))
 
@@ -221,7 +214,7 @@ def with_intervals(
 
     for_row_ranges(quantiles, len(alpha), MIN_WORKERS_PER_THREAD)
     # A mode that pseudo-counts of many labels move to an edge of the interval, or beyond, gives way to the mean.
-    inside = (low < table.quality) & (table.quality < high) & (not complete.use_posterior_mean)
+    inside = (low < table.quality) & (table.quality < high) & (not use_posterior_mean)
     ability = np.where(inside, table.quality, alpha / (alpha + beta))
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 

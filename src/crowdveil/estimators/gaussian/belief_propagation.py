@@ -6,8 +6,10 @@ gamma_ij = gamma_j / m up to normalization, so no message is stored between EM s
 graph of reports has no loops (Pearl 1988); with many weak reports the error from loops vanishes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,9 @@ from scipy.sparse import csr_array
 from crowdveil.data.reports import Block
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.estimators.gaussian.discretization import ErrorClasses, point_masses
+
+if TYPE_CHECKING:
+    from crowdveil.em.kernels.numba_messages import NumbaWorkerLikelihood
 
 CHUNK_REPORTS = 4096
 PASSES = 2
@@ -176,7 +181,7 @@ class _SigmaPosterior(NamedTuple):
     shares: NDArray[np.float64]
     participation: NDArray[np.float64]
 
-    def of(self, workers: NDArray[Any]) -> "_SigmaPosterior":
+    def of(self, workers: NDArray[Any]) -> _SigmaPosterior:
         return _SigmaPosterior(self.shares[workers], self.participation[workers])
 
     def cavity_weights(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -197,48 +202,24 @@ def _sigma_posterior(q: NDArray[np.float64], classes: ErrorClasses) -> _SigmaPos
     return _SigmaPosterior(shares, split @ classes.participations / np.maximum(shares, np.finfo(float).tiny))
 
 
-class _Messages(Protocol):
-    """Messages of a chunk of tasks."""
-
-    def restrict_grid(self, kept: NDArray[np.int64]) -> None:
-        """Restrict the grid to the truths with indices `kept`."""
-
-    def first(self) -> NDArray[np.float64]:
-        """Return the log-product of the first messages to tasks, indexed [task, truth]."""
-
-    def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
-
-    def update_workers(self, belief: NDArray[np.float64]) -> None:
-        """Add the cavity log-likelihoods of the chunk's reports, given posteriors [task, truth], to the workers'."""
-
-
-class _WorkerLikelihood(Protocol):
-    """Accumulated log-likelihoods of the workers' error classes."""
-
-    def message_state(self, part: Block, known: NDArray[np.bool_]) -> _Messages:
-        """Return the messages of a chunk of tasks; `known` marks gold tasks, shape (tasks,)."""
-
-    def scores(self) -> NDArray[np.float64]:
-        """Return log-likelihoods, indexed [worker, class]."""
-
-
 class _NumpyWorkerLikelihood:
-    """`_WorkerLikelihood` by numpy and scipy; `total` is indexed [worker, class]."""
+    """Accumulated log-likelihoods `total` of the workers' error classes, [worker, class], by numpy and scipy."""
 
     def __init__(self, sigma: _SigmaPosterior, classes: ErrorClasses) -> None:
         self.sigma, self.classes = sigma, classes
         self.total = np.zeros((len(sigma.shares), len(classes.mixing)))
 
-    def message_state(self, part: Block, known: NDArray[np.bool_]) -> "_NumpyMessages":
+    def message_state(self, part: Block, known: NDArray[np.bool_]) -> _NumpyMessages:
+        """Return the messages of a chunk of tasks; `known` marks gold tasks, shape (tasks,)."""
         return _NumpyMessages(part, known, self)
 
     def scores(self) -> NDArray[np.float64]:
+        """Return log-likelihoods, indexed [worker, class]."""
         return self.total
 
 
 class _NumpyMessages:
-    """`_Messages` by numpy and scipy.
+    """Messages of a chunk of tasks by numpy and scipy.
 
     Attributes:
         reports: of the chunk, sorted.
@@ -256,18 +237,22 @@ class _NumpyMessages:
         self.messages = self.reports.of_truth(self.sigma.cavity_weights(nothing), self.components)
 
     def restrict_grid(self, kept: NDArray[np.int64]) -> None:
+        """Restrict the grid to the truths with indices `kept`."""
         self.components, self.messages = np.ascontiguousarray(self.components[:, :, kept]), self.messages[:, kept]
 
     def first(self) -> NDArray[np.float64]:
+        """Return the log-product of the first messages to tasks, indexed [task, truth]."""
         return self.reports.scores(self.messages)
 
     def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
         self.messages = self.reports.of_truth(
             self.sigma.cavity_weights(self._cavity_likelihoods(belief)), self.components
         )
         return self.reports.scores(self.messages)
 
     def update_workers(self, belief: NDArray[np.float64]) -> None:
+        """Add the cavity log-likelihoods of the chunk's reports, given posteriors [task, truth], to the workers'."""
         self.workers.total += self.reports.worker_sums @ np.log(
             self._cavity_likelihoods(belief) @ self.workers.classes.mixing.T
         )
@@ -278,7 +263,9 @@ class _NumpyMessages:
         )
 
 
-def _worker_likelihood(sigma: _SigmaPosterior, classes: ErrorClasses, *, compiled: bool) -> _WorkerLikelihood:
+def _worker_likelihood(
+    sigma: _SigmaPosterior, classes: ErrorClasses, *, compiled: bool
+) -> _NumpyWorkerLikelihood | NumbaWorkerLikelihood:
     if not compiled:
         return _NumpyWorkerLikelihood(sigma, classes)
     from crowdveil.em.kernels.numba_messages import NumbaWorkerLikelihood
@@ -295,7 +282,7 @@ def _propagate_chunk(
     points: NDArray[np.float64],
     priors: Priors,
     passes: int,
-    workers: _WorkerLikelihood,
+    workers: _NumpyWorkerLikelihood | NumbaWorkerLikelihood,
 ) -> NDArray[np.float64]:
     """Return posteriors of a chunk of tasks, [task, truth], and add its reports to the workers' likelihoods."""
     known = ~np.isnan(gold)

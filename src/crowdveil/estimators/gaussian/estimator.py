@@ -5,7 +5,7 @@ R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y] (`discretizatio
 and of tasks, gamma_j(mu), follow from `belief_propagation`; the prior of truths from `marginal_likelihood`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
@@ -24,7 +24,7 @@ from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.loop import run_em
-from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse, S, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.belief_propagation import DAMPING, Priors, propagate
@@ -252,18 +252,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: GaussianParameters) -> EStep[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
-        components = [
-            _infer_tasks(block, parameters, slice(first, min(first + CHUNK_TASKS, block.block.tasks)))
-            for first in range(0, block.block.tasks, CHUNK_TASKS)
-        ]
-        statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in components), strict=True)))
-        values = _alphabet(parameters.summary).values
-        truths = np.clip(np.concatenate([part[1] for part in components]), values[0], values[-1])
-        if not parameters.public_prior:
-            truths[np.diff(block.block.pointers) == 0] = np.nan
-        fixed = ~np.isnan(block.gold)
-        truths[fixed] = block.gold[fixed, None]
-        return EStep(statistics, truths[:, 1], truths[:, [0, 2]])
+        return infer_in_chunks(block, parameters, lambda part, gold: _infer_tasks(part, gold, parameters))
 
     def m_step(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
         """Return new weights of priors and mixtures in the first step, then new responsibilities and class shares."""
@@ -434,11 +423,32 @@ def _averaged(parameters: GaussianParameters, joint: NDArray[np.float64]) -> Gau
     ).with_prior_workers()
 
 
+def infer_in_chunks(
+    block: GoldBlock,
+    parameters: GaussianParameters,
+    infer: Callable[[Block, NDArray[np.float64]], tuple[S, NDArray[np.float64]]],
+) -> EStep[S]:
+    """Return the E-step of a block from statistics and quantiles, [task, level], of `CHUNK_TASKS` tasks at a time.
+
+    Truths are clipped to the scale, those of gold tasks known, and nan without reports unless the prior is public.
+    """
+    starts = range(0, block.block.tasks, CHUNK_TASKS)
+    chunks = [slice(first, min(first + CHUNK_TASKS, block.block.tasks)) for first in starts]
+    parts = [infer(block.block.slice_tasks(tasks), block.gold[tasks]) for tasks in chunks]
+    statistics = type(parts[0][0])(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
+    values = _alphabet(parameters.summary).values
+    truths = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
+    if not parameters.public_prior:
+        truths[np.diff(block.block.pointers) == 0] = np.nan
+    fixed = ~np.isnan(block.gold)
+    truths[fixed] = block.gold[fixed, None]
+    return EStep(statistics, truths[:, 1], truths[:, [0, 2]])
+
+
 def _infer_tasks(
-    block: GoldBlock, parameters: GaussianParameters, tasks: slice
+    part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
-    part, gold = block.block.slice_tasks(tasks), block.gold[tasks]
     if parameters.average is not None:
         return GaussianStatistics(np.zeros_like(parameters.q), np.zeros(1)), averaged_quantiles(part, gold, parameters)
     if parameters.anonymous:

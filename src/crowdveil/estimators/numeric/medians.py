@@ -48,6 +48,11 @@ def deviations(block: Block, numbers: NDArray[np.float64]) -> NDArray[np.float64
     return np.sqrt(np.bincount(task, (numbers - mean[task]) ** 2, block.tasks) / count)
 
 
+def with_gold(truth: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the truths, those of gold tasks replaced; shape (tasks,)."""
+    return np.where(np.isnan(gold), truth, gold)
+
+
 @cache
 def _compiled() -> Any:
     """Return the compiled loop over tasks of `weighted_medians`."""

@@ -29,7 +29,7 @@ from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.numeric.error_correlation import SUMS as SQUARE_SUMS
 from crowdveil.estimators.numeric.error_correlation import correlation_of, square_sums
-from crowdveil.estimators.numeric.medians import weighted_medians
+from crowdveil.estimators.numeric.medians import weighted_medians, with_gold
 from crowdveil.estimators.numeric.rater_bias import (
     LEAST_RATIO,
     SUMS,
@@ -317,18 +317,18 @@ def _truths(
     task, numbers, nu = block.block.task, _numbers(block, parameters), parameters.nu
     weight, tasks = np.ones(len(numbers)), block.block.tasks
     if first:
-        return _with_gold(_medians(block, parameters), block), weight, np.zeros(tasks)
+        return with_gold(_medians(block, parameters), block.gold), weight, np.zeros(tasks)
     scale = _scales(block, parameters)
     truth = _medians(block, parameters) if block.before is None else block.before
     spread = np.zeros(tasks)
     for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
         if math.isfinite(nu):
-            weight = (nu + 1) / (nu + _residuals(block, _with_gold(truth, block), parameters) ** 2 / scale)
+            weight = (nu + 1) / (nu + _residuals(block, with_gold(truth, block.gold), parameters) ** 2 / scale)
         total = totals(task, weight / scale, tasks)
         with np.errstate(divide="ignore", invalid="ignore"):
             truth = totals(task, weight / scale * numbers, tasks) / total
             spread = np.where((total > 0) & np.isnan(block.gold), 1 / total, 0.0)
-    return _with_gold(truth, block), weight, spread
+    return with_gold(truth, block.gold), weight, spread
 
 
 def _largest_change(
@@ -346,11 +346,6 @@ def _largest_change(
 def _medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the median report of each task, nan without reports; shape (tasks,)."""
     return weighted_medians(block.block, _numbers(block, parameters), np.ones(parameters.summary.workers))
-
-
-def _with_gold(truth: NDArray[np.float64], block: GoldBlock) -> NDArray[np.float64]:
-    """Return the truths with the gold numbers in their places."""
-    return np.where(np.isnan(block.gold), truth, block.gold)
 
 
 def _numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:

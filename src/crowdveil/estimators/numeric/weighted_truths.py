@@ -16,7 +16,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.estimators.numeric.medians import deviations, weighted_medians
+from crowdveil.estimators.numeric.medians import deviations, weighted_medians, with_gold
 
 ROUNDING = 1e-12
 """Differences up to this share of the number count as 0."""
@@ -217,11 +217,6 @@ def numbers_of(block: GoldBlock, summary: Summary) -> NDArray[np.float64]:
 def by_worker(block: GoldBlock, distance: NDArray[np.float64], summary: Summary) -> Distances:
     """Return the distances of the reports, shape (reports,), summed by worker."""
     return Distances(np.bincount(block.block.worker, distance, summary.workers).astype(float))
-
-
-def with_gold(truth: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the truths, those of gold tasks replaced; shape (tasks,)."""
-    return np.where(np.isnan(gold), truth, gold)
 
 
 def differences(block: GoldBlock, numbers: NDArray[np.float64], truth: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ from crowdveil.estimators.gaussian.estimator import (
     GaussianParameters,
     averaged_quantiles,
     evidence_of,
+    infer_in_chunks,
     report_counts,
     reweighted,
 )
@@ -147,18 +148,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: PooledParameters) -> EStep[PooledStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for the mixture."""
-        starts = range(0, block.block.tasks, CHUNK_TASKS)
-        slices = [slice(first, min(first + CHUNK_TASKS, block.block.tasks)) for first in starts]
-        parts = [_infer(block.block.slice_tasks(part), block.gold[part], parameters) for part in slices]
-        statistics = PooledStatistics(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
-        assert parameters.anonymous.summary.alphabet is not None
-        values = parameters.anonymous.summary.alphabet.values
-        truths = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
-        if not parameters.anonymous.public_prior:
-            truths[np.diff(block.block.pointers) == 0] = np.nan
-        fixed = ~np.isnan(block.gold)
-        truths[fixed] = block.gold[fixed, None]
-        return EStep(statistics, truths[:, 1], truths[:, [0, 2]])
+        return infer_in_chunks(block, parameters.anonymous, lambda part, gold: _infer_tasks(part, gold, parameters))
 
     def m_step(self, statistics: PooledStatistics, parameters: PooledParameters) -> PooledParameters:
         """Return the weights of priors in the first step, then the mixture of sigmas and the participation."""
@@ -197,7 +187,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
         )
 
 
-def _infer(
+def _infer_tasks(
     part: Block, gold: NDArray[np.float64], parameters: PooledParameters
 ) -> tuple[PooledStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
