@@ -157,7 +157,11 @@ def aggregate(
         refuse_beside_truths(method, prior, history, engine, memory)
         panel = fit_panel(evidence, truths, gold=gold)
         estimate, notes = panel.estimate, panel.notes
-    for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
+    for note in (
+        *_label_notes(evidence.reports, channel, options),
+        *notes,
+        *_estimate_warnings(evidence, estimate, history),
+    ):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
@@ -194,7 +198,7 @@ def evidence_of(
     reports = answers
     if not isinstance(answers, Reports):
         _warn_of_reports(answers, channel)
-        reports = _read_for(channel, answers, _options(options, method, channel))
+        reports = _read_for(channel, answers, _read_options(options, method, channel))
         if "kind" not in options and _kind(method) == "categorical":
             _refuse_decimals(reports, method)
     if isinstance(scale, Scale):
@@ -259,7 +263,7 @@ def fitted(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any)
     return fit_evidence(_estimator(method, evidence), evidence, inputs)
 
 
-def _options(
+def _read_options(
     given: ColumnKeywords, method: str | AnyEstimator | None, channel: Channel | ChannelTable | None
 ) -> ColumnKeywords:
     """Return the options with the alphabet of the channel, or else the kind of the method, unless one is given."""
@@ -309,7 +313,7 @@ def _label_notes(reports: Reports, channel: object, options: ColumnKeywords) -> 
     return [note.replace("--merge-labels merges", "merge_labels=True merges") for note in notes]
 
 
-def _notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
+def _estimate_warnings(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     """Return warnings about an estimate."""
     found = vote_note(evidence, estimate)
     notes = [] if found is None else [found]

@@ -160,11 +160,11 @@ def next_answers(
         raise SettingsError(
             f"by must be {' or '.join(map(repr, get_args(Objective)))}", value=by, hint="Information is the default."
         )
-    names = None if candidates is None else _named(candidates)
+    names = None if candidates is None else _candidate_names(candidates)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     known = evidence.as_spelled(as_gold(gold))
     require_open(evidence, known)
-    estimate, estimator = _fit(evidence, method, history, known)
+    estimate, estimator = _estimate_and_estimator(evidence, method, history, known)
     names = estimate.worker_names.tolist() if names is None else names
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
     if not len(bought.chosen.task):
@@ -173,7 +173,7 @@ def next_answers(
     return _as_frame(answers, evidence.reports, bought.columns())
 
 
-def _named(candidates: Sequence[Any]) -> list[Any]:
+def _candidate_names(candidates: Sequence[Any]) -> list[Any]:
     """Return the workers who can be asked; refuse none, and one without a name."""
     require_list("candidates", candidates, example="['ann', 'bob']")
     names = list(candidates)
@@ -182,7 +182,7 @@ def _named(candidates: Sequence[Any]) -> list[Any]:
     return names
 
 
-def _fit(
+def _estimate_and_estimator(
     evidence: Evidence, method: str | AnyEstimator | None, history: Any, gold: Mapping[Any, Any] | None = None
 ) -> tuple[Estimate, AnyEstimator | None]:
     """Return an estimate and its estimator; None where truths have labels of their own."""
@@ -267,7 +267,7 @@ def conclude(
         require_list("a pair to compare", pair, example="('ann', 'bob')")
     pairs = [(str(first), str(second)) for first, second in compare]
     evidence = evidence_of(answers, None, channel, assignment, options, truths)
-    estimate, _ = _fit(evidence, None, None)
+    estimate, _ = _estimate_and_estimator(evidence, None, None)
     seed = drawn if seed is None else seed
     found = conclude_from(
         evidence, estimate, evidence.as_spelled(known), seed=seed, stated_random=random, compare=pairs

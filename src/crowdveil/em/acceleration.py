@@ -88,7 +88,7 @@ class Acceleration(Generic[P]):
     def _extrapolated(self, after: P, latest: Coordinates, change: float) -> P:
         points = list(zip(*self._points, latest, strict=True))
         self._points = []
-        length = _length(points)
+        length = _step_length(points)
         self._lengths.append(length)
         self.remaining = change * max(self._lengths)
         if not 1 < length < np.inf:
@@ -96,14 +96,14 @@ class Acceleration(Generic[P]):
         if length > self._longest:
             length, self._longest = self._longest, self._longest * GROWTH
         self._fallback = after
-        return self._model.from_coordinates(after, tuple(_along(three, length) for three in points))
+        return self._model.from_coordinates(after, tuple(_extrapolate(three, length) for three in points))
 
 
-def _length(points: Iterable[tuple[Points, ...]]) -> float:
+def _step_length(points: Iterable[tuple[Points, ...]]) -> float:
     """Return |r| / |v|; infinite if the steps do not shrink."""
     first = second = 0.0
     for three in points:
-        for a, b, c in _chunks(*three):
+        for a, b, c in _flat_chunks(*three):
             r = b - a
             first += float(np.einsum("i,i->", r, r))
             r += b
@@ -112,17 +112,17 @@ def _length(points: Iterable[tuple[Points, ...]]) -> float:
     return float(np.sqrt(first / second)) if second > 0 else np.inf
 
 
-def _along(points: tuple[Points, ...], length: float) -> Points:
+def _extrapolate(points: tuple[Points, ...], length: float) -> Points:
     """Return a + 2 length r + length^2 v for one array of coordinates."""
     square, found = length * length, np.empty(points[0].shape)
-    for some, one, two, three in _chunks(found, *points):
+    for some, one, two, three in _flat_chunks(found, *points):
         np.multiply(one, 1 - 2 * length + square, out=some)
         some += (2 * length - 2 * square) * two
         some += square * three
     return found
 
 
-def _chunks(*arrays: Points) -> Iterator[tuple[Points, ...]]:
+def _flat_chunks(*arrays: Points) -> Iterator[tuple[Points, ...]]:
     """Yield flat parts of equally large C-contiguous arrays, all of which fit into a core's own cache."""
     flat = [array.reshape(-1) for array in arrays]
     for start in range(0, len(flat[0]), CHUNK_NUMBERS):

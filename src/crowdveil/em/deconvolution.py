@@ -105,7 +105,9 @@ def frequencies_of_counts(
     """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
     shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells, weight))
-    return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks, cells)
+    return AnswerFrequencies(
+        model, shares, _noise_share(counts, shares, model) if perturbed else 0.0, cells / tasks, cells
+    )
 
 
 def input_pseudo_counts(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
@@ -148,13 +150,13 @@ def estimate_frequencies(
         bordered[..., :-1, -1] = bordered[..., -1, :-1] = shares
         step = np.asarray(np.linalg.solve(bordered, right)[..., :-1, 0], dtype=np.float64)
         decrement = np.sqrt(np.einsum("...x,...xy,...y->...", step, curvature, step))
-        shares = shares * (1 + _safe_size(counts, table, shares, step, weight, decrement)[..., None] * step)
+        shares = shares * (1 + _step_size(counts, table, shares, step, weight, decrement)[..., None] * step)
         if decrement.max() < MIN_DECREMENT:
             break
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
-def _safe_size(
+def _step_size(
     counts: NDArray[np.float64],
     table: NDArray[np.float64],
     shares: NDArray[np.float64],
@@ -177,7 +179,7 @@ def _safe_size(
     return size
 
 
-def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
+def _noise_share(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
     """Return the share of label reports beyond those of answers that survive their channels, in [0, 1]."""
     is_informative = np.append(model.is_informative, np.zeros(model.implicit_null_count, dtype=bool))
     noisy = model.retention < 1
@@ -224,7 +226,7 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> 
     """
     shares = block.coded.vote_sums(np.ones(summary.workers))
     if not pool.model.is_identity:
-        shares = _deconvolved(shares, block, summary, pool)
+        shares = _expected_answers_by_label(shares, block, summary, pool)
     total = shares.sum(axis=1, keepdims=True)
     if (total > 0).all():
         return shares / total
@@ -232,7 +234,7 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> 
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
 
 
-def _deconvolved(
+def _expected_answers_by_label(
     votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies
 ) -> NDArray[np.float64]:
     """Return the expected answers by label behind votes by symbol and implicit NULL, indexed [task, label]."""
@@ -243,10 +245,10 @@ def _deconvolved(
     base = pool.shares
     if summary.prior is not None:
         base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
-    return _distinct(counts, model, base, weight)[:, : pool.labels]
+    return _deconvolve_distinct_rows(counts, model, base, weight)[:, : pool.labels]
 
 
-def _distinct(
+def _deconvolve_distinct_rows(
     counts: NDArray[np.float64], model: ObservationModel, base: NDArray[np.float64], weight: float
 ) -> NDArray[np.float64]:
     """Deconvolve each distinct row of counts once; a million tasks with ten reports have a few thousand."""

@@ -262,7 +262,7 @@ class Estimate:
         if self.decision is not None:
             return self.decision
         codes = np.empty(len(self.posterior), dtype=np.int64)
-        for tasks in _ranges(len(codes)):
+        for tasks in _task_ranges(len(codes)):
             codes[tasks] = winners(self.posterior[tasks]).argmax(axis=1)
         return codes
 
@@ -284,7 +284,7 @@ class Estimate:
             return replace(replace(self, gold=None).baseline, estimate_error=None)
         if not self.categorical or self.alphabet is None:
             return numeric_baseline(self.posterior, self.low, self.high)
-        parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
+        parts = [self.posterior[tasks] for tasks in _task_ranges(len(self.posterior))]
         mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
         best = int(mean.argmax())
         own = 1 - sum(float(_highest(part).sum()) for part in parts) / len(self.posterior)
@@ -339,14 +339,14 @@ class Estimate:
     def tasks_frame(self) -> pa.Table:
         """Return `tasks_columns` as an Arrow table; nan becomes null."""
         if self.alphabet is None or not self.categorical:
-            return _table(self.tasks_columns())
+            return _arrow_table(self.tasks_columns())
         # Arrow looks names up by code five times faster than it converts an array of text.
         truth = pa.array(self.alphabet.names).take(pa.array(self.decisions, mask=self.undecided))
-        return _table(self._columns(LazyIdentifiers(pa.chunked_array([truth]))))
+        return _arrow_table(self._columns(LazyIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
-        return _table(self.workers_columns())
+        return _arrow_table(self.workers_columns())
 
     @property
     def convergence(self) -> str:
@@ -355,13 +355,13 @@ class Estimate:
 
     def __str__(self) -> str:
         """Return the size of the estimate, and its error beside that of the best constant."""
-        return "\n".join([f"Estimate by {self.method}", *self._facts()])
+        return "\n".join([f"Estimate by {self.method}", *self._summary_lines()])
 
     def __repr__(self) -> str:
         """Return the method and the size of the estimate."""
-        return f"<Estimate by {self.method}: {self._facts()[0]}>"
+        return f"<Estimate by {self.method}: {self._summary_lines()[0]}>"
 
-    def _facts(self) -> list[str]:
+    def _summary_lines(self) -> list[str]:
         size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"
         known = [] if self.cross_validation is None else [str(self.cross_validation)]
         return [size, str(self.baseline), *known, *(["Read through the channel."] if self.channel_used else [])]
@@ -375,7 +375,7 @@ class Estimate:
             for row in zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
         ]
         shown = table(tuple(columns), rows, total=len(self.tasks))
-        return card(f"Estimate by {self.method}", self._facts(), shown, self._picture(first))
+        return card(f"Estimate by {self.method}", self._summary_lines(), shown, self._picture(first))
 
     def _picture(self, first: Self) -> Html:
         """Return the confidence of the tasks without gold, or the numbers of the first ones."""
@@ -450,7 +450,7 @@ class Estimate:
         """
         if not self.categorical or self.alphabet is None:
             low, high = ((self.posterior if ends is None else ends) for ends in (self.low, self.high))
-            return interval_plot(ax, *_evenly(self.tasks, self.posterior, low, high), "truth")
+            return interval_plot(ax, *_evenly_chosen_rows(self.tasks, self.posterior, low, high), "truth")
         confidence = self.without_gold.confidence
         return (
             self.plot_truths(ax) if confidence is None else share_plot(ax, confidence.tolist(), "confidence", "tasks")
@@ -471,7 +471,7 @@ class Estimate:
         """Draw the quality of workers with its interval, and return the axes; arguments and errors as `plot`."""
         found, quality = self.workers, self.workers.quality
         low, high = (quality if end is None else end for end in (found.ability_low, found.ability_high))
-        return interval_plot(ax, *_evenly(self.worker_names, quality, low, high), found.quality_name)
+        return interval_plot(ax, *_evenly_chosen_rows(self.worker_names, quality, low, high), found.quality_name)
 
     def plot_confusion(self, worker: Any, ax: Axes | None = None) -> Axes:
         """Draw P(answer | truth) of a worker, and return the axes; arguments and errors as `plot`.
@@ -491,7 +491,7 @@ class Estimate:
 def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return the labels that share the highest posterior, indexed [task, label]."""
     found = np.empty(posterior.shape, dtype=bool)
-    for tasks in _ranges(len(posterior)):
+    for tasks in _task_ranges(len(posterior)):
         part = posterior[tasks]
         found[tasks] = part >= _highest(part)[:, None] - TIE
     return found
@@ -502,11 +502,11 @@ def _highest(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
     return reduce(np.maximum, posterior.T) if posterior.shape[1] <= FEW_LABELS else posterior.max(axis=1)
 
 
-def _ranges(tasks: int) -> Iterator[slice]:
+def _task_ranges(tasks: int) -> Iterator[slice]:
     return (slice(first, first + CHUNK_TASKS) for first in range(0, tasks, CHUNK_TASKS))
 
 
-def _table(columns: Mapping[str, Identifiers]) -> pa.Table:
+def _arrow_table(columns: Mapping[str, Identifiers]) -> pa.Table:
     return pa.table({name: as_arrow(column) for name, column in columns.items()})
 
 
@@ -532,7 +532,7 @@ def numeric_baseline(
     return Baseline(f"{middle:g}", float(distance.mean()) if known.any() else 0.0, own, moved)
 
 
-def _evenly(names: Any, *columns: Any) -> tuple[list[str], list[list[float]]]:
+def _evenly_chosen_rows(names: Any, *columns: Any) -> tuple[list[str], list[list[float]]]:
     """Return names and rows of finite numbers in ascending order of the first one, at most `PLOTTED`."""
     table = np.column_stack(columns)
     order = [int(row) for row in np.argsort(table[:, 0], kind="stable") if np.isfinite(table[row]).all()]

@@ -150,7 +150,7 @@ class BlockWorker(Generic[P, S]):
             before: returns the previous step; called if the block's posterior was lost.
         """
         model, first = self.work.model, self.work.blocks.ranges[index][0]
-        block = self._block(index)
+        block = self._cached_block(index)
         old = self.posteriors.pop(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
             old = model.e_step(block, before().ready)
@@ -163,7 +163,7 @@ class BlockWorker(Generic[P, S]):
             assert old.task_parameters is not None
             change = max(change, float(np.abs(found.task_parameters - old.task_parameters).max(initial=0)))
         self.posteriors.store(first, step.number, found)
-        self._keep(index, block)
+        self._cache_block(index, block)
         return found.statistics, change
 
     def result(self, index: int, step: Step[P, S]) -> EStep[Any]:
@@ -171,18 +171,18 @@ class BlockWorker(Generic[P, S]):
         held = self.posteriors.get(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
             return held
-        found: EStep[Any] = self.work.model.e_step(self._block(index), step.ready)
+        found: EStep[Any] = self.work.model.e_step(self._cached_block(index), step.ready)
         return found._replace(statistics=None)
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in order."""
-        return map(self._block, range(len(self.work.blocks)))
+        return map(self._cached_block, range(len(self.work.blocks)))
 
-    def _block(self, index: int) -> GoldBlock:
+    def _cached_block(self, index: int) -> GoldBlock:
         cached = self._cache.get(index)
         return self.work.blocks[index] if cached is None else cached[0]
 
-    def _keep(self, index: int, block: GoldBlock) -> None:
+    def _cache_block(self, index: int, block: GoldBlock) -> None:
         """Cache the block for the next step if memory allows; its coded form may have grown."""
         if self._free == np.inf:
             self._cache[index] = (block, 0)
@@ -198,17 +198,17 @@ class BlockWorker(Generic[P, S]):
 
 def _bytes_besides_columns(block: GoldBlock) -> int:
     """Return the bytes of a block without its columns, which are in a file or belong to the reports."""
-    return block.block.pointers.nbytes + block.gold.nbytes + _own_bytes(block.coded)
+    return block.block.pointers.nbytes + block.gold.nbytes + _allocated_bytes(block.coded)
 
 
-def _own_bytes(held: Any) -> int:
+def _allocated_bytes(held: Any) -> int:
     """Return the bytes of all arrays that an object allocated itself."""
     if isinstance(held, np.ndarray):
         # A view of an array counts too, one of a mapped file does not.
         owner = held if held.base is None else held.base
         return held.nbytes if isinstance(owner, np.ndarray) and owner.base is None else 0
     parts = held if isinstance(held, tuple) else getattr(held, "__dict__", {}).values()
-    return sum(_own_bytes(part) for part in parts)
+    return sum(_allocated_bytes(part) for part in parts)
 
 
 @final

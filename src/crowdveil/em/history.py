@@ -102,7 +102,7 @@ class WorkerHistory:
         if not ((right >= 0) & (right <= number) & np.isfinite(number)).all():
             raise ReportsError("correct answers must be finite, at least 0 and at most all answers", hint=HINT)
         share = np.divide(right, number, out=np.full(len(number), 0.5), where=number > 0)
-        return cls._bounded(workers, number, share, "ability", **given)
+        return cls._with_bounded_answers(workers, number, share, "ability", **given)
 
     @classmethod
     def from_estimate(cls, estimate: Estimate, **given: Any) -> Self:
@@ -130,16 +130,18 @@ class WorkerHistory:
         present = set(table.column_names)
         given: dict[str, Any] = {"max_answers": max_answers, "labels": labels}
         if {"worker", "correct", "answers"} <= present:
-            correct, answers = (np.where(np.isnan(one), 0, one) for one in _numbers(table, ("correct", "answers")))
-            return cls.from_counts(_names(table), correct, answers, **given)
+            correct, answers = (
+                np.where(np.isnan(one), 0, one) for one in _number_columns(table, ("correct", "answers"))
+            )
+            return cls.from_counts(_worker_names(table), correct, answers, **given)
         for name in cls.qualities:
             columns = (name, f"{name}_low", f"{name}_high")
             if {"worker", *columns} <= present:
-                quality, low, high = _numbers(table, columns)
+                quality, low, high = _number_columns(table, columns)
                 if ((low > quality) | (high < quality)).any():
                     raise ReportsError(f"{name} of a history must be inside its interval", hint=HINT)
                 number = beta_answers(quality, low, high) if name == "ability" else log_answers(low, high)
-                return cls._bounded(_names(table), number, np.nan_to_num(quality), name, **given)
+                return cls._with_bounded_answers(_worker_names(table), number, np.nan_to_num(quality), name, **given)
         found = ", ".join(table.column_names)
         raise ReportsError(
             "a worker history needs an ability, or a sigma, with its interval, or gold counts",
@@ -148,7 +150,7 @@ class WorkerHistory:
         )
 
     @classmethod
-    def _bounded(
+    def _with_bounded_answers(
         cls,
         workers: ArrayLike,
         number: NDArray[np.float64],
@@ -227,11 +229,11 @@ def log_answers(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[
     return np.nan_to_num(number, nan=0.0, posinf=np.finfo(float).max)
 
 
-def _names(table: pa.Table) -> list[str]:
+def _worker_names(table: pa.Table) -> list[str]:
     return [str(name) for name in table["worker"].to_pylist()]
 
 
-def _numbers(table: pa.Table, names: tuple[str, ...]) -> list[NDArray[np.float64]]:
+def _number_columns(table: pa.Table, names: tuple[str, ...]) -> list[NDArray[np.float64]]:
     """Return columns as numbers, nan where empty."""
     try:
         return [_number_column(table[name]) for name in names]

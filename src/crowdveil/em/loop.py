@@ -47,7 +47,7 @@ def run_em(
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            statistics, change = reduce(_merged, executor.map(step))  # no frame between here and the kernel
+            statistics, change = reduce(_merge_blocks, executor.map(step))  # no frame between here and the kernel
             if (likelihood := model.log_likelihood(statistics)) is not None:
                 log_likelihoods.append(likelihood + model.log_prior(step.ready))
             if progress is not None:
@@ -81,12 +81,12 @@ def run_em(
     return result
 
 
-def _merged(one: tuple[S, float], other: tuple[S, float]) -> tuple[S, float]:
+def _merge_blocks(one: tuple[S, float], other: tuple[S, float]) -> tuple[S, float]:
     """Return the sum of the statistics of blocks, and their largest change."""
     return merge(one[0], other[0]), max(one[1], other[1])
 
 
-def _is_alone(model: Model[Any, Any], data: FitInput) -> bool:
+def _has_one_worker_only(model: Model[Any, Any], data: FitInput) -> bool:
     """Return whether all answers are of one worker and nothing else is known, so that the truths are the answers.
 
     Nothing tells the errors of one worker from the prevalence of labels, and the most probable parameters would
@@ -106,7 +106,7 @@ def _stop_reason(
     model: Model[Any, Any], data: FitInput, number: int, change: float, remaining: float
 ) -> StopReason | None:
     """Return why a fit ends after a step; None if it goes on."""
-    if number == 1 and _is_alone(model, data):
+    if number == 1 and _has_one_worker_only(model, data):
         return "settled"
     if change <= model.tolerance or not model.capabilities.iterative:
         return "tolerance"

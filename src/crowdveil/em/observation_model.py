@@ -145,9 +145,9 @@ def observation_model(
         SettingsError: a task or worker without a channel, or too many symbols.
     """
     table = channel if isinstance(channel, ChannelTable) else ChannelTable(channels=(channel,), choice=((0,),))
-    symbols = _stacked(table)
+    symbols = _symbols_of_channels(table)
     listed = (symbols.names != NULL) | (assignment is not None)
-    model = _model(table, symbols, listed, reports)
+    model = _observation_model_of(table, symbols, listed, reports)
     if len(table.channels) == 1 and assignment is None:
         return reports, model
     sent = reports if assignment is None else _with_nulls(reports, assignment, table)
@@ -163,8 +163,8 @@ class _Symbols(NamedTuple):
     table: NDArray[np.float64]
 
 
-def _stacked(table: ChannelTable) -> _Symbols:
-    parts = [_part(one, table.protects_participation) for one in table.channels]
+def _symbols_of_channels(table: ChannelTable) -> _Symbols:
+    parts = [_channel_symbols(one, table.protects_participation) for one in table.channels]
     return _Symbols(
         channel=np.repeat(np.arange(len(parts)), [len(part.names) for part in parts]),
         names=np.array([name for part in parts for name in part.names]),
@@ -172,7 +172,9 @@ def _stacked(table: ChannelTable) -> _Symbols:
     )
 
 
-def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports) -> ObservationModel:
+def _observation_model_of(
+    table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports
+) -> ObservationModel:
     """Return the observation model in which symbols that are not listed, all NULL, are implicit."""
     task_group, worker_group = table.groups(reports.tasks, reports.workers)
     implicit_null_of_channel = np.full(len(table.channels), NO_IMPLICIT_NULL)
@@ -192,21 +194,21 @@ def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], re
     )
 
 
-class _Part(NamedTuple):
+class _ChannelSymbols(NamedTuple):
     """One channel of a table: names of its outputs, and P(output | input)."""
 
     names: tuple[str, ...]
     table: NDArray[np.float64]
 
 
-def _part(channel: Channel, protected: bool) -> _Part:
+def _channel_symbols(channel: Channel, protected: bool) -> _ChannelSymbols:
     """Return a channel's table; in a table that protects participation, a public channel maps NULL to NULL only."""
     if channel.participation == "protected" or not protected:
-        return _Part(channel.outputs, channel.probabilities)
+        return _ChannelSymbols(channel.outputs, channel.probabilities)
     labels, reports = channel.probabilities.shape
     table = np.zeros((labels + 1, reports + 1))
     table[:labels, :reports], table[labels, reports] = channel.probabilities, 1.0
-    return _Part((*channel.outputs, NULL), table)
+    return _ChannelSymbols((*channel.outputs, NULL), table)
 
 
 def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:

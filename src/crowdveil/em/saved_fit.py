@@ -134,7 +134,7 @@ class SavedFit:
             "format": FORMAT,
             "version": self.version,
             "identity": self.identity,
-            "members": {name: _entry(data) for name, data in members.items()},
+            "members": {name: _size_and_sha256(data) for name, data in members.items()},
         }
         text = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
 
@@ -157,7 +157,7 @@ class SavedFit:
         manifest, members = _read_members(Path(path))
         try:
             names = json.loads(members.pop(NAMES))
-            arrays = {name.removesuffix(".npy"): _array(data) for name, data in members.items()}
+            arrays = {name.removesuffix(".npy"): _array_of_bytes(data) for name, data in members.items()}
             made = cls(
                 version=manifest["version"],
                 identity=manifest["identity"],
@@ -165,13 +165,13 @@ class SavedFit:
                 state=FitState(
                     manifest["identity"]["method"],
                     _names("workers", names["workers"]),
-                    _under(BY_WORKER, arrays),
-                    _under(SHARED, arrays),
+                    _arrays_in_folder(BY_WORKER, arrays),
+                    _arrays_in_folder(SHARED, arrays),
                 ),
             )
             made.check()
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise _damaged(source, str(error)[:200]) from error
+            raise _damage_error(source, str(error)[:200]) from error
         return made
 
     def check(self) -> None:
@@ -241,13 +241,13 @@ def _identity(
         "settings": {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()},
         "channel_sha256": None if channel is None else channel.certificate()["sha256"],
         "assigned": assignment is not None,
-        "reports": _as_json(reports.alphabet),
-        "truths": _as_json(truths),
+        "reports": _alphabet_as_json(reports.alphabet),
+        "truths": _alphabet_as_json(truths),
         "prior": None if prior is None else prior_vector(truths, prior).tolist(),
     }
 
 
-def _as_json(alphabet: Alphabet | None) -> dict[str, object] | None:
+def _alphabet_as_json(alphabet: Alphabet | None) -> dict[str, object] | None:
     return None if alphabet is None else alphabet_to_json(alphabet)
 
 
@@ -280,23 +280,23 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             listed = archive.infolist()
             # Without compression, members are never larger than the file.
             if any(member.compress_type != zipfile.ZIP_STORED for member in listed):
-                raise _damaged(source, "a compressed member")
+                raise _damage_error(source, "a compressed member")
             members = {member.filename: archive.read(member) for member in listed}
     except FileNotFoundError as error:
         raise ReportsError("a saved fit must exist", source=source, hint="--save-fit writes one.") from error
     except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
-        raise _damaged(source, str(error)[:200]) from error
+        raise _damage_error(source, str(error)[:200]) from error
     try:
         manifest = parse_json(members.pop(MANIFEST, b""))
     except ValueError as error:
-        raise _damaged(source, f"no readable {MANIFEST}") from error
+        raise _damage_error(source, f"no readable {MANIFEST}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
         raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=HINT)
     if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
-        raise _damaged(source, f"the SHA-256 of {MANIFEST} does not match")
-    if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
-        raise _damaged(source, "a member is missing, or has another checksum")
+        raise _damage_error(source, f"the SHA-256 of {MANIFEST} does not match")
+    if manifest["members"] != {name: _size_and_sha256(data) for name, data in members.items()}:
+        raise _damage_error(source, "a member is missing, or has another checksum")
     return manifest, members
 
 
@@ -315,7 +315,7 @@ def is_saved_fit(path: Path) -> bool:
         return False
 
 
-def _entry(data: bytes) -> dict[str, object]:
+def _size_and_sha256(data: bytes) -> dict[str, object]:
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -326,16 +326,16 @@ def _array_bytes(array: NDArray[Any]) -> bytes:
     return sink.getvalue()
 
 
-def _array(data: bytes) -> NDArray[Any]:
+def _array_of_bytes(data: bytes) -> NDArray[Any]:
     array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     if array.dtype.str not in DTYPES:
         raise ValueError(f"numbers of type {array.dtype.str}")
     return array
 
 
-def _under(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _arrays_in_folder(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(folder): array for name, array in arrays.items() if name.startswith(folder)}
 
 
-def _damaged(source: str, found: str) -> ReportsError:
+def _damage_error(source: str, found: str) -> ReportsError:
     return ReportsError("a saved fit must be whole", source=source, examples=found, hint=HINT)

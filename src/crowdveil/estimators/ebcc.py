@@ -110,7 +110,7 @@ class Ebcc(CrowdEstimator):
             )
         pool = frequencies_of_reports(summary)
         tables = np.broadcast_to(self._row_prior(labels), (summary.workers, labels * many, labels))
-        return expected(
+        return with_expected_logs(
             EbccParameters(
                 summary=summary,
                 pool=pool,
@@ -173,7 +173,7 @@ class Ebcc(CrowdEstimator):
         reports = all_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers(reports, parameters)
-            parameters = expected(
+            parameters = with_expected_logs(
                 replace(
                     parameters,
                     tables=answers + self._row_prior(labels),
@@ -213,7 +213,7 @@ class Ebcc(CrowdEstimator):
         """Return the parameters with slightly changed counts."""
         assert isinstance(parameters, EbccParameters)
         tables = jittered(parameters.tables, direction, seed)
-        return expected(replace(parameters, tables=tables, score_tables=None))
+        return with_expected_logs(replace(parameters, tables=tables, score_tables=None))
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> EbccParameters:
         """Return the parameters of the state; new workers keep the prior."""
@@ -221,7 +221,7 @@ class Ebcc(CrowdEstimator):
         assert isinstance(known, EbccParameters)
         if known.subtypes.shape != (known.pool.labels, self.subtypes):
             raise ValueError(f"subtypes has the shape {known.subtypes.shape}")
-        return expected(known)
+        return with_expected_logs(known)
 
     def _row_prior(self, labels: int) -> NDArray[np.float64]:
         """Return the Dirichlet parameters of every worker's rows, indexed [pair, label]."""
@@ -259,7 +259,7 @@ def report_kinds(summary: Summary) -> NDArray[np.float64]:
     return np.column_stack([own.ravel(), everyone.ravel(), ascending])
 
 
-def expected(parameters: EbccParameters) -> EbccParameters:
+def with_expected_logs(parameters: EbccParameters) -> EbccParameters:
     """Return the parameters with exp(E log) of tau and pi in `class_prior`, and of V in `confusion`."""
     prior = parameters.summary.prior
     classes = expected_log(parameters.classes) if prior is None else np.log(prior)

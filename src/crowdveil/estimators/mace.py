@@ -153,12 +153,12 @@ class Mace(CrowdEstimator):
 
 def with_confusion(parameters: MaceParameters) -> MaceParameters:
     """Return the parameters with exp(E log) of both ways to each answer, added up; indexed [worker, truth, label]."""
-    knowing, spam = ways(parameters)
+    knowing, spam = geometric_mean_parameters(parameters)
     confusion = knowing[:, None, None] * np.eye(spam.shape[1]) + spam[:, None, :]
     return replace(parameters, confusion=confusion)
 
 
-def ways(parameters: MaceParameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def geometric_mean_parameters(parameters: MaceParameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return theta~, shape (workers,), and (1 - theta)~ xi~, indexed [worker, label]."""
     spam, knowing = expected_log(parameters.knowing).T
     return np.exp(knowing), np.exp(spam[:, None] + expected_log(parameters.strategy))
@@ -166,5 +166,5 @@ def ways(parameters: MaceParameters) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 def known_share(parameters: MaceParameters) -> NDArray[np.float64]:
     """Return P(the worker knew | the answer x is right), indexed [worker, label x]."""
-    knowing, spam = ways(parameters)
+    knowing, spam = geometric_mean_parameters(parameters)
     return knowing[:, None] / np.maximum(knowing[:, None] + spam, SMALLEST)

@@ -227,7 +227,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         """
         data = validate(self, reports, channel, None, gold, prior)
         assert data.summary.alphabet is not None
-        given = _first_truths(reports, first_truths, data.summary.alphabet.names)
+        given = _first_truth_table(reports, first_truths, data.summary.alphabet.names)
         initial = replace(self.initialize(data.summary), first_truths=given)
         return to_estimate(run_em(self, initial, data), data)
 
@@ -261,7 +261,9 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         return informative, pseudo_reports * share, pseudo_reports * (1 - share)
 
 
-def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tuple[str, ...]) -> NDArray[np.float64]:
+def _first_truth_table(
+    reports: Reports, first_truths: Mapping[Any, Any], labels: tuple[str, ...]
+) -> NDArray[np.float64]:
     """Return y(0), indexed [task, label], nan for the tasks that are not listed.
 
     Raises:

@@ -241,27 +241,27 @@ def _equal_answers(part: _Answers, labels: int) -> NDArray[np.int64]:
     return np.asarray(counts[place])
 
 
-def _centred(part: _Answers, scores: _Scores) -> NDArray[np.float64]:
+def _deviations_from_task_mean(part: _Answers, scores: _Scores) -> NDArray[np.float64]:
     """Return the deviation of each answer from the mean of its task, shape (answers,)."""
     values = scores(part.value)
     return np.asarray(values - part.spread(part.sums(values) / part.sizes))
 
 
-def _within(part: _Answers, labels: int, scores: _Scores | None) -> NDArray[np.float64]:
+def _squared_distances_by_task(part: _Answers, labels: int, scores: _Scores | None) -> NDArray[np.float64]:
     """Return the sum of squared distances over ordered pairs of answers to each task, shape (tasks,)."""
     if scores is None:
         return np.asarray(part.sizes**2 - part.sums(_equal_answers(part, labels)), dtype=float)
-    return np.asarray(2 * part.sizes * part.sums(_centred(part, scores) ** 2))
+    return np.asarray(2 * part.sizes * part.sums(_deviations_from_task_mean(part, scores) ** 2))
 
 
 def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
     scores, n, labels = _scores(reports, metric, totals), totals.answers, reports.labels
     observed, squares, slopes = 0.0, 0.0, np.zeros(labels)
     for part in _answers(reports):
-        observed += float((_within(part, labels, scores) / (part.sizes - 1)).sum())
+        observed += float((_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)).sum())
         squares += 0.0 if scores is None else float((scores(part.value) ** 2).sum())
         if scores is not None and metric == "ordinal":
-            weights = _centred(part, scores) * part.spread(4 * part.sizes / (part.sizes - 1))
+            weights = _deviations_from_task_mean(part, scores) * part.spread(4 * part.sizes / (part.sizes - 1))
             slopes += np.bincount(part.value, weights, minlength=labels)
     expected = float(n**2 - totals.counts @ totals.counts) if scores is None else 2 * n * squares
     if not expected > 0:
@@ -274,7 +274,7 @@ def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
     )
     moments = np.zeros(2)
     for part in _answers(reports):
-        q = _within(part, labels, scores) / (part.sizes - 1)
+        q = _squared_distances_by_task(part, labels, scores) / (part.sizes - 1)
         slope = part.sums(_answer_slopes(part.value, found)) - (n - 1) / expected * q
         moments += (slope.sum(), slope @ slope)
     return _interval(1 - ratio, moments, totals.tasks)
@@ -297,7 +297,7 @@ def _answer_slopes(value: NDArray[Any], found: _Disagreement) -> NDArray[np.floa
 
     With A = sum of q_u: h(v) = -A / E + (n - 1) A e(v) / E^2 - (n - 1) a(v) / E, where e and a are the derivatives of
     E and A by the number of answers v. For nominal e = 2 (n - N_v), for numbers e = 2 (n v^2 + sum of squares), v
-    centred, and a = 0. Ranks move with the counts: the derivatives by ranks are carried back by `_by_count`.
+    centred, and a = 0. Ranks move with the counts: the derivatives by ranks are carried back by `_slopes_by_count`.
     """
     n, share = found.answers, found.observed / found.expected
     own: NDArray[Any]
@@ -309,12 +309,12 @@ def _answer_slopes(value: NDArray[Any], found: _Disagreement) -> NDArray[np.floa
     moved: NDArray[Any] | float = 0.0
     if found.rank_slopes is not None and found.scores is not None:
         ranks = found.scores(np.arange(len(found.counts)))
-        own = own + _by_count(4 * n * found.counts * ranks)[value]
-        moved = _by_count(found.rank_slopes)[value]
+        own = own + _slopes_by_count(4 * n * found.counts * ranks)[value]
+        moved = _slopes_by_count(found.rank_slopes)[value]
     return np.asarray(-share + (n - 1) * (share * own - moved) / found.expected)
 
 
-def _by_count(by_rank: NDArray[np.float64]) -> NDArray[np.float64]:
+def _slopes_by_count(by_rank: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return derivatives by label counts from those by midranks: sum_{c > k} x_c + x_k / 2."""
     return np.asarray(np.cumsum(by_rank[::-1])[::-1] - by_rank / 2)
 
@@ -336,7 +336,7 @@ def _pairwise(reports: Reports, scores: _Scores | None) -> tuple[Interval, Worke
         if scores is None:
             own = _equal_answers(part, reports.labels) - 1.0
         else:
-            squared = _centred(part, scores) ** 2
+            squared = _deviations_from_task_mean(part, scores) ** 2
             own = part.spread(part.sizes) * squared + part.spread(part.sums(squared))
         found += np.bincount(part.worker, own, minlength=workers)
         pairs += np.bincount(part.worker, others, minlength=workers)

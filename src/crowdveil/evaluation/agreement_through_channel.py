@@ -64,8 +64,8 @@ def agreement_through_channel(reports: Reports, channel: Channel, *, assignment:
     if channel.null_output is not None:
         check_null_reports(reports, channel)
     coded, model = observation_model(channel, reports, assignment)
-    estimates = _Estimates(_inverse(model, channel), model.labels, channel.alphabet)
-    tasks, pairs = _pairs(coded, model)
+    estimates = _Estimates(_right_inverse(model, channel), model.labels, channel.alphabet)
+    tasks, pairs = _pairs_by_group(coded, model)
     alphas, pairwise = estimates.intervals(pairs, tasks)
     answers = round(float(estimates.answers(pairs).sum()))
     return Agreement(
@@ -103,7 +103,7 @@ class _Estimates(NamedTuple):
     def intervals(self, pairs: _Pairs, tasks: int) -> tuple[dict[Metric, Interval], Interval]:
         """Return alpha by metric, and the agreement or difference of pairs, from the sums of each group."""
         total, groups = _Pairs(*(part.sum(axis=0) for part in pairs)), len(pairs.single)
-        left_out = np.array([self.values(_without(pairs, total, group)) for group in range(groups)])
+        left_out = np.array([self.values(_sums_without_group(pairs, total, group)) for group in range(groups)])
         variance = (groups - 1) / groups * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
         half = NORMAL_QUANTILE * np.sqrt(variance) if tasks >= MIN_TASKS else np.full(len(variance), np.nan)
         values = self.values(total)
@@ -151,12 +151,12 @@ class _Estimates(NamedTuple):
         return np.asarray(single @ self.inverse[:, : self.labels])
 
 
-def _without(pairs: _Pairs, total: _Pairs, group: int) -> _Pairs:
+def _sums_without_group(pairs: _Pairs, total: _Pairs, group: int) -> _Pairs:
     """Return the sums over all tasks but those of a group."""
     return _Pairs(*(all_of - part[group] for all_of, part in zip(total, pairs, strict=True)))
 
 
-def _inverse(model: ObservationModel, channel: Channel) -> NDArray[np.float64]:
+def _right_inverse(model: ObservationModel, channel: Channel) -> NDArray[np.float64]:
     """Return the right inverse of the table with the smallest norm, indexed [report, input].
 
     Raises:
@@ -171,7 +171,7 @@ def _inverse(model: ObservationModel, channel: Channel) -> NDArray[np.float64]:
     return np.asarray(np.linalg.pinv(model.full_table))
 
 
-def _pairs(coded: Reports, model: ObservationModel) -> tuple[int, _Pairs]:
+def _pairs_by_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pairs]:
     """Return the number of tasks with two or more reports, and the sums over each group of tasks.
 
     Raises:

@@ -138,25 +138,27 @@ def shares_of_counts(counts: NDArray[np.float64], table: NDArray[np.float64], la
         table: P(report | input), indexed [input, report].
         labels: number of labels, the first inputs; NULL may be one more.
     """
-    fitted = _fit(counts, table)[1]
+    fitted = _fit_mixtures(counts, table)[1]
     answered = counts.sum(axis=1) * fitted[:, :labels].sum(axis=1) >= MIN_ANSWERS
     known = _is_determined(table, labels) & (answered[:, None] | (np.arange(len(table)) >= labels))
     inputs = range(len(table))
-    shares = np.stack([_share(fitted, target, labels) for target in inputs], axis=1)
+    shares = np.stack([_share_among_answers(fitted, target, labels) for target in inputs], axis=1)
     ends = [
-        np.stack([_end(counts, table, labels, target, outer) for target in inputs], axis=1)
+        np.stack([_interval_ends(counts, table, labels, target, outer) for target in inputs], axis=1)
         for outer in (EDGE, 1 - EDGE)
     ]
     return np.round([np.where(known, shares, np.nan), *ends], DIGITS)
 
 
-def _fit(counts: NDArray[np.float64], table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _fit_mixtures(
+    counts: NDArray[np.float64], table: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest log-likelihood of mixtures of the rows of tables, and the shares of the rows, by task."""
     shares = estimate_frequencies(counts / PSEUDO_COUNT, table, np.ones(table.shape[-2]))
     return (counts * np.log((shares[:, None] @ table)[:, 0])).sum(axis=1), shares
 
 
-def _share(fitted: NDArray[np.float64], target: int, labels: int) -> NDArray[np.float64]:
+def _share_among_answers(fitted: NDArray[np.float64], target: int, labels: int) -> NDArray[np.float64]:
     return fitted[:, target] / (fitted[:, :labels].sum(axis=1) if target < labels else 1.0)
 
 
@@ -174,21 +176,21 @@ def one_sided(
 
     The second is a function of one share of each task, shape (tasks,).
     """
-    fitted = _fit(counts, table)[1]
+    fitted = _fit_mixtures(counts, table)[1]
     others = np.where(np.arange(len(table)) < labels, fitted, 0.0)
     others[:, target] = 0.0
     gain = (table[target] - others @ table / others.sum(axis=1, keepdims=True)) / (fitted @ table)
     moved = counts + np.eye(counts.shape[1])[(gain if high else -gain).argmax(axis=1)]
-    best, fitted = _fit(moved, table)
+    best, fitted = _fit_mixtures(moved, table)
 
     def holds(share: NDArray[np.float64]) -> NDArray[np.bool_]:
-        fixed = _fit(moved, _fixed(table, labels, target, share))[0]
+        fixed = _fit_mixtures(moved, _rows_with_fixed_share(table, labels, target, share))[0]
         return np.asarray(2 * (best - fixed) <= NORMAL_QUANTILE**2)
 
-    return _share(fitted, target, labels), holds
+    return _share_among_answers(fitted, target, labels), holds
 
 
-def _end(
+def _interval_ends(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, outer: float
 ) -> NDArray[np.float64]:
     """Return the end of the intervals of an input's share towards `outer`, by bisection; shape (tasks,)."""
@@ -201,7 +203,9 @@ def _end(
     return ends
 
 
-def _fixed(table: NDArray[np.float64], labels: int, target: int, share: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rows_with_fixed_share(
+    table: NDArray[np.float64], labels: int, target: int, share: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the rows of the mixtures in which the share of an input is fixed, indexed [task, row, report]."""
     others = np.delete(table[:labels], target, axis=0) if target < labels else table[:labels]
     mixed = share[:, None, None] * table[target] + (1 - share)[:, None, None] * others

@@ -170,14 +170,14 @@ def infer(
         "engine": given.build_engine(),
         "memory": given.memory,
     }
-    fit = fit_evidence(estimator, evidence, inputs | _resumed(estimator, evidence, fits, inputs))
+    fit = fit_evidence(estimator, evidence, inputs | _warm_start(estimator, evidence, fits, inputs))
     estimator, estimate = fit.estimator, _with_draw(fit.estimate, known, seed)
     _save(fits, estimator, evidence, estimate, inputs)
     return Inference(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
         crowd=evidence.crowd,
-        notes=(*_notes(evidence, estimator, estimate), *fit.notes, *_history_warnings(history, earlier, evidence)),
+        notes=(*_warnings(evidence, estimator, estimate), *fit.notes, *_history_warnings(history, earlier, evidence)),
         confidence_note=confidence_note(estimator, fit.dependence),
         history_note=None if earlier is None else _history_note(earlier, estimate),
         gold_line=fit.gold_line,
@@ -295,13 +295,13 @@ def _history_note(history: WorkerHistory, estimate: Estimate) -> str:
     )
 
 
-def _resumed(
+def _warm_start(
     estimator: Estimator[Any, Any], evidence: Evidence, fits: SavedFits | None, inputs: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a fit that resumes a saved one; none for a fit from scratch."""
     if fits is None or fits.start_from is None:
         return {}
-    state = SavedFit.open(fits.start_from).state_for(estimator, evidence.reports, **_known(inputs))
+    state = SavedFit.open(fits.start_from).state_for(estimator, evidence.reports, **_inputs_of_saved_fit(inputs))
     return {"history": None, "warm_start": state}
 
 
@@ -314,10 +314,10 @@ def _save(
 ) -> None:
     """Save the fit, if requested."""
     if fits is not None and fits.save is not None:
-        SavedFit.of(estimator, evidence.reports, estimate, **_known(inputs)).save(fits.save)
+        SavedFit.of(estimator, evidence.reports, estimate, **_inputs_of_saved_fit(inputs)).save(fits.save)
 
 
-def _known(inputs: dict[str, Any]) -> dict[str, Any]:
+def _inputs_of_saved_fit(inputs: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs of a fit that a saved fit must share."""
     return {name: inputs[name] for name in ("channel", "assignment", "prior")}
 
@@ -428,7 +428,7 @@ def decided(
     return replace(inference, estimate=estimate, notes=notes)
 
 
-def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
+def _warnings(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
     notes = [
         *([] if estimate.identified else [NOT_IDENTIFIED]),

@@ -152,9 +152,9 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     def e_step(self, block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
         """Return the truths of the block, their intervals, and the sums for the M-step."""
         first = math.isnan(parameters.scale2)
-        truth, weight, spread = _truths(block, parameters, first=first)
+        truth, weight, spread = _update_truths(block, parameters, first=first)
         residual = _residuals(block, truth, parameters)
-        scale = _scales(block, parameters)
+        scale = _squared_scales(block, parameters)
         precision = weight / scale
         by_bias, of_truth = np.zeros(1), np.zeros(1)
         if parameters.biases is not None:
@@ -162,7 +162,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         squares = weight * (residual**2 + spread[block.block.task] + by_bias)
         by_worker = totals(block.block.worker, squares, parameters.summary.workers)
         densities = np.zeros(len(NU_GRID)) if first else _log_densities(squares / (weight * scale))
-        moments = _moments(block, truth) if first else np.zeros(5)
+        moments = _residual_moments(block, truth) if first else np.zeros(5)
         scaled = residual**2 / parameters.variance[block.block.worker]
         half = _half_widths(block, scaled, parameters, of_truth)
         interval = np.stack([truth - half, truth + half], axis=1)
@@ -307,18 +307,18 @@ def _task_variances(
     return variance
 
 
-def _truths(
+def _update_truths(
     block: GoldBlock, parameters: StudentParameters, *, first: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return truths and their posterior variances, shape (tasks,), and the weights u, shape (reports,).
 
     Truths are medians in the first step; later steps update those of the step before.
     """
-    task, numbers, nu = block.block.task, _numbers(block, parameters), parameters.nu
+    task, numbers, nu = block.block.task, _unbiased_numbers(block, parameters), parameters.nu
     weight, tasks = np.ones(len(numbers)), block.block.tasks
     if first:
         return with_gold(_medians(block, parameters), block.gold), weight, np.zeros(tasks)
-    scale = _scales(block, parameters)
+    scale = _squared_scales(block, parameters)
     truth = _medians(block, parameters) if block.before is None else block.before
     spread = np.zeros(tasks)
     for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
@@ -345,10 +345,10 @@ def _largest_change(
 
 def _medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the median report of each task, nan without reports; shape (tasks,)."""
-    return weighted_medians(block.block, _numbers(block, parameters), np.ones(parameters.summary.workers))
+    return weighted_medians(block.block, _unbiased_numbers(block, parameters), np.ones(parameters.summary.workers))
 
 
-def _numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
+def _unbiased_numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the value of each report, less the bias of its worker; shape (reports,)."""
     numbers, biases = block.coded.numbers, parameters.biases
     return numbers if biases is None else numbers - biases.mean[block.block.worker]
@@ -356,16 +356,16 @@ def _numbers(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.floa
 
 def _residuals(block: GoldBlock, truth: NDArray[np.float64], parameters: StudentParameters) -> NDArray[np.float64]:
     """Return the residual of each report, shape (reports,)."""
-    difference: NDArray[np.float64] = _numbers(block, parameters) - truth[block.block.task]
+    difference: NDArray[np.float64] = _unbiased_numbers(block, parameters) - truth[block.block.task]
     return difference
 
 
-def _scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
+def _squared_scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return s^2 v_i of each report, shape (reports,)."""
     return parameters.scale2 * parameters.variance[block.block.worker]
 
 
-def _moments(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
+def _residual_moments(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sums of `StudentStatistics.moments`; residuals about a mean are scaled by sqrt(n / (n - 1))."""
     numbers, task = block.coded.numbers, block.block.task
     count = np.diff(block.block.pointers).astype(float)
