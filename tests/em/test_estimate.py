@@ -26,9 +26,6 @@ def estimate_of(posterior: object, alphabet: Categories | Scale | None = LABELS)
         reports_per_worker=np.array([3, 0]),
         log_likelihoods=(-5.0, -4.0),
         steps=3,
-        converged=True,
-        channel_used=False,
-        gold_unknown=0,
     )
 
 

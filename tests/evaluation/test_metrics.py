@@ -29,11 +29,6 @@ def estimate_of(posterior, alphabet, reports_per_task=None):
         worker_names=np.array(["w"]),
         workers=WorkerTable(np.ones(1), "ability"),
         reports_per_worker=np.array([tasks]),
-        log_likelihoods=(),
-        steps=1,
-        converged=True,
-        channel_used=False,
-        gold_unknown=0,
     )
 
 

@@ -171,11 +171,6 @@ def estimate(posterior, quality_name: str, participation=None) -> Estimate:
         worker_names=np.array(["v", "w"]),
         workers=WorkerTable(np.array([0.75, 0.5]), quality_name, participation=participation),
         reports_per_worker=np.array([1, 1]),
-        log_likelihoods=(),
-        steps=1,
-        converged=True,
-        channel_used=False,
-        gold_unknown=0,
     )
 
 

@@ -46,10 +46,9 @@ def numeric(numbers: list[float], half_width: float | None) -> Estimate:
 def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
     """Return an estimate of one worker."""
     names, one, count = {"alphabet": None, "tasks": np.arange(len(posterior))}, np.ones(1), len(posterior)
-    fit = {"log_likelihoods": (), "steps": 1, "converged": True, "channel_used": False}
     sizes = {"reports_per_task": np.ones(count, np.int64), "reports_per_worker": np.ones(1, np.int64)}
-    workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability"), "gold_unknown": 0}
-    return Estimate(method="test", posterior=posterior, **(names | fit | sizes | workers | fields))  # type: ignore[arg-type]
+    workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability")}
+    return Estimate(method="test", posterior=posterior, **(names | sizes | workers | fields))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ class Estimate:
         reports_per_task: shape (tasks,).
         worker_names, workers, reports_per_worker: names, qualities and report counts, in worker order.
         log_likelihoods: after each step, or a lower bound of it; never falls. Empty where the method has no likelihood.
-        steps, converged: number of steps, and whether the fit ended for another reason than the limit of steps.
+        steps: number of steps.
         stopped: why the fit ended: "tolerance": the last step changed no posterior by more than the tolerance;
             "settled": further steps are expected to change fewer than one truth in ten thousand; "set": the number of
             steps is part of the method; "limit": `max_steps` ran out.
@@ -184,11 +184,10 @@ class Estimate:
     worker_names: Identifiers
     workers: WorkerTable
     reports_per_worker: NDArray[np.int64]
-    log_likelihoods: tuple[float, ...]
-    steps: int
-    converged: bool
-    channel_used: bool
-    gold_unknown: int
+    log_likelihoods: tuple[float, ...] = ()
+    steps: int = 1
+    channel_used: bool = False
+    gold_unknown: int = 0
     low: NDArray[np.float64] | None = None
     high: NDArray[np.float64] | None = None
     probabilistic: bool = True
@@ -201,6 +200,11 @@ class Estimate:
     undecided: NDArray[np.bool_] | None = None
     gold: NDArray[np.bool_] | None = None
     cross_validation: CrossValidation | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit ended for another reason than the limit of steps."""
+        return self.stopped != "limit"
 
     @property
     def gold_used(self) -> int:

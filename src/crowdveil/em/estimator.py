@@ -327,7 +327,6 @@ def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
         reports_per_worker=data.summary.per_worker,
         log_likelihoods=result.log_likelihoods,
         steps=result.steps,
-        converged=result.converged,
         stopped=result.stopped,
         channel_used=data.summary.channel is not None,
         gold_unknown=data.gold.unknown,

@@ -122,11 +122,7 @@ class FactorizationMean:
             worker_names=worker_names,
             workers=WorkerTable(quality=np.full(totals.workers, np.nan), quality_name="weight"),
             reports_per_worker=np.ones(totals.workers, dtype=np.int64),
-            log_likelihoods=(),
-            steps=1,
-            converged=True,
             channel_used=True,
-            gold_unknown=0,
         )
 
     def truths(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
