@@ -16,7 +16,7 @@ import numpy as np
 from crowdveil.data.reports import Block
 from crowdveil.em.kernels.dispatch import block_reports, encode
 from crowdveil.em.kernels.interface import ScoreTables
-from crowdveil.em.kernels.numpy_backend import EncodedBlock
+from crowdveil.em.kernels.numpy_backend import EncodedBlock, largest_change
 
 READ = 1 << 25
 """Doubles read to measure the bandwidth: 256 MB, more than any cache."""
@@ -62,7 +62,7 @@ def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Ca
             else:
                 found = one.confusion_step(tables, group, gold, old)
             if old is not None and found.change is None:
-                one.largest_change(found[0], old)
+                largest_change(found[0], old)
             before[at] = found[0]
 
     return step

@@ -16,6 +16,7 @@ import numpy as np
 from crowdveil.data.blocks import Block
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels.dispatch import encode, parallel_map, thread_count
+from crowdveil.em.kernels.numpy_backend import largest_change
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Model, P, S, Summary
 
@@ -158,7 +159,7 @@ class BlockWorker(Generic[P, S]):
         change = np.inf if old is None else found.change
         if change is None:
             assert old is not None
-            change = block.coded.largest_change(found.posterior, old.posterior)
+            change = largest_change(found.posterior, old.posterior)
         if old is not None and found.task_parameters is not None:
             assert old.task_parameters is not None
             change = max(change, float(np.abs(found.task_parameters - old.task_parameters).max(initial=0)))

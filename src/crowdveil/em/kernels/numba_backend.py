@@ -2,7 +2,7 @@
 
 Processor time of numpy over that of the loop, one thread, half a million answers of 10,000 workers, 5 and 2 labels:
 `confusion_step` 3.2 and 4.8, `one_coin_step` 6.9 and 6.4, `plurality_step` 5.0 and 5.6, `vote_sums` 3.5 and 6.5,
-`agreement_sums` 4.0 and 13, `squared_scores` 5.5 and 8.7, `largest_change` 3.8 and 3.9, `mean_step` 4.7 and 5.4.
+`agreement_sums` 4.0 and 13, `squared_scores` 5.5 and 8.7, `mean_step` 4.7 and 5.4.
 `confusion_sums` gains 1.2 and 1.3, and saves the memory of numpy's sparse matrix.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
-from crowdveil.em.kernels.numba_loops import layout, means, votes
+from crowdveil.em.kernels.numba_loops import layout, votes
 from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
 
@@ -66,7 +66,7 @@ class NumbaBlock(EncodedBlock):
         """worker << bits | symbol of each report, in the order of positions; PREFETCH_DISTANCE zeros follow."""
         codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers << self.bits)
         codes[-PREFETCH_DISTANCE:] = 0
-        layout.vote_codes(*self._order, self.block.worker, self.block.value, self.bits, codes)
+        layout.table_codes(*self._order, self.block.worker, self.block.value, 1 << self.bits, codes)
         return codes
 
     @cached_property
@@ -180,12 +180,8 @@ class NumbaBlock(EncodedBlock):
         """Return weighted means of numbers."""
         truth, interleaved = np.empty(self.block.tasks) if previous is None else previous, _with_zero_sums(weight)
         known = gold if not np.isnan(gold).all() else gold[:0]
-        change = means.mean_step(self.layout, *self.answers, interleaved, known, rounding, truth)
+        change = votes.mean_step(self.layout, *self.answers, interleaved, known, rounding, truth)
         return MeanStep(truth, interleaved[1::2].copy(), change if truth is previous else None)
-
-    def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        """Return the largest absolute difference of two posteriors, nan ignored."""
-        return float(means.largest_change(new.ravel(), old.ravel()))
 
     def _exponents(self, tables: ScoreTables) -> NDArray[np.float64]:
         """Return the factor of the scores of the task at each position; empty without a discount."""

@@ -134,9 +134,10 @@ class EncodedBlock:
         difference[np.abs(difference) <= rounding * np.abs(self.numbers)] = 0.0
         return MeanStep(truth, totals(self.block.worker, difference**2, self.workers))
 
-    def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        """Return the largest absolute difference of two posteriors, nan ignored."""
-        return float(np.nan_to_num(np.abs(new - old)).max())
+
+def largest_change(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+    """Return the largest absolute difference of two posteriors, nan ignored."""
+    return float(np.nan_to_num(np.abs(new - old)).max())
 
 
 def totals(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:

@@ -59,17 +59,6 @@ def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: An
 
 
 @kernel()
-def vote_codes(order: Any, pointers: Any, worker: Any, symbol: Any, bits: Any, codes: Any) -> None:
-    """Fill `codes` with worker << bits | symbol, in the order of positions; decoding needs no division."""
-    shift, offset = INDEX(bits), INDEX(0)
-    for position in range(len(order)):
-        task = position - position % BATCH + order[position]
-        for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
-            codes[offset] = (INDEX(worker[report]) << shift) | INDEX(symbol[report])
-            offset += INDEX(1)
-
-
-@kernel()
 def rows_in_order(order: Any, pointers: Any, rows: Any, ordered: Any) -> None:
     """Fill `ordered` with the reports' numbers in the order of positions; shapes (reports,)."""
     offset = INDEX(0)
