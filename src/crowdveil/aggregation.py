@@ -157,11 +157,7 @@ def aggregate(
         refuse_beside_truths(method, prior, history, engine, memory)
         panel = fit_panel(evidence, truths, gold=gold)
         estimate, notes = panel.estimate, panel.notes
-    for note in (
-        *_label_notes(evidence.reports, channel, options),
-        *notes,
-        *_estimate_warnings(evidence, estimate, history),
-    ):
+    for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
@@ -313,7 +309,7 @@ def _label_notes(reports: Reports, channel: object, options: ColumnKeywords) -> 
     return [note.replace("--merge-labels merges", "merge_labels=True merges") for note in notes]
 
 
-def _estimate_warnings(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
+def _notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     """Return warnings about an estimate."""
     found = vote_note(evidence, estimate)
     notes = [] if found is None else [found]
