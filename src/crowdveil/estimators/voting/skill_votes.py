@@ -163,7 +163,7 @@ class GoldMajorityVote(SkillVote[GoldAnswers]):
         """Return the accuracies on gold; equal skills without gold answers."""
         right, answers = statistics
         if not answers.sum() > 0:
-            return parameters
+            return replace(parameters, steps=parameters.steps + 1)
         skill = np.full(len(right), right.sum() / answers.sum())
         return replace(parameters, skill=np.divide(right, answers, out=skill, where=answers > 0))
 
