@@ -1,4 +1,4 @@
-"""Estimators by name; one file or folder per method. The EM algorithm that they share is in `crowdveil.em`.
+"""Estimators by name: a file for each method, or for methods with one base. Their EM algorithm is in `crowdveil.em`.
 
 A method is loaded when it is first used, so that a fit loads its own file only.
 """
