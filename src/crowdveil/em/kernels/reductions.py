@@ -7,7 +7,7 @@ Row-wise work goes in chunks that stay in a core's own cache, which is three tim
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ MIN_NUMBERS_PER_THREAD = 1 << 18
 CHUNK_REPORTS = 1 << 18
 """Reports whose slopes are computed together; also the smallest chunk of a thread."""
 MAX_CHUNKS = 8
+FEW_LABELS = 8
 
 
 class Slopes(NamedTuple):
@@ -88,7 +89,16 @@ def softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     Args:
         scores: C-contiguous, which the memory of the result is as well.
     """
-    return map_row_chunks(partial(softmax, axis=1), scores, np.empty_like(scores)).transpose(0, 2, 1)
+    return map_row_chunks(_softmax_by_label, scores, np.empty_like(scores)).transpose(0, 2, 1)
+
+
+def _softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the soft-max over axis 1; few labels are three times faster label by label."""
+    if scores.shape[1] > FEW_LABELS:
+        return np.asarray(softmax(scores, axis=1))
+    shares = np.exp(scores - reduce(np.maximum, scores.swapaxes(0, 1))[:, None])
+    shares /= reduce(np.add, shares.swapaxes(0, 1))[:, None]
+    return shares
 
 
 def floored_log(rows: NDArray[np.float64], least: float, *, compiled: bool = False) -> NDArray[np.float64]:
