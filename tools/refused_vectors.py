@@ -280,6 +280,12 @@ def ledgers() -> list[Vector]:
         "another campaign": ([{**line, "campaign": "C" * 43, "cells": 9, "host": "elsewhere"}], True),
         "more answers": ([{**line, "cells": 3}], False),
         "a larger ratio": ([{**line, "numerator": 12}], False),
+        "a ratio larger by the least amount": (
+            [{**line, "numerator": 11 * 2**44 + 1, "denominator": 4 * 2**44}],
+            False,
+        ),
+        "fewer answers of a larger ratio": ([{**line, "cells": 1, "numerator": 12}], False),
+        "public participation": ([{**line, "participation": "public"}], False),
         "more answers in two lines": ([line, less], False),
         "another host": ([{**line, "host": "elsewhere"}], False),
         "another host of the first": ([{**line, "campaign": "A" * 43, "host": "elsewhere"}, line], False),

@@ -120,6 +120,16 @@ def test_the_round_before_has_the_same_tasks_and_the_stated_loss(tasks, epsilon,
     assert not verify(named, earlier=FIRST.campaign.to_bytes()).holds
 
 
+def test_the_round_before_protects_participation_alike():
+    """A protected round after one with public participation would promise too much of both."""
+    before = build_campaign(
+        channels=[response(ANSWERS, 1.0, "public")], url=None, assignment=[[0, 1], [2, 3], [0, 3]]
+    ).campaign
+    named = EarlierRound(before.name, 2, *before.channels[0].ratio.as_integer_ratio())
+
+    assert not verify(later(named).campaign.to_bytes(), earlier=before.to_bytes()).holds
+
+
 def test_a_campaign_in_one_round_has_the_same_bytes_as_before():
     """The field is absent from a first round."""
     assert b"earlier" not in canonical_bytes(build_campaign(closes=date(2099, 1, 1)).campaign.fields)

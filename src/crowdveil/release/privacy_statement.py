@@ -345,15 +345,18 @@ def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:
 def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
     """Return whether the certificates are those of a campaign; with levels all of them, in order, one a group.
 
-    Those of earlier rounds are known by their largest epsilon alone.
+    Those of earlier rounds are known by their largest epsilon and their participation alone.
     """
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     found = [None if one is None else one.certificate()["sha256"] for one in channels]
     sealed = [certificate["sha256"] for certificate in campaign.certificates]
     if campaign.levels is None:
         before = max((one.epsilon for one in campaign.earlier), default=0.0)
-        pairs = zip(channels, found, strict=True)
-        return all(seal in sealed or (one is not None and one.epsilon <= before) for one, seal in pairs)
+        kept = [
+            one is not None and one.epsilon <= before and one.participation == campaign.participation
+            for one in channels
+        ]
+        return all(seal in sealed or same for same, seal in zip(kept, found, strict=True))
     one_each = tuple((level,) for level in range(campaign.levels))
     return isinstance(channel, ChannelTable) and (found, channel.choice) == (sealed, one_each)
 

@@ -748,7 +748,7 @@ def _check_earlier(fields: Mapping[str, Any], claims: Claims) -> None:
     faults = {
         "it names none, or one twice": not 0 < len(rounds) == len({one["campaign"] for one in rounds}),
         "a ratio is below 1": below,
-        "levels, a relay, a prior and several questions are for one round": fields.keys()
+        "levels, relay, prior and questions are of one round": fields.keys()
         & {"levels", "prior", "questions", "relay"},
     }
     found = "" if below else f"epsilon {shown(epsilon(rounds))} for all answers to them"
@@ -756,14 +756,19 @@ def _check_earlier(fields: Mapping[str, Any], claims: Claims) -> None:
 
 
 def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]], host: str) -> None:
-    """Refuse a later round whose earlier rounds are not those in the ledger: of the same host, and with that loss.
+    """Refuse a later round whose earlier rounds are not those in the ledger.
+
+    These went to the same host, protect participation alike, and have no more answers and no larger ratio than stated.
 
     Raises:
         Refused: earlier.
     """
+    kept = (host, fields["certificates"][0]["participation"])
     for one in fields.get("earlier", []):
         own = [line for line in ledger if line["campaign"] == one["campaign"]]
-        same = all(line["host"] == host for line in own) and epsilon(own) <= epsilon([one])
+        same = all((line["host"], line["participation"]) == kept for line in own)
+        same &= sum(line["cells"] for line in own) <= one["cells"]
+        same &= all(line["numerator"] * one["denominator"] <= one["numerator"] * line["denominator"] for line in own)
         ensure(same, "earlier", "This is not a later round of the campaign that it names. Nothing was asked or sent.")
 
 
@@ -786,11 +791,9 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
     """Check that nothing in a report names its worker: all have the same tasks and channel, and skip none visibly."""
     relay, tasks = fields["relay"], len(fields["tasks"])
     faults = {
-        "workers are asked different tasks, or through different channels": fields["cells"] != tasks
-        or fields["groups"],
+        "workers have different tasks, or different channels": fields["cells"] != tasks or fields["groups"],
         "participation is public, and gaps would link reports": not channels[0].protected,
-        "there is no address, or no number of days after which it deletes": fields["url"] is None
-        or fields["purge_after_days"] is None,
+        "there is no address, or no day of deletion": None in (fields["url"], fields["purge_after_days"]),
         "the least batch is above the number of workers": relay["least_batch"] > fields["slots"],
     }
     claims.add_faults("No report through the relay names its worker.", "relay", faults)

@@ -283,6 +283,8 @@ def _check_round_before(fields: Mapping[str, Any], source: bytes, claims: Claims
         "it names another campaign": stated[-1]["campaign"] not in [one["campaign"] for one in fields["earlier"][-1:]],
         "it states other losses of the rounds before": fields["earlier"] != stated,
         "its question, answers, tasks, workers or address are others": any(fields[n] != before[n] for n in names),
+        "its participation is another": fields["certificates"][0]["participation"]
+        != before["certificates"][0]["participation"],
     }
     claims.add_faults(SAME_ROUND, "earlier", faults)
 

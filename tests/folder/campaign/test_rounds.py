@@ -126,3 +126,18 @@ def test_a_larger_epsilon_than_any_promised_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ReportsError, match="other certificate"):
         state_source(both)
+
+
+def test_public_participation_of_an_earlier_round_is_not_stated_as_protected(tmp_path: Path) -> None:
+    """A protected round after a public one has no statement of all reports: the promise is that of both."""
+    first = build_campaign(url=None, assignment=[[0, 1], [2, 3], [0, 3]], participation="public").campaign
+    loss = first.channels[0].ratio
+    assert loss is not None
+    second = later(EarlierRound(first.name, 2, *loss.as_integer_ratio()))
+    write_campaign_reports(tmp_path / EARLIER_FOLDER, first, REPORTS)
+    earlier = read_earlier(tmp_path, second.campaign)
+    sent = [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))]
+    write_campaign_reports(tmp_path / "both", second.campaign, sent, earlier=earlier)
+
+    with pytest.raises(ReportsError, match="other certificate"):
+        state_source(tmp_path / "both")

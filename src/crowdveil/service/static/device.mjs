@@ -307,8 +307,7 @@ export async function readCampaign(bytes, name) {
   check(shown.every((text) => Array.from(text).length <= 200 && !isNoAnswer(text)), "labels", "long, or no answer");
   check(channels.every((channel) => channel.isProtected === isProtected), "participation", "two kinds");
   check(!channels.some(({ mechanism }) => NO_PRIVACY.test(mechanism)), "no privacy", "a channel is a simulation");
-  const isRising = ({ ratio: [a, b] }, { ratio: [c, d] }) => BigInt(a) * BigInt(d) < BigInt(c) * BigInt(b);
-  const areLevels = isProtected && channels.slice(1).every((one, index) => isRising(channels[index], one));
+  const areLevels = isProtected && channels.slice(1).every(({ ratio }, index) => isAbove(ratio, channels[index].ratio));
   check(data.levels === undefined || areLevels, "levels", "not ascending, or participation is public");
   const isNarrow = channels.every(({ outputs }) => outputs.length <= (isProtected ? 256 : 255));
   check(data.symbol_bytes === (isNarrow ? 1 : 2), "number", "symbol_bytes");
@@ -397,12 +396,17 @@ export function sumOfLines(lines) {
 const hostOf = ({ url }) => url?.split("/")[2] ?? "curators without a service";
 const isLoss = ({ cells: n, numerator: a, denominator: b }) => [n, b, a - b + 1].every((k) => isInteger(k, 1, Infinity));
 
-/** Check that the rounds before a later one are those in the ledger: of the same host, and with that loss at most. */
-export function checkEarlier({ earlier = [], url }, lines) {
+/** Return whether a ratio of two integers is above another one. */
+const isAbove = ([a, b], [c, d]) => BigInt(a) * BigInt(d) > BigInt(c) * BigInt(b);
+
+/** Check that the rounds before a later one are those in the ledger, in exact integers: no more answers, no larger ratio. */
+export function checkEarlier({ earlier = [], url, participation }, lines) {
   const linesOf = (one) => lines.filter(({ campaign }) => campaign === one.campaign);
-  const isLess = (one) => sumOfLines(linesOf(one)) <= sumOfLines([one]);
-  const isSame = (one) => isLess(one) && linesOf(one).every(({ host }) => host === hostOf({ url }));
-  return check(earlier.every(isSame), "earlier", "that campaign had another address, or cost more");
+  const areFew = (one) => linesOf(one).reduce((sum, { cells }) => sum + cells, 0) <= one.cells;
+  const ratioOf = ({ numerator, denominator }) => [numerator, denominator];
+  const isAlike = (line) => line.host === hostOf({ url }) && line.participation === participation;
+  const isKept = (one) => linesOf(one).every((line) => isAlike(line) && !isAbove(ratioOf(line), ratioOf(one)));
+  return check(earlier.every((one) => areFew(one) && isKept(one)), "earlier", "another address, or it cost more");
 }
 
 /** Return one ledger line for each ratio among the cells of a report. */
