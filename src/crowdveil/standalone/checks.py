@@ -748,8 +748,7 @@ def _check_earlier(fields: Mapping[str, Any], claims: Claims) -> None:
     faults = {
         "it names none, or one twice": not 0 < len(rounds) == len({one["campaign"] for one in rounds}),
         "a ratio is below 1": below,
-        "levels, relay, prior and questions are of one round": fields.keys()
-        & {"levels", "prior", "questions", "relay"},
+        "it has levels, a relay, a prior or questions": fields.keys() & {"levels", "prior", "questions", "relay"},
     }
     found = "" if below else f"epsilon {shown(epsilon(rounds))} for all answers to them"
     claims.add_faults("A later round names each earlier one, and what it promised a worker.", "earlier", faults, found)
