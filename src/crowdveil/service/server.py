@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,8 +118,14 @@ def address_of(settings: ServerSettings, listening: socket.socket) -> str:
     return f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
 
 
-def run(settings: ServerSettings, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT; requests in progress are answered before the end."""
+def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[bytes], object] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; requests in progress are answered before the end.
+
+    Args:
+        settings: settings of the server.
+        listening: its socket.
+        on_purge: called with the digest of each campaign that is purged.
+    """
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
     from crowdveil.service.metrics import metrics_served
@@ -127,6 +133,8 @@ def run(settings: ServerSettings, listening: socket.socket) -> None:
     from crowdveil.service.store import Store
 
     store = Store.open(settings.database)
+    if on_purge is not None:
+        store.on_purge(on_purge)
     retention = Retention(store)
 
     def stop() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device, read_ledger
 from tests.cli.conftest import Run, rows
@@ -203,6 +204,73 @@ def test_a_round_of_another_campaign_is_refused(run: Run, folder: Path) -> None:
     assert 1 == json.loads(missing.stdout)["error"]["type"].count("ReportsError")
     assert "nothing is released below 4 reports" in refused(run(*handed, code=1))
     assert collected == files("got-two")
+
+
+def serve_two_rounds(run: Run) -> None:
+    """Make two rounds with a service, the first one deleted 30 days after its end, and register the second."""
+    ask(run, "labels")
+    service = 'service = { url = "http://127.0.0.1:8765", purge_after_days = 30 }'
+    Path("served.toml").write_text(Path("things.toml").read_text().replace("2099-12-31", "2090-12-31") + service)
+    shutil.rmtree("one")
+    run("campaign", "new", "served.toml", "--out", "one", "--anyway")
+    one = CampaignFolder("one")
+    sent = [AcceptedReport(slot, one.tasks(slot), [slot % 5] * EACH) for slot in range(WORKERS)]
+    write_campaign_reports("got-one", one.campaign, sent, replace=True)
+    run("infer", "got-one/reports.csv", "--out", "found-one")
+    words = ("campaign", "next-round", "one", "found-one", "--out", "two", "--json")
+    late = run(*words, "--until", "2091-01-30", code=1)
+    assert "before the day on which the reports of the round before are deleted" in refused(late)
+    run(*words, "--until", "2091-01-10")
+
+
+def test_copied_reports_are_deleted_on_the_day_that_was_promised(run: Run, folder: Path) -> None:
+    """A later round is purged on the day of the first one, with the unchanged copy of its reports and nothing else."""
+    pytest.importorskip("sqlalchemy")
+    from crowdveil.service.registration import prepare_database
+    from crowdveil.service.store import Store
+
+    serve_two_rounds(run)
+    first, second = (CampaignFolder(name).campaign for name in ("one", "two"))
+    url = f"sqlite:///{Path('two/reports.sqlite').absolute()}"
+    run("campaign", "invite", "two")
+    prepare_database(url, Path("two/campaign.json"))
+    store = Store.open(url)
+    store.close_campaign(second.digest)
+    store.close()
+    Path("two/earlier/mine.txt").write_text("mine")
+    with Path("two/earlier/crowd.json").open("a") as stream:
+        stream.write("\n")
+    shutil.copytree("got-one", "kept")
+    words = ("campaign", "purge", "two/campaign.json", "--yes", "--json")
+    warned = json.loads(run(*words).stdout)["warnings"]
+    left = {path.name for path in Path("two/earlier").iterdir()}
+    shutil.copy("kept/crowd.json", "two/earlier/crowd.json")
+    again = json.loads(run(*words).stdout)["warnings"]
+
+    assert first.purge_day == second.purge_day
+    assert {"mine.txt", "crowd.json", "campaign.json", ".crowdveil.json"} == left
+    assert (["crowd.json"], []) == ([Path(text.split()[0]).name for text in warned], again)
+    assert {"mine.txt", "campaign.json"} == {path.name for path in Path("two/earlier").iterdir()}
+    assert files("kept") == {name.replace("got-one", "kept"): data for name, data in files("got-one").items()}
+
+
+def test_the_service_deletes_copied_reports_on_the_day_of_deletion(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `serve` calls after a purge deletes the copy beside the campaign that was purged, and of no other."""
+    server = pytest.importorskip("crowdveil.service.server")
+    serve_two_rounds(run)
+    run("campaign", "invite", "two")
+    called: list[Any] = []
+    monkeypatch.setattr(server, "run", lambda settings, listening, on_purge: called.append(on_purge))
+    run("campaign", "serve", "two/campaign.json", "--port", "0")
+    (on_purge,) = called
+    on_purge(b"another")
+    kept = Path("two/earlier/reports.csv").exists()
+    on_purge(CampaignFolder("two").campaign.digest)
+
+    assert kept
+    assert ["campaign.json"] == [path.name for path in Path("two/earlier").iterdir()]
 
 
 def test_a_campaign_with_levels_has_no_later_round(run: Run, folder: Path) -> None:

@@ -18,7 +18,8 @@ HELP = """Delete reports, links, keys and documents of a closed campaign from th
 CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil campaign serve purges it from that day on. The
 campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the database
 are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also after an
-interrupt. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""
+interrupt. In the folder of a later round the copied reports of earlier rounds are deleted, if they are unchanged.
+Nothing else there, no exported file and no backup of the database is touched: delete them yourself."""
 
 
 @click.command(
@@ -41,11 +42,13 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
             hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
         )
     require_service()
+    from crowdveil.folder.campaign.rounds import remove_earlier
     from crowdveil.service.release import undelivered_warnings
 
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
         warnings = undelivered_warnings(deleted, campaign)
+        warnings += [f"{path} was changed or is in use, and was not deleted." for path in remove_earlier(file.parent)]
         try:
             store.rewrite_files()
         except SettingsError:

@@ -18,6 +18,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
+from crowdveil.files.output_record import RECORD_FILE, read_record
 from crowdveil.folder.crowd import REPORTS_FILE
 from crowdveil.folder.evidence import campaign_of, read_evidence
 
@@ -76,6 +77,31 @@ def read_earlier(folder: Path, campaign: Campaign) -> Collection | None:
         ReportsError, CertificateError: as `read_collection`.
     """
     return read_collection(folder / EARLIER_FOLDER, campaign.earlier[-1].campaign) if campaign.earlier else None
+
+
+def remove_earlier(folder: Path) -> tuple[Path, ...]:
+    """Delete the copied reports of earlier rounds in the folder of a later one; return those that stay.
+
+    A file that was changed after it was copied stays, as do all others, and one that cannot be deleted.
+
+    Raises:
+        SettingsError: the record of the copy is damaged.
+    """
+    copied = folder / EARLIER_FOLDER
+    left = []
+    for path, entry in ((copied / entry.name, entry) for entry in read_record(copied)):
+        try:
+            if entry.matches(path):
+                path.unlink()
+            else:
+                left.append(path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            left.append(path)
+    if not left:
+        (copied / RECORD_FILE).unlink(missing_ok=True)
+    return tuple(left)
 
 
 def joined(first: Collection, second: Collection) -> Collection:

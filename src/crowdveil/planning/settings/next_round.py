@@ -25,9 +25,11 @@ from crowdveil.channels.alphabet import MAX_LABELS, Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import NORMAL_QUANTILE, Estimate
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
 from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
+from crowdveil.folder.reports import COLLECTION
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.posterior_groups import MOST_GROUPS, posterior_groups
@@ -93,7 +95,7 @@ def create_next_round(
 
     Raises:
         SettingsError: a campaign that has no later round or is open, truths without probabilities, a worker without
-            new tasks, or a folder that is not new.
+            new tasks, a last day on which the reports before are deleted, or a folder that is not new.
         ReportsError: reports or truths that are not those of the campaign.
         CampaignError, CertificateError: as `assemble`.
     """
@@ -124,25 +126,42 @@ def create_next_round(
 
 def _content(campaign: Campaign, channels: Sequence[Channel], group: Sequence[int], days: tuple[date, date]) -> Content:
     """Return the content of the round after a campaign: its texts and tasks, with a channel for each group of tasks."""
-    same = ("title", "question", "consent", "language", "min_reports", "tasks", "url", "purge_after_days")
+    same = ("title", "question", "consent", "language", "min_reports", "tasks", "url")
     worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
     several = Groups((tuple(range(len(channels))),), tuple(group), (0,) * campaign.slots)
     return Content(
         **{name: getattr(campaign, name) for name in same},
         opens=days[0],
         closes=days[1],
+        purge_after_days=_days_to_deletion(campaign, days[1]),
         channels=tuple(channels),
         groups=several if len(channels) > 1 else None,
         earlier=(*campaign.earlier, EarlierRound(campaign.name, campaign.cells, *worst.as_integer_ratio())),
     )
 
 
+def _days_to_deletion(campaign: Campaign, closes: date) -> int | None:
+    """Return the days from the last day of a round until its reports are deleted, and with them those before it."""
+    promised, usual = campaign.purge_day, campaign.purge_after_days
+    if promised is None or usual is None:
+        return None
+    if closes >= promised:
+        raise SettingsError(
+            "a later round ends before the day on which the reports of the round before are deleted",
+            value=f"it ends on {closes.isoformat()}, and they are deleted from {promised.isoformat()} on",
+            hint="Give an earlier --until.",
+        )
+    return min(usual, (promised - closes).days)
+
+
 def _records(before: CampaignFolder, collected: Path, excluded: Sequence[set[int]]) -> dict[str, bytes]:
     """Return the files of a later round besides its document: the reports so far, exclusions, and names of workers."""
     kept = {f"{EARLIER_FOLDER}/{name}": collected / name for name in COPIED}
+    copies = record_text(OutputEntry.of(collected / name, COLLECTION) for name in COPIED if name != CAMPAIGN_FILE)
     names = before.path / WORKERS_FILE
     kept |= {WORKERS_FILE: names} if names.is_file() else {}
-    return {NOT_FOR_FILE: not_for_bytes(excluded), **{name: path.read_bytes() for name, path in kept.items()}}
+    made = {NOT_FOR_FILE: not_for_bytes(excluded), f"{EARLIER_FOLDER}/{RECORD_FILE}": copies.encode("utf-8")}
+    return made | {name: path.read_bytes() for name, path in kept.items()}
 
 
 def _require_later(campaign: Campaign, *, closed: bool) -> None:
