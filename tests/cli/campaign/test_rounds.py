@@ -121,6 +121,7 @@ def test_two_rounds_from_settings_to_truths(run: Run, folder: Path, form: str) -
             found["answers_per_worker"],
             pytest.approx(found["epsilon_per_worker"], rel=1e-14),
         )
+    assert 1 == sum("asked a task in two rounds" in sentence for sentence in checked["not_checked"])
     assert "This is round 2 of a campaign" in " ".join(statement["statement"])
     assert 1 == page.count("Which thing is it?")
     assert all(one <= Fraction(campaign.worker_guarantee.epsilon) for one in map(Fraction, twice))
@@ -271,6 +272,19 @@ def test_the_service_deletes_copied_reports_on_the_day_of_deletion(
 
     assert kept
     assert ["campaign.json"] == [path.name for path in Path("two/earlier").iterdir()]
+
+
+def test_too_many_workers_and_tasks_are_refused_before_anybody_is_asked(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of all rounds has an entry for every worker and task: a later round that cannot be read is not made."""
+    from crowdveil.folder.campaign import rounds
+
+    ask(run, "labels")
+    monkeypatch.setattr(rounds, "MOST_ENTRIES", WORKERS * TASKS - 1)
+
+    assert "pairs of a worker and a task" in refused(next_round(run, "one", "two", code=1))
+    assert not Path("two").exists()
 
 
 def test_a_campaign_with_levels_has_no_later_round(run: Run, folder: Path) -> None:

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.document import EarlierRound, Groups
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.campaign import rounds
 from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
 from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, joined, read_collection, read_earlier
+from crowdveil.folder.crowd import json_bytes
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.release.privacy_statement import state_source
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from tests.campaign.builders import LABELS, BuiltCampaign, build_campaign, response
 
 FIRST = build_campaign(url=None, assignment=[[0, 1], [2, 3], [0, 3]])
@@ -141,3 +145,20 @@ def test_public_participation_of_an_earlier_round_is_not_stated_as_protected(tmp
 
     with pytest.raises(ReportsError, match="other certificate"):
         state_source(tmp_path / "both")
+
+
+def test_a_table_of_all_rounds_that_is_refused_late_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest permitted table is shorter than what readers take; a larger one is not written."""
+    side = 200
+    chosen = np.random.default_rng(0).integers(12, size=(side, side))
+    names = [f"w{number:06}" for number in range(side)]
+    table = ChannelTable.by_cell([response(epsilon=1 + one / 20) for one in range(12)], chosen, names, names)
+    assert (side, side) == (len(table.choice), len(table.choice[0]))
+    assert len(json_bytes(table.certificate())) / side**2 * rounds.MOST_ENTRIES < MAX_CERTIFICATE_BYTES
+
+    monkeypatch.setattr(rounds, "MOST_ENTRIES", 11)
+    with pytest.raises(SettingsError, match="3 workers and 4 tasks"):
+        write_both(tmp_path, later(), [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
+    assert not (tmp_path / "both").exists()

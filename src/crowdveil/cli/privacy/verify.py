@@ -26,6 +26,7 @@ NOT_CHECKED = (
 )
 NO_PRIOR = "The public prior that the campaign names by its SHA-256: prior.csv is not beside the file."
 NO_ROUND = "The round before, which the campaign names: earlier/campaign.json is not beside the file."
+NEW_TASKS = "That no worker is asked a task in two rounds: the epsilons of both answers would add."
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
 
@@ -69,6 +70,7 @@ def verify(file: Path, as_json: bool) -> None:
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not asked else [])]
     unchecked += [NO_PRIOR] if names_prior and not seen else []
     follows = checked.holds and checked.kind == "campaign" and "earlier" in parse_json(source)
+    unchecked += [NEW_TASKS] if follows else []
     unchecked += [NO_ROUND] if follows and SAME_ROUND not in (claim.claim for claim in checked.claims) else []
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {

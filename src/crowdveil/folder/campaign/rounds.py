@@ -17,12 +17,14 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, read_record
 from crowdveil.folder.crowd import REPORTS_FILE
 from crowdveil.folder.evidence import campaign_of, read_evidence
 
 EARLIER_FOLDER = "earlier"
+MOST_ENTRIES = 3_000_000
+"""Largest number of workers times tasks of all rounds: readers take no longer file of their table."""
 Names = Iterable[Any]
 
 
@@ -79,6 +81,20 @@ def read_earlier(folder: Path, campaign: Campaign) -> Collection | None:
     return read_collection(folder / EARLIER_FOLDER, campaign.earlier[-1].campaign) if campaign.earlier else None
 
 
+def require_few_entries(workers: int, tasks: int) -> None:
+    """Refuse rounds whose table would be too large to be read.
+
+    Raises:
+        SettingsError: there are more than `MOST_ENTRIES`.
+    """
+    if workers * tasks > MOST_ENTRIES:
+        raise SettingsError(
+            f"a campaign in rounds has at most {MOST_ENTRIES:,} pairs of a worker and a task",
+            value=f"{workers:,} workers and {tasks:,} tasks",
+            hint="Make a campaign of its own for the doubtful tasks, with campaign new.",
+        )
+
+
 def remove_earlier(folder: Path) -> tuple[Path, ...]:
     """Delete the copied reports of earlier rounds in the folder of a later one; return those that stay.
 
@@ -109,9 +125,11 @@ def joined(first: Collection, second: Collection) -> Collection:
 
     Raises:
         ReportsError: a task that `second` does not list, or a worker who was asked a task in both.
+        SettingsError: as `require_few_entries`.
     """
     tasks, rounds = second.reports.tasks, (first, second)
     names = {str(name) for one in rounds for name in one.reports.workers}
+    require_few_entries(len(names), len(tasks))
     workers = np.array(sorted(names, key=lambda name: (len(name), name)), dtype=object)
     chosen = np.zeros((len(workers), len(tasks)), dtype=np.int64)
     asked, start = [], 0

@@ -27,7 +27,7 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
 from crowdveil.folder.campaign.closing import Closing
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection
+from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection, require_few_entries
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.reports import COLLECTION
 from crowdveil.mechanisms import DesignObjective
@@ -95,13 +95,15 @@ def create_next_round(
 
     Raises:
         SettingsError: a campaign that has no later round or is open, truths without probabilities, a worker without
-            new tasks, a last day on which the reports before are deleted, or a folder that is not new.
+            new tasks, a last day on which the reports before are deleted, more workers and tasks than
+            `require_few_entries` permits, or a folder that is not new.
         ReportsError: reports or truths that are not those of the campaign.
         CampaignError, CertificateError: as `assemble`.
     """
     campaign, today = before.campaign, datetime.now(UTC).date()
     require_new(out)
     _require_later(campaign, closed=campaign.state_on(today) == "closed" or Closing.read(before) is not None)
+    require_few_entries(campaign.slots, len(campaign.tasks))
     found = read_collection(collected, campaign.name, inferred_from)
     posterior, errors = _posterior(estimate, campaign)
     group, priors = posterior_groups(posterior, _most_groups(found, campaign))
