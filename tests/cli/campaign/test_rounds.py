@@ -287,6 +287,21 @@ def test_too_many_workers_and_tasks_are_refused_before_anybody_is_asked(
     assert not Path("two").exists()
 
 
+def test_a_round_without_room_for_its_channels_is_refused(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal names both limits, what the rounds before used, and what to do."""
+    from crowdveil.planning.settings import next_round as planned
+
+    ask(run, "labels")
+    monkeypatch.setattr(planned, "MAX_CHANNELS", 1)
+    error = json.loads(next_round(run, "one", "two", code=1).stdout)["error"]
+
+    assert "at most 1 channels and" in error["rule"]
+    assert "1 channels with 6 symbols before" in error["value"]
+    assert "campaign of its own" in error["hint"]
+
+
 def test_a_campaign_with_levels_has_no_later_round(run: Run, folder: Path) -> None:
     """Levels are one table for all answers: no later round follows them."""
     ask(run, "labels")

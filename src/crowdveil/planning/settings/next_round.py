@@ -183,10 +183,14 @@ def _require_later(campaign: Campaign, *, closed: bool) -> None:
 def _most_groups(found: Collection, campaign: Campaign) -> int:
     """Return how many channels can be added to those of earlier rounds."""
     used = found.table.channels
-    symbols = MAX_LABELS - sum(len(channel.outputs) for channel in used)
-    most = min(MOST_GROUPS, MAX_CHANNELS - len(used), symbols // (len(campaign.labels) + 1))
+    symbols = sum(len(channel.outputs) for channel in used)
+    most = min(MOST_GROUPS, MAX_CHANNELS - len(used), (MAX_LABELS - symbols) // (len(campaign.labels) + 1))
     if most < 1:
-        raise SettingsError("all rounds together have few channels and report symbols", value=len(used))
+        raise SettingsError(
+            f"all rounds together have at most {MAX_CHANNELS} channels and {MAX_LABELS} report symbols",
+            value=f"{len(used)} channels with {symbols} symbols before this round",
+            hint="Ask the doubtful tasks in a campaign of its own.",
+        )
     return most
 
 
