@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.report_tables import reports_table, write_table
+from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 

@@ -21,7 +21,7 @@ from crowdveil import (
     conclude,
     draw_gold,
 )
-from crowdveil.data.report_tables import reports_table
+from crowdveil.data.write_reports import reports_table
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.metrics import score
 from crowdveil.inference.methods import SLOW_WORK

@@ -47,7 +47,7 @@ FLOORS = {
     "aggregation": 9,
     "comparison": 10,
     "perturbation": 9,
-    "planned": 9,
+    "plan_function": 9,
     "quality": 9,
     "service": 9,
     "demo": 11,

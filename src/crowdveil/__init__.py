@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import RandomizedResponse as RandomizedResponse
     from crowdveil.mechanisms import TwoLayer as TwoLayer
     from crowdveil.perturbation import perturb as perturb
-    from crowdveil.planned import plan as plan
+    from crowdveil.plan_function import plan as plan
     from crowdveil.quality import agreement as agreement
     from crowdveil.quality import conclude as conclude
     from crowdveil.quality import draw_gold as draw_gold

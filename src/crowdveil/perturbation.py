@@ -11,8 +11,8 @@ from crowdveil.channels.alphabet import Scale
 from crowdveil.data.frames import OriginalColumns, in_kind
 from crowdveil.data.public_lists import missing_lists, not_public_text
 from crowdveil.data.read_options import IdentifierList
-from crowdveil.data.report_tables import reports_table
 from crowdveil.data.reports import Reports
+from crowdveil.data.write_reports import reports_table
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import Secure, Seeded, Source, secure

@@ -206,7 +206,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "draw_gold": "quality",
     "next_answers": "quality",
     "perturb": "perturbation",
-    "plan": "planned",
+    "plan": "plan_function",
     "review": "quality",
     "seeded": "randomness",
 } | {

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.data.report_tables import reports_table, write_table
+from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd

@@ -19,13 +19,13 @@ PATIENCE = 60
 SLOW = """
 import sys, time
 from crowdveil.cli import start
-from crowdveil.data import report_tables
+from crowdveil.data import write_reports
 
 def slow(*_):
     print("begun", file=sys.stderr, flush=True)
     time.sleep(600)
 
-report_tables._write_csv = slow
+write_reports._write_csv = slow
 start()
 """
 """A command line that stops for ten minutes in the middle of the first CSV file that it writes."""

@@ -16,7 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.folder.answers import read_answers
 from crowdveil.folder.crowd import describe_crowd, read_crowd
-from crowdveil.folder.reports import write_reports
+from crowdveil.folder.write_collection import write_reports
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells

@@ -14,9 +14,9 @@ from typing import Any
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.identifiers import index_of
-from crowdveil.data.report_tables import reports_table
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import DATA_FILES, MANIFEST_FILE, NAMES_FILES
+from crowdveil.data.write_reports import reports_table
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import MajorityVote
 from crowdveil.standalone.checks import digest

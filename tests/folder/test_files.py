@@ -19,8 +19,8 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_atomically, write_files
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.crowd import CROWD_FILE, Crowd, describe_crowd, find_crowd, read_crowd
-from crowdveil.folder.reports import write_reports
 from crowdveil.folder.truths import write_estimate
+from crowdveil.folder.write_collection import write_reports
 from crowdveil.standalone.checks import visible_form
 from tests.data.test_reports import cells
 from tests.strategies import small_numeric_reports, small_reports

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, RandomizedResponse, aggregate
-from crowdveil.data.report_tables import reports_table
+from crowdveil.data.write_reports import reports_table
 from crowdveil.folder.evidence import Evidence, read_evidence
 from crowdveil.inference import gold_stack
 from crowdveil.inference.confidence import fit_evidence

@@ -1,7 +1,8 @@
-"""Small instances of every registered mechanism, at least one for each participation that it supports."""
+"""Small instances of every registered mechanism; one that is not listed here is tried with both participations."""
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import (
+    MECHANISMS,
     Designed,
     Laplace,
     MatrixFactorization,
@@ -47,4 +48,10 @@ EXAMPLES: list[Mechanism] = [
     MatrixFactorizationPublished(
         alphabet=Scale(0, 4), epsilon=3.0, tasks=5, dimensions=3, profiles="uniform", ridge=1e-6
     ),
+]
+EXAMPLES += [
+    kind(alphabet=RATINGS, epsilon=1.0, participation=participation)
+    for name, kind in MECHANISMS.items()
+    if name not in {case.name for case in EXAMPLES}
+    for participation in ("protected", "public")
 ]

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.data.report_tables import reports_table, write_table
+from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.folder.campaign.export import worker_name
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import Conclusion

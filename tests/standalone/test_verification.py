@@ -79,7 +79,7 @@ def test_sound_campaigns_hold(vector: dict[str, object]) -> None:
 
     assert [] == [claim for claim in checked.claims if not claim.holds]
     assert (campaign.name, campaign.participation) == (checked.digest, checked.participation)
-    assert (campaign.guarantee.epsilon, campaign.all_cells) == (checked.answer_epsilon, checked.answers)
+    assert (campaign.answer_guarantee.epsilon, campaign.all_cells) == (checked.answer_epsilon, checked.answers)
     assert pytest.approx(campaign.worker_guarantee.epsilon, rel=1e-12) == checked.worker_epsilon
 
 
@@ -197,7 +197,7 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(checker, "MAX_CERTIFICATE_BYTES", 10)
     (tmp_path / "certificate.json").write_bytes(b"1" * 20)
 
-    data = checker.read_bytes(tmp_path / "certificate.json")
+    data = checker.read_bounded(tmp_path / "certificate.json")
 
     assert 11 == len(data)
     assert not verify(data).holds

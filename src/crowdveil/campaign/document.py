@@ -274,7 +274,7 @@ class Campaign:
         return sum_rounded_up([(self.epsilon, self.cells)])
 
     @property
-    def guarantee(self) -> Guarantee:
+    def answer_guarantee(self) -> Guarantee:
         """Guarantee of a single answer under the weakest channel, in this round and those before."""
         epsilon = max(self.epsilon, *(one.epsilon for one in self.earlier), 0.0)
         return Guarantee(epsilon=epsilon, participation=self.participation)
@@ -283,7 +283,9 @@ class Campaign:
     def worker_guarantee(self) -> Guarantee:
         """Guarantee of all answers of one worker, in this round and those before; for one report in each."""
         before = ((one.epsilon, one.cells) for one in self.earlier)
-        return replace(self.guarantee, epsilon=sum_rounded_up([(self.worker_epsilon, 1), *before]), unit="worker")
+        return replace(
+            self.answer_guarantee, epsilon=sum_rounded_up([(self.worker_epsilon, 1), *before]), unit="worker"
+        )
 
     @property
     def all_cells(self) -> int:

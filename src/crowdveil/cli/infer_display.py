@@ -64,7 +64,7 @@ def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
 
 def _formula_warning(estimate: Estimate, form: str) -> tuple[str, ...]:
     """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
-    from crowdveil.data.report_tables import formula_notes
+    from crowdveil.data.write_reports import formula_notes
 
     if form != "csv":
         return ()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.answers import AnswersRead
-    from crowdveil.folder.reports import Form
+    from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_settings import MechanismSettings
     from crowdveil.simulate.collection import Collection
 
@@ -142,8 +142,8 @@ def perturb(
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
     from crowdveil.folder.answers import read_answers, read_lists
-    from crowdveil.folder.reports import collection_outputs
     from crowdveil.folder.truths import estimate_notes
+    from crowdveil.folder.write_collection import collection_outputs
     from crowdveil.privacy.mechanism_settings import within_budget
     from crowdveil.simulate import collection as simulated
     from crowdveil.simulate.channel_assignment import set_up
@@ -191,7 +191,7 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
 
 def _formula_warning(collection: Collection, form: Form) -> tuple[str, ...]:
     """Return the warning of names, all public, that a spreadsheet reads as formulas, for CSV."""
-    from crowdveil.data.report_tables import formula_notes
+    from crowdveil.data.write_reports import formula_notes
 
     answers = collection.answers
     labels = answers.alphabet.names if answers.alphabet else ()

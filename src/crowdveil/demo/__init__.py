@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run
-from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_for
 from crowdveil.demo.page import render
+from crowdveil.demo.recommendation import conclude
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from crowdveil.channels.rounding import format_bound
 from crowdveil.comparison.trials import ASSIGNED, Row, sampling_error
 from crowdveil.demo.chart import QUALITY_EPSILON, error_picture
-from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd
+from crowdveil.demo.recommendation import conclude
 from crowdveil.release.page import style_sheet
 
 CLOSE = 0.005

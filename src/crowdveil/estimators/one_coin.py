@@ -34,7 +34,7 @@ from crowdveil.estimators.confusion.parameters import (
     CrowdParameters,
     candidate_abilities,
     log_joint_ability_density,
-    most_likely_ability,
+    most_likely_crowd_ability_index,
 )
 
 
@@ -254,7 +254,7 @@ class OneCoin(ConfusionEstimator):
         """Return the Dirichlet prior with the most likely mean ability, given the workers' abilities."""
         dirichlet_priors = self._candidate_priors(parameters.pool)
         right, wrong = right_and_wrong(dirichlet_priors)
-        best = most_likely_ability(
+        best = most_likely_crowd_ability_index(
             self.anchor_ability, abilities_with_reports(parameters), right[:, None], wrong[:, None]
         )
         return np.asarray(dirichlet_priors[best])

@@ -26,7 +26,7 @@ from crowdveil.errors import ReportsError, SettingsError, to_builtin
 from crowdveil.estimators.confusion.parameters import (
     candidate_abilities,
     log_joint_ability_density,
-    most_likely_ability,
+    most_likely_crowd_ability_index,
 )
 from crowdveil.estimators.weighted_vote import log_odds_weight, right_share
 
@@ -159,7 +159,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         choices = candidate_abilities(EXPECTED_ABILITY)
         informative, right, wrong = self._pseudo_reports(parameters, choices)
         assert parameters.right is not None
-        best = most_likely_ability(
+        best = most_likely_crowd_ability_index(
             EXPECTED_ABILITY, parameters.right[informative], right[:, informative], wrong[:, informative]
         )
         return replace(parameters, crowd_ability=float(choices[best]))

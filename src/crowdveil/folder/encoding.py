@@ -11,7 +11,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_of_blocks, report_directory
 from crowdveil.folder.evidence import AS_THEY_ARE, Reading, evidence_files, read_evidence
-from crowdveil.folder.reports import collection_outputs
+from crowdveil.folder.write_collection import collection_outputs
 
 COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 

@@ -16,10 +16,10 @@ from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.data import datasets
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import ReadOptions
-from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
+from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.folder.answers import is_dataset, read_names, weight_notes

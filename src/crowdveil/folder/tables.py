@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from crowdveil.data.identifiers import Identifiers, as_arrow
-from crowdveil.data.report_tables import write_table
+from crowdveil.data.write_reports import write_table
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 import pyarrow as pa
 
-from crowdveil.data.report_tables import TABLE_FORMS, TableForm, write_tables
+from crowdveil.data.write_reports import TABLE_FORMS, TableForm, write_tables
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs

@@ -374,7 +374,7 @@ def scored(inference: Inference, gold: str) -> Inference:
         ReportsError: a damaged file, an unknown label, or no known truth of any task.
     """
     estimate, notes = inference.estimate, inference.notes
-    known = _scored_truths(inference, gold)
+    known = _read_scoring_truths(inference, gold)
     result = score(estimate, known)
     both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
@@ -395,7 +395,7 @@ def scored(inference: Inference, gold: str) -> Inference:
     return replace(inference, score=result, notes=notes)
 
 
-def _scored_truths(inference: Inference, gold: str) -> dict[str, Any]:
+def _read_scoring_truths(inference: Inference, gold: str) -> dict[str, Any]:
     """Return the known truths of a file that score an inference, in the spelling of its labels if spellings are one."""
     alphabet = inference.estimate.alphabet
     known = read_gold(gold, kind_of(alphabet))
@@ -423,7 +423,7 @@ def decided(
         raise SettingsError("decisions by costs or confidence need labels", value=estimate.method)
     table = None if costs is None else read_costs(costs, estimate.alphabet)
     estimate = decide(estimate, costs=table, abstain_below=abstain_below)
-    known = None if gold is None else _scored_truths(inference, gold)
+    known = None if gold is None else _read_scoring_truths(inference, gold)
     notes = (*inference.notes, *decision_notes(estimate, known, table))
     return replace(inference, estimate=estimate, notes=notes)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.lattice_sum import LatticeMeasure, TiltedSum, half_width, moments, tilted_sum
+from crowdveil.privacy.lattice_convolution import LatticeMeasure, TiltedSum, half_width, moments, tilted_sum
 
 POINTS = 1024
 """Lattice points between loss 0 and the largest loss of a cell."""

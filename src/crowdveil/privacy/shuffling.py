@@ -20,7 +20,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.lattice_sum import LatticeMeasure, half_width, tilted_sum
+from crowdveil.privacy.lattice_convolution import LatticeMeasure, half_width, tilted_sum
 from crowdveil.privacy.loss_distribution import MAX_TILT, PrivacyProfile, composed_epsilon, require_delta
 
 POINTS = 1 << 14

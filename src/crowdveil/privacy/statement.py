@@ -179,8 +179,8 @@ def state_campaign(campaign: Campaign) -> PrivacyStatement:
     return PrivacyStatement(
         status="protected",
         subject="campaign",
-        mechanism=campaign_mechanism(campaign),
-        per_answer=campaign.guarantee,
+        mechanism=mechanism_names(campaign),
+        per_answer=campaign.answer_guarantee,
         per_worker=campaign.worker_guarantee,
         cells=campaign.all_cells,
         not_covered=not_covered(campaign_exposes(campaign), protected=protected, assigned=True),
@@ -196,7 +196,7 @@ def state_campaign(campaign: Campaign) -> PrivacyStatement:
     )
 
 
-def campaign_mechanism(campaign: Campaign) -> str:
+def mechanism_names(campaign: Campaign) -> str:
     """Return the names of the mechanisms of a campaign."""
     return " / ".join(dict.fromkeys(channel.mechanism for channel in campaign.channels))
 

@@ -37,8 +37,8 @@ from crowdveil.folder.evidence import (
     read_evidence,
 )
 from crowdveil.folder.named_reports import recorded_reports
-from crowdveil.folder.reports import REPORTS_FILES
 from crowdveil.folder.truths import estimate_names
+from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.levels import level_sentences, stated_levels
 from crowdveil.privacy.questions import question_sentences, round_sentences, sentences_without_campaign
@@ -47,7 +47,7 @@ from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,
     campaign_exposes,
-    campaign_mechanism,
+    mechanism_names,
     no_guarantee_reason,
     not_covered,
     question_guarantees,
@@ -57,7 +57,14 @@ from crowdveil.privacy.statement import (
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, asked_facts
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
-from crowdveil.standalone.verification import parse_json, read_bytes, read_parts, read_prior, read_round_before, verify
+from crowdveil.standalone.verification import (
+    parse_json,
+    read_bounded,
+    read_parts,
+    read_prior,
+    read_round_before,
+    verify,
+)
 
 FIRST_QUESTION = "question-1"
 NOTHING_STATED = "No collection of protected reports was given with these results."
@@ -160,7 +167,7 @@ def _state_certificate(path: Path, source: bytes, answers: int | None) -> Privac
 def _require_claims(campaign: Path) -> None:
     """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker."""
     claims = verify(
-        read_bytes(campaign), read_parts(campaign), read_prior(campaign), read_round_before(campaign)
+        read_bounded(campaign), read_parts(campaign), read_prior(campaign), read_round_before(campaign)
     ).claims
     false = tuple(claim.claim for claim in claims if not claim.holds)
     if false:
@@ -376,10 +383,10 @@ def _state_checked_reports(
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
     workers = _chosen_levels(evidence, channel)
     if campaign is not None:
-        guarantee, cells, per_worker = campaign.guarantee, campaign.all_cells, campaign.worker_guarantee
+        guarantee, cells, per_worker = campaign.answer_guarantee, campaign.all_cells, campaign.worker_guarantee
     return PrivacyStatement(
         status="protected",
-        mechanism=channel.mechanism if campaign is None or campaign.earlier else campaign_mechanism(campaign),
+        mechanism=channel.mechanism if campaign is None or campaign.earlier else mechanism_names(campaign),
         per_answer=guarantee,
         per_worker=None if apart else per_worker,
         of_question=channel.guarantee if campaign is not None and campaign.questions else None,

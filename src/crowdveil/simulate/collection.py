@@ -23,8 +23,8 @@ from crowdveil.folder.crowd import (
     require_apart,
 )
 from crowdveil.folder.evidence import SIMULATION, guarantee_notes
-from crowdveil.folder.reports import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.folder.sums import Sums, answer_vectors, collect_sums, sums_text
+from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.privacy.mechanism_settings import describe

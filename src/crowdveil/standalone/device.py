@@ -263,10 +263,10 @@ class Device:
             check_level(self.level, self.levels)
             drawn = f"{self.level:02x}"
             require(self.record.get("body", drawn).startswith(drawn), "level", SENTENCES["other-level"])
-        elif self.record["state"] == "verified" and (chosen := self._chosen()) is not None:
+        elif self.record["state"] == "verified" and (chosen := self._chosen_level()) is not None:
             self.choose(chosen)
 
-    def _chosen(self) -> int | None:
+    def _chosen_level(self) -> int | None:
         """Return the level that was chosen in this campaign on this computer, with whatever link; None before."""
         records = (parse_canonical(path.read_bytes()) for path in self.home.glob(f"{self.name}-*/record.json"))
         return next((record["level"] for record in records if "level" in record), None)
@@ -279,7 +279,7 @@ class Device:
 
     def choose(self, level: int) -> None:
         """Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it."""
-        free = self.record["state"] == "verified" and self.level is None and self._chosen() in (None, level)
+        free = self.record["state"] == "verified" and self.level is None and self._chosen_level() in (None, level)
         require(free, "level", SENTENCES["chosen"])
         require_first(read_ledger(self.home), self.name, self.record["report"], self.ledger_lines(level))
         self._keep(**{**self.record, "level": level})

@@ -317,23 +317,23 @@ def read_parts(path: Path) -> dict[int, bytes]:
     found = {}
     for part in (path.parent / "parts").glob("[0-9][0-9][0-9][0-9]*.json"):
         if part.stem.isdecimal() and part.stem == f"{int(part.stem):04}" and part.is_file():
-            found[int(part.stem)] = read_bytes(part)
+            found[int(part.stem)] = read_bounded(part)
     return found
 
 
 def read_prior(path: Path) -> bytes | None:
     """Return the file `prior.csv` beside a campaign; None without it."""
     prior = path.parent / "prior.csv"
-    return read_bytes(prior) if prior.is_file() else None
+    return read_bounded(prior) if prior.is_file() else None
 
 
 def read_round_before(path: Path) -> bytes | None:
     """Return the campaign of the round before, in the folder `earlier` beside a later one; None without it."""
     before = path.parent / "earlier" / "campaign.json"
-    return read_bytes(before) if before.is_file() else None
+    return read_bounded(before) if before.is_file() else None
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bounded(path: Path) -> bytes:
     """Return the bytes of a file; of a file that is too long only the first, one too many."""
     with path.open("rb") as source:
         return source.read(MAX_CERTIFICATE_BYTES + 1)
@@ -345,7 +345,7 @@ if __name__ == "__main__":
         sys.exit(2)
     try:
         file = Path(sys.argv[1])
-        outcome = verify(read_bytes(file), read_parts(file), read_prior(file), read_round_before(file))
+        outcome = verify(read_bounded(file), read_parts(file), read_prior(file), read_round_before(file))
         for claim, holds, found in outcome.claims:
             print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
     except Exception as error:  # 1 means that a claim is false

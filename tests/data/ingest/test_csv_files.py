@@ -17,8 +17,8 @@ from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.ingest.quotes import QuoteValidator
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import MajorityVote
-from crowdveil.folder.reports import write_report_files
 from crowdveil.folder.truths import write_estimate
+from crowdveil.folder.write_collection import write_report_files
 from tests.data.test_reports import cells
 
 PIECES = ['"', '""', ",", "\n", "\r\n", "a", "b", '"a"', '"a""b",', '5" disc']

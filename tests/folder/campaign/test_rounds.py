@@ -126,7 +126,7 @@ def test_a_larger_epsilon_than_any_promised_is_refused(tmp_path: Path) -> None:
     """Earlier reports whose table is weaker than the later document says are none of the campaign's."""
     built = later(replace(STATED, cells=9, numerator=2, denominator=1))
     both = write_both(tmp_path, built, [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
-    assert PLAIN.epsilon > built.campaign.guarantee.epsilon
+    assert PLAIN.epsilon > built.campaign.answer_guarantee.epsilon
 
     with pytest.raises(ReportsError, match="other certificate"):
         state_source(both)

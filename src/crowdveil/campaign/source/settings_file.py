@@ -97,7 +97,7 @@ class CampaignSource:
         return tuple(row.task for row in self.rows)
 
     @property
-    def pictures(self) -> Mapping[str, bytes]:
+    def pictures_by_sha256(self) -> Mapping[str, bytes]:
         """Bytes of the pictures, by SHA-256 in hexadecimal."""
         return {
             row.task.picture.sha256: row.picture

@@ -35,10 +35,10 @@ Truths: `crowdveil export`."""
 def export(file: Path, database: str | None, out: Path, replace: bool, as_json: bool) -> None:
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
-        from crowdveil.data.report_tables import formula_notes
+        from crowdveil.data.write_reports import formula_notes
         from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
         from crowdveil.folder.campaign.rounds import read_earlier
-        from crowdveil.folder.reports import collection_outputs
+        from crowdveil.folder.write_collection import collection_outputs
         from crowdveil.service.release import export as export_campaign
 
         folders = export_folders(out, campaign)

@@ -15,8 +15,8 @@ from crowdveil.data.importers.registry import TOOLS
 
 if TYPE_CHECKING:
     from crowdveil.data.importers.collecting import ImportedAnswers
-    from crowdveil.data.report_tables import TableForm
     from crowdveil.data.sources.layout import Layout
+    from crowdveil.data.write_reports import TableForm
 
 HELP = f"""Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
 
@@ -51,7 +51,7 @@ address or a time gets a number, which holds within one import only: import all 
 @json_option
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None, as_json: bool) -> None:
     """Import, write, print; see `HELP`."""
-    from crowdveil.data.report_tables import write_tables
+    from crowdveil.data.write_reports import write_tables
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
@@ -71,7 +71,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
 
 def _form_of(out: Path, form: TableForm | None) -> TableForm:
     """Return the stated form of a file, else that of its name; a name without one is refused."""
-    from crowdveil.data.report_tables import TABLE_FORMS
+    from crowdveil.data.write_reports import TABLE_FORMS
     from crowdveil.errors import SettingsError
 
     named = form or out.suffix.removeprefix(".").lower()
@@ -83,7 +83,7 @@ def _form_of(out: Path, form: TableForm | None) -> TableForm:
 
 def _formulas(imported: ImportedAnswers) -> tuple[str, ...]:
     """Return the warning of tasks, workers and labels that a spreadsheet reads as formulas."""
-    from crowdveil.data.report_tables import formula_notes
+    from crowdveil.data.write_reports import formula_notes
 
     return formula_notes(*(imported.table[name].unique().to_pylist() for name in ("task", "worker", "label")))
 

@@ -52,7 +52,7 @@ def verify(file: Path, as_json: bool) -> None:
         SAME_PRIOR,
         SAME_ROUND,
         parse_json,
-        read_bytes,
+        read_bounded,
         read_parts,
         read_prior,
         read_round_before,
@@ -61,7 +61,7 @@ def verify(file: Path, as_json: bool) -> None:
 
     file = claim_file(file)
     parts = read_parts(file)
-    source = read_bytes(file)
+    source = read_bounded(file)
     checked = check(source, parts, read_prior(file), read_round_before(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)

@@ -38,22 +38,22 @@ def personal_names(columns: Iterable[str], records: Iterable[Mapping[str, Any]] 
     for number, record in enumerate(records):
         if number == RECORDS_LOOKED_AT:
             break
-        found |= dict.fromkeys(_keys(record, "", MAX_DEPTH))
+        found |= dict.fromkeys(_personal_key_paths(record, "", MAX_DEPTH))
     return tuple(found)
 
 
-def _keys(value: Any, above: str, depth: int) -> Iterable[str]:
+def _personal_key_paths(value: Any, above: str, depth: int) -> Iterable[str]:
     """Yield the dotted paths of keys with personal names; lists have the path of their items."""
     if isinstance(value, list):
         for part in value if depth else ():
-            yield from _keys(part, above, depth - 1)
+            yield from _personal_key_paths(part, above, depth - 1)
     elif isinstance(value, dict) and depth:
         for key, part in value.items():
             path = f"{above}.{key}" if above else str(key)
             if is_personal(str(key)):
                 yield path
             else:
-                yield from _keys(part, path, depth - 1)
+                yield from _personal_key_paths(part, path, depth - 1)
 
 
 NUMBERED_NAME = re.compile(r"worker-+\d+")

@@ -170,7 +170,7 @@ def log_joint_ability_density(
     return np.sum(workers, axis=-1) - 0.5 * ((np.asarray(mean) - expected) / ABILITY_DEVIATION) ** 2
 
 
-def most_likely_ability(
+def most_likely_crowd_ability_index(
     expected: float, share: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
 ) -> int:
     """Return the index of the candidate with the highest `log_joint_ability_density`."""

@@ -26,7 +26,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, joined
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
 from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
-from crowdveil.folder.reports import write_reports
+from crowdveil.folder.write_collection import write_reports
 
 EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CAMPAIGN_FILE, CROWD_FILE, REPORTS_FILE)
 """Files that `write_campaign_reports` writes."""

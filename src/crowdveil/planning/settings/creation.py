@@ -126,7 +126,9 @@ def create_campaign(
             records[PRIOR_FILE] = prior
         if not others and any(source.excluded):
             records[NOT_FOR_FILE] = not_for_bytes(source.excluded)
-        files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names, records=records)
+        files = write_campaign(
+            folder, campaign, parts, pictures=source.pictures_by_sha256, names=source.names, records=records
+        )
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
         campaign=campaign,

@@ -108,7 +108,9 @@ def create_next_round(
     posterior, errors = _posterior(estimate, campaign)
     group, priors = posterior_groups(posterior, _most_groups(found, campaign))
     objectives = [_objective(campaign, prior, estimate) for prior in priors]
-    channels = [design_channel(one, epsilon or campaign.epsilon, null_apart=True) for one in objectives]
+    channels = [
+        design_channel(one, campaign.epsilon if epsilon is None else epsilon, null_apart=True) for one in objectives
+    ]
     excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
     order = np.argsort(-errors, kind="stable").tolist()
     lists = _draw(excluded, order, count, _load(excluded, campaign, per_worker), randomness or secure())

@@ -17,7 +17,7 @@ from crowdveil.synthesis.budgets import TaskBudgets, allocate
 from crowdveil.synthesis.claims import Claims, Floats, scale_claims
 from crowdveil.synthesis.discrete_noise import Integers
 from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, smooth
-from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_inputs
+from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_bounds_and_tasks
 from crowdveil.synthesis.private.noisy_counts import LEAST_RANGE_INFORMATION, NoisyCounter, NoisyCounts
 from crowdveil.synthesis.release import SECURE
 
@@ -70,7 +70,7 @@ class Histogram(PrivateMethod):
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
-        require_public_inputs(claims, self.participation)
+        require_public_bounds_and_tasks(claims, self.participation)
         budgets = allocate(
             claims,
             epsilon=self.epsilon,

@@ -79,7 +79,7 @@ class PrivateMethod(ABC):
         )
 
 
-def require_public_inputs(claims: Claims, participation: Participation) -> None:
+def require_public_bounds_and_tasks(claims: Claims, participation: Participation) -> None:
     """Refuse claims whose bounds, list of tasks or number depend on what is protected.
 
     Raises:

@@ -21,7 +21,7 @@ from crowdveil.synthesis.discrete_noise import (
 )
 from crowdveil.synthesis.private.exponential_mechanism import information_groups, select_finest_level, select_locations
 from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, smooth
-from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_inputs
+from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_bounds_and_tasks
 from crowdveil.synthesis.private.noisy_counts import SENSITIVITY
 from crowdveil.synthesis.release import SECURE
 
@@ -49,7 +49,7 @@ class PooledShape(PrivateMethod):
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
-        require_public_inputs(claims, "public")
+        require_public_bounds_and_tasks(claims, "public")
         budgets = allocate(
             claims, epsilon=self.epsilon, unit=self.unit, participation="public", most_claims=self.most_claims
         )

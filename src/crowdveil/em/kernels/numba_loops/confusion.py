@@ -63,7 +63,7 @@ def confusion_step(static_labels: int) -> Any:
         likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
         for start in range(0, len(order), BATCH):
             size = min(BATCH, len(order) - start)
-            _fill_initial(start, size, order, initial, group, batch, others)
+            _fill_batch_with_initial_scores(start, size, order, initial, group, batch, others)
             after = _gather(start, size, lengths, codes, offset, interleaved, batch, others)
             for b in range(size if len(exponents) else 0):
                 for k in range(others):
@@ -130,7 +130,9 @@ def squared_scores(layout: Any, codes: Any, table: Any, posterior: Any, labels: 
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _fill_initial(start: Any, size: Any, order: Any, initial: Any, group: Any, batch: Any, others: Any) -> None:
+def _fill_batch_with_initial_scores(
+    start: Any, size: Any, order: Any, initial: Any, group: Any, batch: Any, others: Any
+) -> None:
     """Fill a batch, flat [task, other label], with the scores before any report."""
     for b in range(size):
         row_group = group[start + order[start + b]] if len(group) else 0

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from crowdveil.privacy.lattice_sum import LatticeMeasure, half_width, moments, tilted_sum
+from crowdveil.privacy.lattice_convolution import LatticeMeasure, half_width, moments, tilted_sum
 
 
 def positive_part(terms, tilt):

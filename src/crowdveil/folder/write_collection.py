@@ -12,8 +12,8 @@ from typing import Any, Literal
 from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.channels.certificate import certificate_mechanisms
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
-from crowdveil.data.report_tables import block_tables, report_schema, write_tables
 from crowdveil.data.reports import Reports
+from crowdveil.data.write_reports import block_tables, report_schema, write_tables
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs, write_outputs
 from crowdveil.folder.crowd import (

@@ -6,8 +6,8 @@ import pytest
 
 from crowdveil.comparison.trials import ASSIGNED, PROTECTED, Row
 from crowdveil.demo.chart import IGNORED, MAX_LINES, chart_lines
-from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd
+from crowdveil.demo.recommendation import conclude
 from tests.demo.test_demo import small_crowd
 
 METHOD = "dawid-skene + channel"
