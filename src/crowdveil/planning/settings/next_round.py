@@ -29,7 +29,7 @@ from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
 from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection, require_few_entries
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
-from crowdveil.folder.reports import COLLECTION
+from crowdveil.folder.write_collection import COLLECTION
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.posterior_groups import MOST_GROUPS, posterior_groups
@@ -108,19 +108,17 @@ def create_next_round(
     posterior, errors = _posterior(estimate, campaign)
     group, priors = posterior_groups(posterior, _most_groups(found, campaign))
     objectives = [_objective(campaign, prior, estimate) for prior in priors]
-    channels = [
-        design_channel(one, campaign.epsilon if epsilon is None else epsilon, null_apart=True) for one in objectives
-    ]
+    spent = campaign.epsilon if epsilon is None else epsilon
+    channels = [design_channel(one, spent, null_apart=True) for one in objectives]
     excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
     order = np.argsort(-errors, kind="stable").tolist()
     lists = _draw(excluded, order, count, _load(excluded, campaign, per_worker), randomness or secure())
     made, parts = assemble(_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
     pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
-    records = _records(before, collected, excluded)
     return NextRound(
         campaign=made,
         folder=out,
-        files=write_campaign(out, made, parts, pictures=pictures, records=records),
+        files=write_campaign(out, made, parts, pictures=pictures, records=_records(before, collected, excluded)),
         sizes=tuple(np.bincount(group).tolist()),
         asked=count,
         loads=(min(map(len, lists)), max(map(len, lists))),
