@@ -46,7 +46,7 @@ def numeric(numbers: list[float], half_width: float | None) -> Estimate:
 def estimated(posterior: NDArray[np.float64], **fields: object) -> Estimate:
     """Return an estimate of one worker."""
     names, one, count = {"alphabet": None, "tasks": np.arange(len(posterior))}, np.ones(1), len(posterior)
-    sizes = {"reports_per_task": np.ones(count, np.int64), "reports_per_worker": np.ones(1, np.int64)}
+    sizes = {"reports_per_task": np.full(count, 2), "reports_per_worker": np.ones(1, np.int64)}
     workers = {"worker_names": np.array(["w"]), "workers": WorkerTable(one, "ability")}
     return Estimate(method="test", posterior=posterior, **(names | sizes | workers | fields))  # type: ignore[arg-type]
 
@@ -221,3 +221,15 @@ def test_tasks_without_reports_are_never_enough(reports: tuple[int, ...], verdic
     assert (verdict, verdict) == (categories.verdict, found.verdict)
     named = f"{sum(reports)} reports on 4 tasks, {reports.count(0)} without any; 1.0 % are expected to be wrong"
     assert (named in categories.sentences[0]) == (verdict != "use")
+
+
+def test_answers_that_no_other_answer_can_be_compared_with_are_used_with_care() -> None:
+    """Where every task has one report, how sure its truth is comes from the model alone."""
+    once = np.ones(2, np.int64)
+    found = [
+        conclude(labelled((0.99, 0.01), (0.01, 0.99), reports_per_task=once), UNPROTECTED),
+        conclude(replace(numeric([0.0, 10.0], 1.0), reports_per_task=once), UNPROTECTED),
+    ]
+
+    assert ["care", "care"] == [conclusion.verdict for conclusion in found]
+    assert all("no task has two reports" in conclusion.sentences[0] for conclusion in found)

@@ -257,12 +257,12 @@ def lines(
             for x, y in map(at, *zip(*line, strict=True))
         ]
         x, y = max(line)
-        text = shorten(label, 18) if y <= most else f"{shorten(label, 13)} ↑{y:.2g}"
+        text = shorten(label, 20) if y <= most else f"{shorten(label, 13)} ↑{y:.2g}"
         ends.append((at(x, y)[1], text, f"name line-{place}"))
     for label, height in limits:
         y = at(first, height)[1]
         drawn.append(filled('<line class="limit" x1="{a}" x2="{b}" y1="{y:.1f}" y2="{y:.1f}"/>', a=LEFT, b=RIGHT, y=y))
-        ends.append((y, shorten(label, 18), "name"))
+        ends.append((y, shorten(label, 20), "name"))
     drawn += [
         filled('<text class="{style}" x="{x}" y="{y:.1f}">{text}</text>', style=style, x=RIGHT + 6, y=y + 4, text=text)
         for y, text, style in _spread_names(ends)

@@ -37,6 +37,7 @@ INSTEAD = "Infer again with a method that has them, or compare tasks whose truth
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
 SPARSE = "Ask for reports on every task first."
+ALONE = ", by the model alone: no task has two reports that could be compared"
 UNDECIDED = "No task is decided: the confidence of each is too small. Collect more answers."
 NO_NUMBERS = "No task has a number: there is too little information in the reports."
 
@@ -70,7 +71,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     of = "" if estimate.gold is None else f" of the {counted(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
     verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
-        ratio, source, compared, evidence
+        ratio, rest, source, compared, evidence
     )
     notes = [AS_GOOD] * (small and as_good) + [MORE_WRONG] * (least > max(own, SMALL_ERROR))
     open_tasks = _undecided_sentence(known, "stay undecided and are not counted as wrong")
@@ -104,7 +105,7 @@ def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None
     # An interval as wide as the scale says nothing, however far the numbers are apart.
     share = max(ratio / 2, 2 * width / _scale_range(evidence))
     verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
-        share, source, compared, evidence
+        share, rest, source, compared, evidence
     )
     open_tasks = _undecided_sentence(known, "have no number: there is too little information in their reports")
     return Conclusion(verdict, (first, *open_tasks, *_no_reports_sentence(rest), *_evidence_sentences(estimate)))
@@ -137,10 +138,13 @@ def _privacy_clause(statement: PrivacyStatement) -> str:
     return f"{answer} (participation {statement.per_answer.participation})"
 
 
-def _verdict_and_advice(ratio: float, source: str, compared: str, evidence: Evidence | None) -> tuple[Verdict, str]:
+def _verdict_and_advice(
+    ratio: float, rest: Estimate, source: str, compared: str, evidence: Evidence | None
+) -> tuple[Verdict, str]:
     """Return the verdict on an error as a share of that of the constant, and its sentence."""
-    compared = f"{source} {compared}".lstrip()
-    if ratio <= USEFUL:
+    alone = max(rest.reports_per_task) < 2
+    compared = f"{source} {compared}{ALONE if alone else ''}".lstrip()
+    if ratio <= USEFUL and not alone:
         return "use", f"Use these truths: {compared}."
     if ratio < USELESS:
         return "care", f"Use these truths with care: {compared}."

@@ -298,3 +298,12 @@ def test_progress_is_in_bytes_of_all_files_from_the_first_call(name: str, way: s
     size = path.stat().st_size
     assert ((0, size), (size, size)) == (calls[0], calls[-1])
     assert {size} == {of for _, of in calls}
+
+
+def test_labels_and_numbers_are_not_read_as_one_table(tmp_path: Path) -> None:
+    """A file with a column label and one with a column value are answers to different questions."""
+    first, second = write(TABLE, tmp_path / "1.csv"), tmp_path / "2.csv"
+    second.write_text("task,worker,value\na,v,1\n", "utf-8")
+
+    with pytest.raises(ReportsError, match="all files must have labels, or all must have numbers"):
+        read(first, second)

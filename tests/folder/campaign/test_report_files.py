@@ -190,6 +190,17 @@ def test_a_report_that_counted_may_not_disappear(built, tmp_path):
         read_report_files(folder, asked)
 
 
+def test_a_folder_without_a_report_that_counts_does_not_close_a_campaign(built, tmp_path):
+    """A folder of other files, such as that of collect, is refused, and the campaign stays open."""
+    folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
+    (folder / "reports.csv").write_text("task,worker,report\n", "utf-8")
+
+    with pytest.raises(ReportsError, match="a file must be a report that counts"):
+        close_report_files(folder, asked)
+
+    assert Closing.read(asked) is None
+
+
 def test_a_damaged_closing_is_refused(built, tmp_path):
     """A closing of another campaign, or with other fields, stops the collection."""
     asked, path = CampaignFolder(tmp_path / "campaign"), tmp_path / "campaign" / CLOSED_FILE

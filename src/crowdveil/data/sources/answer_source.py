@@ -310,6 +310,13 @@ class AnswerSource:
                 source=self.name,
                 hint="Read the files one by one, or add the column.",
             )
+        if {"label", "value"} <= value_names:
+            raise ReportsError(
+                "all files must have labels, or all must have numbers",
+                source=self.name,
+                examples="columns 'label' and 'value'",
+                hint="Read the files one by one.",
+            )
         columns = encode_columns(
             {role: role for role in tables[0].column_names},
             joined(tables),

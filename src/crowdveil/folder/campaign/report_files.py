@@ -81,7 +81,7 @@ def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles
     """Close a campaign without a service: store which reports count; return them. A second closing changes nothing.
 
     Raises:
-        ReportsError, CampaignError: as `read_report_files`.
+        ReportsError, CampaignError: as `read_report_files`, and where no file is a report that counts.
         SettingsError: the campaign has a service, or `closed.json` cannot be written.
     """
     if campaign.campaign.url is not None:
@@ -91,6 +91,9 @@ def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles
             hint="Leave out --reports.",
         )
     collected = read_report_files(folder, campaign)
+    if not collected.accepted:
+        hint = "Give the folder of the files that workers handed in, not that of collect."
+        raise ReportsError("a file must be a report that counts", source=str(folder), hint=hint)
     if Closing.read(campaign) is None:
         collected.closing.write(campaign)
     return collected

@@ -176,7 +176,7 @@ def _require_later(campaign: Campaign, *, closed: bool) -> None:
         raise SettingsError(
             "a round is closed before the next one",
             value=f"open until {campaign.closes.isoformat()}",
-            hint="End it with crowdveil campaign close --reports.",
+            hint="End it: crowdveil campaign close FOLDER/campaign.json --reports RECEIVED.",
         )
 
 
