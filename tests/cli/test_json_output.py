@@ -223,7 +223,7 @@ def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> Non
     """Write a campaign into asked/; `campaign serve` then stores a report of every worker and ends."""
     built.write(Path("asked"))
 
-    def answer(settings: ServerSettings, _: object) -> None:
+    def answer(settings: ServerSettings, *_: object) -> None:
         store = Store.open(settings.database)
         for token in built.tokens:
             store.store_report(built.campaign.digest, token, f"{token.slot:032x}", bytes(built.campaign.body_bytes))
