@@ -163,8 +163,8 @@ class Gtm(WeightedTruths):
 
     In units of each task, (y_ij - median_j) / deviation_j, truths are N(0, truth_deviation^2), errors N(0, sigma_i^2),
     and sigma_i^2 ~ inverse gamma(shape, rate). The joint density is maximized in turn over
-        truth_j = sum_i y_ij / sigma_i^2 / (1 / truth_deviation^2 + sum_i 1 / sigma_i^2),
-        sigma_i^2 = (2 rate + sum_j (y_ij - truth_j)^2) / (2 (shape + 1) + n_i).
+    truth_j = sum_i y_ij / sigma_i^2 / (1 / truth_deviation^2 + sum_i 1 / sigma_i^2) and
+    sigma_i^2 = (2 rate + sum_j (y_ij - truth_j)^2) / (2 (shape + 1) + n_i).
     The weight of a worker is 1 / sigma^2. The paper's removal of outliers, which needs thresholds in units of the
     answers, is left to the user.
 
