@@ -57,7 +57,7 @@ class Count(click.types.IntParamType):
         return number
 
 
-class Parsed(click.ParamType[Any]):
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # no generic in older versions of click
     """Text with a structure; `parse` returns its value, or raises ValueError with the rule it breaks."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
