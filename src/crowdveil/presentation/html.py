@@ -19,6 +19,10 @@ color:var(--ink);background:var(--paper)}.crowdveil th{font-weight:600}
 .crowdveil svg text{fill:var(--ink)}.crowdveil .bar{fill:var(--accent)}.crowdveil .muted{fill:var(--quiet)}
 .crowdveil .cell{fill:#0f766e}.crowdveil .whisker{stroke:var(--accent);stroke-width:2}
 .crowdveil .line{fill:none;stroke:var(--accent);stroke-width:2}
+.crowdveil .line-1{--ink:var(--accent)}.crowdveil .line-2{--accent:#b45309;--ink:#b45309}
+.crowdveil .line-3{--accent:#1d4ed8;--ink:#1d4ed8}.crowdveil .line-4{--accent:#be185d;--ink:#be185d}
+@media (prefers-color-scheme:dark){.crowdveil .line-2{--accent:#f3b562;--ink:#f3b562}
+.crowdveil .line-3{--accent:#8ab4ff;--ink:#8ab4ff}.crowdveil .line-4{--accent:#f58fc0;--ink:#f58fc0}}
 .crowdveil .axis,.crowdveil .limit{stroke:var(--soft);stroke-width:1}.crowdveil .limit{stroke-dasharray:4 3}
 """
 """Style of a card; contrast of text is at least 4.5:1 and of marks 3:1 in both schemes."""
