@@ -19,7 +19,7 @@ EXHIBIT = re.compile(r"`crowdveil reproduce (?P<name>[\w/]+)")
 RECOMPUTED = {
     "explanation/verdicts.md": "tests/experiments/test_published_bounds.py",
     "explanation/shuffling.md": "tests/test_printed_proofs.py",
-    "explanation/synthesis/paper-reproduction.md": "tests/synthesis/huai2019",
+    "explanation/synthesis/paper-reproduction.md": "tests/experiments/huai2019",
     "explanation/mechanisms/designed.md": "tests/test_printed_proofs.py",
     "explanation/mechanisms/matrix-factorization.md": "tests/test_printed_proofs.py",
     "explanation/mechanisms/two-layer.md": "tests/mechanisms/test_printed_figures.py",

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished
+from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import Weighting
 from numpy.typing import NDArray
 
 from crowdveil.randomness import Seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiPublished
-from crowdveil.synthesis.huai2019.weights import Weighting
 from crowdveil.synthesis.private.histogram import Histogram
 
 

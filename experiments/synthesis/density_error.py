@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.kernel_density import WeightedKernelDensity
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Reports
@@ -17,7 +18,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators import WeightedMean
 from crowdveil.randomness import Seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import WeightedKernelDensity
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 Floats = NDArray[np.float64]

@@ -8,6 +8,7 @@ import math
 from itertools import product
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth, GaussianKernel, WeightedKernelDensity
 from experiments.synthesis.density_error import (
     DensityCurve,
     basic_release,
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, scale_claims
 from crowdveil.synthesis.discrete_noise import floor_epsilon
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth, GaussianKernel, WeightedKernelDensity
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 from crowdveil.synthesis.private.noisy_counts import NoisyCounter

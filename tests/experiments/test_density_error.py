@@ -4,6 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from experiments.papers.huai2019.algorithm1.kernel_density import (
+    EpanechnikovKernel,
+    GaussianKernel,
+    WeightedKernelDensity,
+)
 from experiments.synthesis.density_error import (
     basic_release,
     histogram_curve,
@@ -19,7 +24,6 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import EpanechnikovKernel, GaussianKernel, WeightedKernelDensity
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 

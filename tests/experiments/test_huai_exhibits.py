@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from experiments.papers.huai2019 import equation5, theorem2
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
+from experiments.papers.huai2019.algorithm1.huai_published import trial_tasks
+from experiments.papers.huai2019.algorithm1.kernel_density import EpanechnikovKernel
 from experiments.papers.huai2019.crowds import FLOORPLAN, TEST, crowd, lengths, published
 from experiments.papers.huai2019.figure3 import density_mean, true_curve
 from experiments.papers.huai2019.figure5 import count_until_pass
@@ -10,10 +13,7 @@ from experiments.papers.huai2019.judge import Judge
 from experiments.papers.huai2019.theorem1 import expected_distance
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.kernel_density import EpanechnikovKernel
-from crowdveil.synthesis.huai2019.methods import trial_tasks
-from tests.synthesis.exact_release import attempt
+from tests.experiments.huai2019.exact_attempt import attempt
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,15 @@ of 129 segments of 2 .. 20 metres each, bounds 0 .. 40. The paper names neither 
 from functools import cache
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
+from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished
+from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import Kind, Weighting
 from numpy.typing import NDArray
 
 from crowdveil.data import datasets
 from crowdveil.data.reports import Reports
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiPublished
-from crowdveil.synthesis.huai2019.weights import Kind, Weighting
 
 Floats = NDArray[np.float64]
 FLOORPLAN = "floorplan (simulated)"

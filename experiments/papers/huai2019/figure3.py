@@ -2,14 +2,14 @@
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, WeightedKernelDensity
+from experiments.papers.huai2019.algorithm1.weights import KINDS, Kind, LocalRule, Thresholds, Weighting
 from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, WIDTH, crowd, truths
 from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedKernelDensity
-from crowdveil.synthesis.huai2019.weights import KINDS, Kind, LocalRule, Thresholds, Weighting
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict, standard_error
+from experiments.papers.huai2019.algorithm1 import accounting
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile
 from experiments.papers.huai2019.crowds import FLOORPLAN, STANDS_FOR, TEST, crowd, published
 from experiments.papers.huai2019.judge import Judge
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.huai2019 import accounting
-from crowdveil.synthesis.huai2019.accounting import WeightProfile
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.algorithm1.candidates import CandidateSampler
+from experiments.papers.huai2019.algorithm1.huai_published import trial_tasks
 from experiments.papers.huai2019.crowds import TEST, crowd, published
 from numpy.typing import NDArray
 
 from crowdveil.randomness import Seeded, seeded
-from crowdveil.synthesis.huai2019.candidates import CandidateSampler
-from crowdveil.synthesis.huai2019.methods import trial_tasks
 from crowdveil.synthesis.private.histogram import Histogram
 
 COLUMNS = ("crowd", "mechanism", "records", "exact_epsilon", "candidates", "comparisons", "seconds")

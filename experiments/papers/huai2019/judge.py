@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, WeightedKernelDensity
 from experiments.synthesis.density_error import (
     DensityCurve,
     Errors,
@@ -21,8 +23,6 @@ from numpy.typing import NDArray
 
 from crowdveil.data.reports import Reports
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedKernelDensity
-from crowdveil.synthesis.huai2019.methods import HuaiPublished
 
 Floats = NDArray[np.float64]
 Reference = Literal["combined", "uniform"]

@@ -6,6 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict, entry_of, standard_error
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile, published_claim, smallest_epsilon
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
+from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished, trial_tasks
+from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import GlobalRule, LocalRule
 from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
@@ -13,11 +18,6 @@ from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim, smallest_epsilon
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiPublished, trial_tasks
-from crowdveil.synthesis.huai2019.weights import GlobalRule, LocalRule
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
+from experiments.papers.huai2019.algorithm1.kernel_density import ROOT_5, EpanechnikovKernel, WeightedKernelDensity
 from experiments.synthesis.density_error import DensityCurve, integrated_squared_error, kernel_curve
 from experiments.theory.published_bounds import density_distance_bound
-
-from crowdveil.synthesis.huai2019.kernel_density import ROOT_5, EpanechnikovKernel, WeightedKernelDensity
 
 KERNELS = {"support 1": 1.0, "variance 1": ROOT_5}
 """Half the support of the Epanechnikov kernel: the theorem asks for support 1 and variance 1, which no density has."""

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
-
-from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim, single_candidate
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile, published_claim, single_candidate
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
 
 Places = tuple[int, ...]
 """Number of claims at every place."""

@@ -16,12 +16,12 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.kernel_density import Kernel
 from numpy.typing import ArrayLike
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.discrete_noise import Integers
-from crowdveil.synthesis.huai2019.kernel_density import Kernel
 
 ENTRIES = 1 << 21
 """Similarities held in memory at once (16 MiB); a larger task is computed in blocks of rows."""

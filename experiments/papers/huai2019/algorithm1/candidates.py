@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.kernel_density import Kernel
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.discrete_noise import Integers, uniform_floats
-from crowdveil.synthesis.huai2019.kernel_density import Kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 
 LARGEST_DELTA = 1e-6
 """Largest delta of a claimed epsilon that is read off a curve."""

@@ -6,17 +6,17 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from experiments.papers.huai2019.algorithm1 import accounting
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import Kind, Weighting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019 import accounting
-from crowdveil.synthesis.huai2019.accounting import WeightProfile
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
-from crowdveil.synthesis.huai2019.weights import Kind, Weighting
-from tests.synthesis.exact_release import Attempt, attempt, excess, excess_of_failure, lone_claims
-from tests.synthesis.small import one_task, small_claims
+from tests.experiments.huai2019.exact_attempt import Attempt, attempt, excess, excess_of_failure, lone_claims
+from tests.experiments.huai2019.small_claims import one_task, small_claims
 
 ENDS = (-12.0, 24.0)
 SETTINGS = [

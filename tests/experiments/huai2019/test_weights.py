@@ -5,14 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from scipy.optimize import minimize
-
-from crowdveil.errors import SettingsError
-from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019 import weights as module
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth, Kernel
-from crowdveil.synthesis.huai2019.weights import (
+from experiments.papers.huai2019.algorithm1 import weights as module
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, Bandwidth, Kernel
+from experiments.papers.huai2019.algorithm1.weights import (
     KINDS,
     GlobalRule,
     LocalRule,
@@ -22,7 +17,12 @@ from crowdveil.synthesis.huai2019.weights import (
     task_batches,
     worker_losses,
 )
-from tests.synthesis.small import one_task, small_claims
+from hypothesis import given, settings
+from scipy.optimize import minimize
+
+from crowdveil.errors import SettingsError
+from crowdveil.synthesis.claims import Claims
+from tests.experiments.huai2019.small_claims import one_task, small_claims
 
 GIVEN = Bandwidth(rule="given", width=1.3)
 CLUSTER = [1.0, 1.2, 0.8, 1.1, 0.9, 1.3, 1.05, 30.0]

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, final
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1 import accounting
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile
+from experiments.papers.huai2019.algorithm1.candidates import CandidateSampler, PrivacyTest, Progress
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import Weighting
 
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import Integers
-from crowdveil.synthesis.huai2019 import accounting
-from crowdveil.synthesis.huai2019.accounting import WeightProfile
-from crowdveil.synthesis.huai2019.candidates import CandidateSampler, PrivacyTest, Progress
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
-from crowdveil.synthesis.huai2019.weights import Weighting
 from crowdveil.synthesis.release import SECURE, Release, Withheld
 
 KernelName = Literal["gaussian", "epanechnikov"]

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, Bandwidth, WeightedKernelDensity
 from scipy.integrate import quad
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth, WeightedKernelDensity
-from tests.synthesis.small import one_task, plain_density
+from tests.experiments.huai2019.small_claims import one_task, plain_density
 
 NAMES = pytest.mark.parametrize("name", KERNELS)
 VALUES = [1.0, 2.0, 4.0, 4.5, 9.0]

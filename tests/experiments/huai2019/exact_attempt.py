@@ -6,9 +6,8 @@ Nothing of `crowdveil.synthesis` is used but the numbers of the test: its sampli
 from typing import NamedTuple
 
 import numpy as np
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
 from scipy.stats import laplace
-
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 
 STEPS = 30_000
 

@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from experiments.papers.huai2019.algorithm1 import candidates
+from experiments.papers.huai2019.algorithm1.candidates import CandidateSampler, PrivacyTest, uniform_floats
+from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, laplace
@@ -11,11 +14,8 @@ from scipy.stats import kstest, laplace
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019 import candidates
-from crowdveil.synthesis.huai2019.candidates import CandidateSampler, PrivacyTest, uniform_floats
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS
-from tests.synthesis.exact_release import attempt, grid
-from tests.synthesis.small import one_task, plain_density, small_claims
+from tests.experiments.huai2019.exact_attempt import attempt, grid
+from tests.experiments.huai2019.small_claims import one_task, plain_density, small_claims
 
 VALUES = np.array([0.0, 0.3, 0.5, 1.0, 1.2, 6.0])
 WEIGHTS = np.array([0.3, 0.1, 0.2, 0.0, 0.25, 0.15])

@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from experiments.papers.huai2019.algorithm1 import accounting
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile
+from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
+from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished
+from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import Weighting
 
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019 import accounting
-from crowdveil.synthesis.huai2019.accounting import WeightProfile
-from crowdveil.synthesis.huai2019.candidates import PrivacyTest
-from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
-from crowdveil.synthesis.huai2019.methods import HuaiPublished
-from crowdveil.synthesis.huai2019.weights import Weighting
 from tests.real_data import load_or_skip
 
 PUBLIC = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}
