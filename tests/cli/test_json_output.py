@@ -17,7 +17,7 @@ import crowdveil.service.relay.server
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
-from crowdveil.cli.display import as_text, json_wanted
+from crowdveil.cli.display import as_text, has_json_flag
 from crowdveil.comparison.trials import Row
 from crowdveil.demo import Demo
 from crowdveil.errors import (
@@ -333,8 +333,8 @@ def test_unknown_commands_are_documents_too(words: tuple[str, ...], run: Run) ->
 
 def test_the_flag_after_two_dashes_is_a_name() -> None:
     """`--json` asks for JSON as an option only."""
-    assert json_wanted(["infer", "a.csv", "--json"])
-    assert not json_wanted(["infer", "--", "--json"])
+    assert has_json_flag(["infer", "a.csv", "--json"])
+    assert not has_json_flag(["infer", "--", "--json"])
 
 
 @pytest.mark.parametrize(

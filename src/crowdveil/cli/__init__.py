@@ -20,7 +20,7 @@ from crowdveil.cli.data import data
 from crowdveil.cli.data.export import export_results
 from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.demo import demo
-from crowdveil.cli.display import as_text, error_line, failure, json_wanted, printable
+from crowdveil.cli.display import as_text, error_line, failure, has_json_flag, printable
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
@@ -136,7 +136,7 @@ class Verbs(VerbGroup):
             raise (OpenCheck if is_open else click.ClickException)(printable(error_line(refusal))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
-        if json_wanted(words):
+        if has_json_flag(words):
             with suppress(OSError):  # stdout cannot be written; stderr has the error
                 click.echo(as_text(failure(error, self, words)))
 

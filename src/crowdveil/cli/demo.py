@@ -10,8 +10,8 @@ import click
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import print_written, printing, progress_bar, warning_rows
-from crowdveil.cli.options import GivenPath, json_option
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.options import GivenPath
+from crowdveil.cli.verb import Verb, wants_json
 
 WIDE = 70
 """Smallest terminal width, in columns, with full headings."""
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     help="Folder for demo.html and demo.json.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated devices.")
-@json_option
-def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
+def demo(data: Path | None, out: Path, seed: int) -> None:
     """Compare every mechanism and method on three crowds, as a table and one HTML page.
 
     The crowds are AdultContent2, Duchenne and temperatures of cities from the data directory, or two synthetic ones.
@@ -46,7 +45,7 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     replaced = list(map(str, outputs.check()))
     with progress_bar("perturbing and inferring") as bar:
         done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
-    if not as_json:
+    if not wants_json():
         _print_table(done)
     note = f"simulation only: no privacy. The reports follow from the seed {seed}"
     warnings = [note]
@@ -56,7 +55,7 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
         *[("conclusion", f"{crowd}: {text}") for crowd, text in done.conclusions.items()],
         *warning_rows(document),
     ]
-    print_written(document, rows, as_json=as_json)
+    print_written(document, rows)
 
 
 @printing()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.cli.verb import wants_json
 from crowdveil.errors import CrowdveilError, SettingsError
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ ERROR_MEMBERS = ("rule", "value", "hint")
 """Attributes of an error with their own JSON members; the others are its `details`."""
 
 
-def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
-    """Print `data` as the JSON document of the running command, or `rows` as a table.
+def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]]) -> None:
+    """Print `data` as the JSON document of the running command with --json, else `rows` as a table.
 
     Raises:
         SettingsError: as `printing`.
     """
     with printing():
-        click.echo(as_text(json_document(data)) if as_json else _stacked(rows))
+        click.echo(as_text(json_document(data)) if wants_json() else _stacked(rows))
 
 
 @contextmanager
@@ -78,10 +79,10 @@ def _stacked(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def print_written(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
+def print_written(data: Mapping[str, Any], rows: Sequence[tuple[str, str]]) -> None:
     """Print a result as `print_result`; its table ends with the replaced and the written files."""
     written = [("written", path) for path in data["files"]]
-    print_result(data, [*rows, *replaced_rows(data["replaced"]), *written], as_json=as_json)
+    print_result(data, [*rows, *replaced_rows(data["replaced"]), *written])
 
 
 def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -228,7 +229,7 @@ def error_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def json_wanted(words: Sequence[str]) -> bool:
+def has_json_flag(words: Sequence[str]) -> bool:
     """Return whether the arguments contain --json before any `--`."""
     options = words[: words.index("--")] if "--" in words else words
     return FLAG in options

@@ -36,7 +36,6 @@ from crowdveil.cli.options import (
     alphabet_options,
     duplicates_option,
     flag_of,
-    json_option,
     kind_option,
     merge_labels_option,
     options,
@@ -146,7 +145,6 @@ output_options = options(
         show_default=True,
         help="Format of the output files.",
     ),
-    json_option,
     heading="Output",
 )
 
@@ -241,25 +239,25 @@ def _method(
 @output_options
 @saved_fit_options
 @resource_options
-def infer(asked: InferOptions, as_json: bool) -> None:
+def infer(asked: InferOptions) -> None:
     """Read, infer, write, print; see `HELP`."""
     from crowdveil.folder.crowd import is_sums
     from crowdveil.inference.inference import infer as infer_truths
 
     sources = asked.reports.sources
     if len(sources) == 1 and is_sums(Path(sources[0])):
-        _infer_from_sums(Path(sources[0]), asked, as_json)
+        _infer_from_sums(Path(sources[0]), asked)
         return
     with open_sources(sources, asked.reports.layout) as source:
         with progress_bar("reading", unit="bytes") as bar:
             questions = source.by_question(progress=bar)
         if questions:
-            _infer_questions(questions, asked, as_json)
+            _infer_questions(questions, asked)
             return
         ready = _checked(source, asked)
         with progress_bar("inferring") as bar:
             inference = infer_truths(ready.evidence, **ready.arguments(bar))
-        _finish(inference, ready.files, asked, as_json, announced=ready.announced)
+        _finish(inference, ready.files, asked, announced=ready.announced)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +310,7 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
     return show
 
 
-def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_json: bool) -> None:
+def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.folder.answers import default_folder, grade_notes
     from crowdveil.folder.truths import kept_notes, question_folders
@@ -340,7 +338,7 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions, as_j
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
     data = questions_data(summaries, kept_notes(folder, folders.values()))
     rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
-    print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
+    print_result(data, [*rows, *replaced_rows(data["replaced"])])
 
 
 def _of_question(asked: InferOptions, question: str, out: Path) -> InferOptions:
@@ -363,7 +361,7 @@ def _with_labels(sources: dict[str, AnswerSource], reading: Reading) -> dict[str
     return {name: source for name, source in sources.items() if not doubts[name]}
 
 
-def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:
+def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     """Infer from sums, write, print."""
     from crowdveil.folder.evidence import evidence_files
     from crowdveil.inference.inference import infer_from_sums
@@ -371,7 +369,7 @@ def _infer_from_sums(sums: Path, asked: InferOptions, as_json: bool) -> None:
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
     inference = infer_from_sums(sums, asked.method, accept_edited=asked.reports.options.accept_edited)
-    _finish(inference, _checked_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked, as_json)
+    _finish(inference, _checked_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked)
 
 
 def _checked(source: AnswerSource, asked: InferOptions) -> _Prepared:
@@ -410,9 +408,7 @@ def _checked_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _Fil
     return _Files(outputs=outputs, paths={"files": list(map(str, written)), "replaced": list(map(str, replaced))})
 
 
-def _finish(
-    inference: Inference, files: _Files, asked: InferOptions, as_json: bool, *, announced: str | None = None
-) -> None:
+def _finish(inference: Inference, files: _Files, asked: InferOptions, *, announced: str | None = None) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
     from crowdveil.folder.truths import kept_notes
 
@@ -420,7 +416,7 @@ def _finish(
     decisions = decisions_data(inference.estimate, asked.costs, asked.abstain_below) if asked.decides else None
     data = summarize(inference, form=asked.form) | {"decisions": decisions} | files.paths
     data["warnings"] += kept_notes(files.outputs.folder)
-    print_written(data, inference_rows(data, announced), as_json=as_json)
+    print_written(data, inference_rows(data, announced))
 
 
 def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:

@@ -418,9 +418,6 @@ def resources_of(memory: int | None, engine: str, address: str | None) -> Resour
     return Resources(memory=memory, engine=engine, address=address)
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; nothing else on stdout."
-)
 replace_option = click.option(
     "--replace",
     is_flag=True,

@@ -23,7 +23,6 @@ from crowdveil.cli.options import (
     alphabet_of,
     alphabet_options,
     duplicates_option,
-    json_option,
     mechanism_options,
     mechanism_settings,
     merge_labels_option,
@@ -120,7 +119,6 @@ list_options = options(
     help="Format of the reports; infer opens blocks without parsing.",
 )
 @replace_option
-@json_option
 def perturb(
     answers: tuple[str, ...],
     requested: MechanismSettings,
@@ -138,7 +136,6 @@ def perturb(
     out: Path,
     form: Form,
     replace: bool,
-    as_json: bool,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
     from crowdveil.folder.answers import read_answers, read_lists
@@ -175,7 +172,7 @@ def perturb(
     notes = [*_notes(read, collection), *_formula_warning(collection, form), *outdated]
     data = _summary(collection) | {"compositions": _compositions(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
-    print_written(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
+    print_written(data, _rows(data, _mechanism_text(collection, channels)))
 
 
 def _notes(read: AnswersRead, collection: Collection) -> list[str]:

@@ -11,7 +11,7 @@ import click
 
 import crowdveil
 from crowdveil.cli.display import print_result, print_written, progress_bar, warning_rows
-from crowdveil.cli.options import GivenPath, json_option
+from crowdveil.cli.options import GivenPath
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import folder_errors, refuse_unwritable
@@ -48,7 +48,6 @@ FOLDER = GivenPath(file_okay=False, path_type=Path)
     "--out", type=FOLDER, help="Folder of the files, or of one per paper. [default: experiments/papers/PAPER/results]"
 )
 @click.option("--cache", type=FOLDER, help="Folder of measured steps. [default: the user's cache directory]")
-@json_option
 def reproduce(
     exhibits: tuple[str, ...],
     listed: bool,
@@ -56,7 +55,6 @@ def reproduce(
     full: bool,
     out: Path | None,
     cache: Path | None,
-    as_json: bool,
 ) -> None:
     """Find, run, print; see `HELP`."""
     if quick and full:
@@ -65,7 +63,7 @@ def reproduce(
         raise click.UsageError("Missing argument 'EXHIBIT...'. --list shows the names.")
     program = _exhibits_module()
     if listed:
-        _print_list(program, as_json=as_json)
+        _print_list(program)
         return
     _require_cache(cache or program.default_cache())
     size = "quick" if quick else "full" if full else "default"
@@ -85,7 +83,7 @@ def reproduce(
         "files": [str(path) for one in done for path in one.files],
         "replaced": [str(path) for one in done for path in one.replaced],
     }
-    print_written(data, _rows(data), as_json=as_json)
+    print_written(data, _rows(data))
 
 
 def _exhibits_module() -> Any:
@@ -117,11 +115,11 @@ def _require_cache(folder: Path) -> None:
         refuse_unwritable(folder)
 
 
-def _print_list(program: Any, *, as_json: bool) -> None:
+def _print_list(program: Any) -> None:
     """Print every exhibit with its source and title."""
     found = [program.described(program.load_exhibit(name)) for name in program.EXHIBITS]
     rows = [(one["name"], f"{one['source']}: {one['title']}") for one in found]
-    print_result({"size": None, "exhibits": found}, rows, as_json=as_json)
+    print_result({"size": None, "exhibits": found}, rows)
 
 
 def _skipped_warning(skipped: dict[str, list[str]]) -> list[str]:

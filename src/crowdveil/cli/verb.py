@@ -14,6 +14,7 @@ from click.core import augment_usage_errors
 OTHER = "Options"
 """Heading of the options without one."""
 _HEADING = "crowdveil_heading"
+_JSON = "crowdveil.json"
 
 
 def set_heading(parameter: click.Parameter, heading: str) -> None:
@@ -26,8 +27,13 @@ def own_values(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[s
     return {name: given[name] for name in inspect.signature(function).parameters if name in given}
 
 
+def wants_json() -> bool:
+    """Return whether the running command prints JSON."""
+    return bool(click.get_current_context().meta[_JSON])
+
+
 class Verb(click.Command):
-    """Command whose --help fits on one screen.
+    """Command whose --help fits on one screen, with the option --json.
 
     Args:
         settings: keyword arguments of `click.Command`; `help` is the short text.
@@ -48,6 +54,7 @@ class Verb(click.Command):
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
+        self.params.append(_json_option())
         self.example, self.details, self.main_options = example, details, frozenset(main_options)
         self.values = values or {}
 
@@ -113,6 +120,14 @@ class Verb(click.Command):
             records = [record for option in listed if (record := option.get_help_record(ctx)) is not None]
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def _json_option() -> click.Option:
+    def keep(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        ctx.meta[_JSON] = wanted
+
+    text = "Print one JSON object instead of the table; nothing else on stdout."
+    return click.Option(["--json", "as_json"], is_flag=True, expose_value=False, callback=keep, help=text)
 
 
 class VerbGroup(click.Group):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import composed_text, print_result
-from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH
+from crowdveil.cli.verb import Verb, wants_json
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
@@ -63,7 +63,6 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
 @click.option("--spent", is_flag=True, help="Only show what this computer promised so far; needs no LINK.")
 @click.option("--delta", type=float, metavar="D", help="With --spent: also (epsilon, delta), such as at 1e-6.")
 @click.option("--home", type=PATH, metavar="FOLDER", help="Folder of records and ledger. [default: ~/.crowdveil]")
-@json_option
 def answer(
     link: str | None,
     answers: Path | None,
@@ -74,7 +73,6 @@ def answer(
     spent: bool,
     delta: float | None,
     home: Path | None,
-    as_json: bool,
 ) -> None:
     """Answer the campaign of LINK on this computer; only a randomized report leaves it.
 
@@ -89,15 +87,15 @@ def answer(
 
     home = home or HOME
     if spent:
-        _show_spent(home, delta, link=link, as_json=as_json)
+        _show_spent(home, delta, link=link)
         return
     if link is None:
         raise click.UsageError("Missing argument 'LINK' (or --spent).")
     if delta is not None:
         raise click.UsageError("--delta goes with --spent.")
-    if answers is None and (as_json or not sys.stdin.isatty()):
+    if answers is None and (wants_json() or not sys.stdin.isatty()):
         raise click.UsageError("Without a terminal, --answers FILE is needed.")
-    with redirect_stdout(sys.stderr if as_json else sys.stdout):
+    with redirect_stdout(sys.stderr if wants_json() else sys.stdout):
         device, report = answer_campaign(
             link, answers=answers, home=home, files=files, out=out, budget=budget, level=level, sealing=_seal
         )
@@ -109,11 +107,11 @@ def answer(
         "spent": [],
         "files": [] if report is None else [str(report)],
     }
-    if as_json:
-        print_result(data, [], as_json=True)
+    if wants_json():
+        print_result(data, [])
 
 
-def _show_spent(home: Path, delta: float | None, *, link: str | None, as_json: bool) -> None:
+def _show_spent(home: Path, delta: float | None, *, link: str | None) -> None:
     """Print the ledger's losses to each host, and to all: the sum, and at a delta."""
     if link is not None:
         raise click.UsageError("--spent is about all campaigns: leave out LINK.")
@@ -143,4 +141,4 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None, as_json: b
         "ledger": str(home / "ledger.json"),
         "spent": [asdict(loss) for loss in losses],
     }
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)

@@ -10,7 +10,7 @@ import click
 from crowdveil.cli.campaign.database import campaign_argument, number_text, open_campaign
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ reports that count, and collect names files that come later."""
 @campaign_argument
 @database_option
 @click.option("--reports", type=PATH, metavar="FOLDER", help="Report files of a campaign without a service.")
-@json_option
-def close(file: Path, database: str | None, reports: Path | None, as_json: bool) -> None:
+def close(file: Path, database: str | None, reports: Path | None) -> None:
     """Close a campaign and print the number of its reports."""
     if reports is not None:
         count, digest, campaign = _close_files(file, reports)
@@ -46,7 +45,7 @@ def close(file: Path, database: str | None, reports: Path | None, as_json: bool)
     data = {"campaign": campaign.name, "reports": count, "min_reports": campaign.min_reports, "digest": digest}
     rows = [("closed", campaign.name), ("reports", number_text(count, campaign.min_reports))]
     rows += [] if digest is None else [("SHA-256 of the reports", digest)]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)
 
 
 def _close_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:

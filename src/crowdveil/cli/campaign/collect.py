@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, printable
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH
+from crowdveil.cli.verb import Verb, wants_json
 
 EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
                            --out collected"""
@@ -25,8 +25,7 @@ EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
 @click.option("--campaign", type=CAMPAIGN_FILE, metavar="FILE", help="campaign.json. [default: that in FOLDER]")
 @click.option("--key", type=PATH, metavar="FILE", help="The curator's private key, for the batches of a relay.")
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder that infer reads.")
-@json_option
-def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as_json: bool) -> None:
+def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) -> None:
     """Check the report files in FOLDER and write the folder that infer reads.
 
     Token, length and symbols are checked as by the service. Equal copies count once; of two different reports for one
@@ -57,8 +56,8 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
     if collected.refused:
         rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
     rows += [(printable(name), state) for name, state in left.items()]
-    if not as_json:
-        print_result({}, rows, as_json=False)
+    if not wants_json():
+        print_result({}, rows)
     folders = export_folders(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
@@ -74,4 +73,4 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
         "replaced": replaced,
     }
     rows = [("SHA-256 of the reports", collected.closing.digest), *(("written", str(one)) for one in folders)]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)

@@ -11,8 +11,8 @@ import click
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.campaign.serve import require_service
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
-from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.options import PATH
+from crowdveil.cli.verb import Verb, wants_json
 
 SIMULATED = "The answers are simulated; service, devices and inference are the real ones."
 
@@ -33,8 +33,7 @@ SIMULATED = "The answers are simulated; service, devices and inference are the r
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated answers.")
 @click.option("--open/--no-open", "opened", default=None, help="Open the page of results. [default: in a terminal]")
-@json_option
-def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
+def demo(out: Path, seed: int, opened: bool | None) -> None:
     """Run a whole campaign on this computer: 72 workers judge twelve statements.
 
     Makes the campaign, serves it on the loopback address, has 72 devices fetch it, check it, randomize and report over
@@ -76,6 +75,6 @@ def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
         *replaced_rows(replaced),
         ("written", f"{shown.page}, and the files of the result beside it"),
     ]
-    print_result(data, rows, as_json=as_json)
-    if opened or (opened is None and sys.stdout.isatty() and not as_json):
+    print_result(data, rows)
+    if opened or (opened is None and sys.stdout.isatty() and not wants_json()):
         webbrowser.open(shown.page.absolute().as_uri())

@@ -9,7 +9,7 @@ import click
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_written, warning_rows
-from crowdveil.cli.options import PATH, json_option, replace_option
+from crowdveil.cli.options import PATH, replace_option
 from crowdveil.cli.verb import Verb
 
 HELP = """Write the reports of a closed campaign as a collection for infer.
@@ -31,8 +31,7 @@ Truths: `crowdveil export`."""
 @database_option
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the collection.")
 @replace_option
-@json_option
-def export(file: Path, database: str | None, out: Path, replace: bool, as_json: bool) -> None:
+def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import formula_notes
@@ -62,4 +61,4 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
         ("rows", f"{data['rows']:,} reports that are not NULL"),
         *warning_rows(data),
     ]
-    print_written(data, rows, as_json=as_json)
+    print_written(data, rows)

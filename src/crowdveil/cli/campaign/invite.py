@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FOLDER, json_option
+from crowdveil.cli.options import CAMPAIGN_FOLDER
 from crowdveil.cli.verb import Verb
 
 HELP = """Write a single-use link for each worker: links.csv, and links.html to print, with QR codes.
@@ -38,8 +38,7 @@ NEXT_START = "reads the new link at its next start, and keeps the old one if tha
     is_flag=True,
     help="With --replace, for a campaign without a service: the worker may report twice.",
 )
-@json_option
-def invite(folder: Path, replace: str | None, accept_second_report: bool, as_json: bool) -> None:
+def invite(folder: Path, replace: str | None, accept_second_report: bool) -> None:
     """Write links; see `HELP`."""
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report is an option of --replace: give both.")
@@ -66,4 +65,4 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool, as_jso
         *([] if replace is None or made.campaign.url is None else [("service", NEXT_START)]),
         *(("written", str(path)) for path in made.files),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.channels.rounding import format_promise
 from crowdveil.cli.display import print_result, progress_bar
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -38,14 +38,13 @@ PURPOSES = (
     cls=Verb, example="crowdveil campaign init --out campaign.toml", short_help="Write a commented settings file."
 )
 @click.option("--out", type=PATH, default="campaign.toml", show_default=True, metavar="FILE", help="New settings file.")
-@json_option
-def init(out: Path, as_json: bool) -> None:
+def init(out: Path) -> None:
     """Write a commented settings file to change; an existing file stays."""
     from crowdveil.planning.settings.creation import write_template
 
     write_template(out)
     rows = [("written", str(out)), ("next", f"change it, then crowdveil campaign new {out} --out FOLDER")]
-    print_result({"files": [str(out)]}, rows, as_json=as_json)
+    print_result({"files": [str(out)]}, rows)
 
 
 @click.command(
@@ -54,14 +53,13 @@ def init(out: Path, as_json: bool) -> None:
 @click.argument("settings", type=PATH, metavar="SETTINGS")
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="New folder of the campaign.")
 @click.option("--anyway", is_flag=True, help="Ask even if the expected error is hardly below the best constant's.")
-@json_option
-def new(settings: Path, out: Path, anyway: bool, as_json: bool) -> None:
+def new(settings: Path, out: Path, anyway: bool) -> None:
     """Make a campaign; see `HELP`."""
     from crowdveil.planning.settings.creation import create_campaign
 
     with progress_bar("simulating") as bar:
         created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)
-    print_result(_json_values(created), _printed_rows(created), as_json=as_json)
+    print_result(_json_values(created), _printed_rows(created))
 
 
 def _json_values(created: CreatedCampaign) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FOLDER, COUNT, PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FOLDER, COUNT, PATH
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import ReportsError
 
@@ -51,7 +51,6 @@ USEFULNESS = (
 @click.option("--ask", type=COUNT, metavar="N", help="Ask the N tasks with the largest expected error. [default: half]")
 @click.option("--per-worker", type=COUNT, metavar="N", help="Tasks of each worker. [default: as before]")
 @click.option("--epsilon", type=float, metavar="E", help="Epsilon of a single answer. [default: as before]")
-@json_option
 def next_round(
     folder: Path,
     results: Path,
@@ -61,7 +60,6 @@ def next_round(
     ask: int | None,
     per_worker: int | None,
     epsilon: float | None,
-    as_json: bool,
 ) -> None:
     """Make the next round; see `HELP`."""
     from crowdveil.campaign.folder import CampaignFolder
@@ -81,7 +79,7 @@ def next_round(
         per_worker=per_worker,
         epsilon=epsilon,
     )
-    print_result(_data(made), _rows(made), as_json=as_json)
+    print_result(_data(made), _rows(made))
 
 
 def _collection(results: Path) -> Path:

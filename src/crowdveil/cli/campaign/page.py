@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows
-from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH
 from crowdveil.cli.verb import Verb
 
 HELP = """Write the worker's page with the whole campaign in one HTML file.
@@ -33,18 +33,17 @@ SHA-256: a campaign that was edited after they were made is refused."""
 @click.argument("folder", type=CAMPAIGN_FOLDER, required=False)
 @click.option("--out", type=PATH, metavar="FILE", help="The page.")
 @click.option("--python", "program", type=PATH, metavar="FILE", help="The Python program.")
-@json_option
-def page(folder: Path | None, out: Path | None, program: Path | None, as_json: bool) -> None:
+def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
     """Write the page or the program; see `HELP`."""
     if program is not None and folder is None and out is None:
-        _write_program(program, as_json)
+        _write_program(program)
     elif folder is not None and out is not None and program is None:
-        _write_page(folder, out, as_json)
+        _write_page(folder, out)
     else:
         raise click.UsageError("Give FOLDER and --out FILE for the page, or --python FILE for the program.")
 
 
-def _write_page(folder: Path, out: Path, as_json: bool) -> None:
+def _write_page(folder: Path, out: Path) -> None:
     from hashlib import sha256
 
     from crowdveil.campaign.document import compared
@@ -69,10 +68,10 @@ def _write_page(folder: Path, out: Path, as_json: bool) -> None:
         *replaced_rows(replaced),
         ("written", str(out)),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)
 
 
-def _write_program(program: Path, as_json: bool) -> None:
+def _write_program(program: Path) -> None:
     from crowdveil.files.atomic_write import write_atomically
     from crowdveil.standalone.program import is_program, joined_program, program_digest
 
@@ -81,4 +80,4 @@ def _write_program(program: Path, as_json: bool) -> None:
     write_atomically(program, written, kind="device program", recognize=lambda path: is_program(path.read_bytes()))
     data = {"campaign": None, "sha256": digest, "bytes": len(written), "files": [str(program)], "replaced": replaced}
     rows = [("sha256", digest), *replaced_rows(replaced), ("written", str(program))]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)

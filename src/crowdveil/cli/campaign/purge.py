@@ -9,7 +9,6 @@ import click
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
 from crowdveil.cli.campaign.serve import database_option, require_service
 from crowdveil.cli.display import print_result, print_warning
-from crowdveil.cli.options import json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -32,8 +31,7 @@ Nothing else there, no exported file and no backup of the database is touched: d
 @campaign_argument
 @database_option
 @click.option("--yes", is_flag=True, help="Confirm the deletion, which cannot be undone.")
-@json_option
-def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
+def purge(file: Path, database: str | None, yes: bool) -> None:
     """Purge a campaign and print what was deleted."""
     if not yes:
         raise SettingsError(
@@ -73,7 +71,7 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
         *(("warning", text) for text in warnings),
         ("kept", "hash, state and number of reports; backups and exported files are not covered"),
     ]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)
 
 
 def _day_of_deletion_text(file: Path) -> str:

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.campaign.serve import require_service, server_options
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH
 from crowdveil.cli.verb import Verb
 
 HELP = """Store the batches that a relay sends.
@@ -29,8 +29,7 @@ The curator's key is not needed here: crowdveil campaign collect opens the batch
 @click.argument("campaign", type=CAMPAIGN_FILE)
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the batches.")
 @server_options
-@json_option
-def receive(campaign: Path, out: Path, as_json: bool, **listening_options: Any) -> None:
+def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     """Print the address for the relay, and store batches."""
     require_service()
     from crowdveil.campaign.sealed_body import relay_of
@@ -52,5 +51,5 @@ def receive(campaign: Path, out: Path, as_json: bool, **listening_options: Any) 
             ("for the relay", f"--to {url}, token in {token}"),
             ("batches", str(out)),
         ]
-        print_result(data, rows, as_json=as_json)
+        print_result(data, rows)
         processes.run_receiver(settings, listening, asked, folder)

@@ -10,7 +10,7 @@ import click
 
 from crowdveil.cli.campaign.serve import database_errors, database_option, database_url, require_service, server_options
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -42,14 +42,12 @@ written into a folder, to be handed over. The database knows which link sent whi
 @click.option("--out", type=PATH, metavar="FOLDER", help="Folder of the batches, without --to.")
 @database_option
 @server_options
-@json_option
 def relay(
     campaign: Path,
     to: str | None,
     token_file: Path | None,
     out: Path | None,
     database: str | None,
-    as_json: bool,
     **listening_options: Any,
 ) -> None:
     """Register the campaign, print where its page is served, serve and forward."""
@@ -88,5 +86,5 @@ def relay(
             ("deleted", f"from {data['purge_day']} (UTC) on"),
             *([("links left out", ", ".join(map(str, left_out)))] if left_out else []),
         ]
-        print_result(data, [(name, str(text)) for name, text in rows], as_json=as_json)
+        print_result(data, [(name, str(text)) for name, text in rows])
         processes.run_relay(settings, listening, prepared, send)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option, options
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, options
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -114,12 +114,10 @@ def database_url(campaign: Path, given: str | None) -> str:
     is_flag=True,
     help="New links are valid although the old link has a report; epsilon of both reports adds up.",
 )
-@json_option
 def serve(
     campaign: Path,
     database: str | None,
     accept_second_report: bool,
-    as_json: bool,
     **server_settings: Any,
 ) -> None:
     """Register the campaign, print where it is served, and serve."""
@@ -150,7 +148,7 @@ def serve(
             *([("reports deleted", f"by this service from {data['purge_day']} (UTC) on")] if data["purge_day"] else []),
             *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
         ]
-        print_result(data, rows, as_json=as_json)
+        print_result(data, rows)
         run(settings, listening, partial(_delete_copies, campaign.parent, prepared.digest))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_written
-from crowdveil.cli.options import COUNT, PATH, json_option, stated_options
+from crowdveil.cli.options import COUNT, PATH, stated_options
 from crowdveil.cli.verb import Verb
 
 EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
@@ -29,7 +29,6 @@ EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
 @click.option("--gold", type=PATH, metavar="FILE", help="Tasks with known truth, to be mixed in: column task.")
 @click.option("--gold-per-worker", type=COUNT, metavar="K", help="Gold tasks assigned to each worker.")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
-@json_option
 def assign(
     tasks: Path,
     workers: Path,
@@ -40,7 +39,6 @@ def assign(
     gold: Path | None,
     gold_per_worker: int | None,
     out: Path,
-    as_json: bool,
 ) -> None:
     """Draw a random public assignment of tasks to workers, as even as possible, before the campaign.
 
@@ -86,7 +84,7 @@ def assign(
         *([("gold", f"{each_gold} of {len(known):,} gold tasks for each worker")] if known else []),
         ("tasks of a worker", f"{fewest} to {most}" if fewest < most else str(most)),
     ]
-    print_written(data, rows, as_json=as_json)
+    print_written(data, rows)
 
 
 def _check_usage(stated: set[str]) -> None:

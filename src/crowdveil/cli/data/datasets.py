@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result, print_written, warning_rows
-from crowdveil.cli.options import FOLDER, PATH, json_option
+from crowdveil.cli.options import FOLDER, PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     example="crowdveil data list",
     main_options=("as_json",),
 )
-@json_option
-def list_sets(as_json: bool) -> None:
+def list_sets() -> None:
     """List the available data sets; perturb and infer read one as dataset:NAME."""
     from crowdveil.data.datasets import available, data_directory, load
 
@@ -32,7 +31,7 @@ def list_sets(as_json: bool) -> None:
     lines = [(str(one["name"]), _line(one)) for one in sets]
     none = ("none", "set CROWDVEIL_DATA to a folder of data sets, or see 'crowdveil data sources'")
     rows = [("directory", directory), *(lines or [none])]
-    print_result({"directory": directory, "datasets": sets}, rows, as_json=as_json)
+    print_result({"directory": directory, "datasets": sets}, rows)
 
 
 @click.command(
@@ -45,8 +44,7 @@ def list_sets(as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
 @click.option("--out", type=PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
-@json_option
-def list_sources(names: tuple[str, ...], published: Path | None, out: Path | None, as_json: bool) -> None:
+def list_sources(names: tuple[str, ...], published: Path | None, out: Path | None) -> None:
     """Show who publishes the data sets that the exhibits read, their licences and SHA-256, and convert them.
 
     Nothing is downloaded. The SHA-256 are of the converted files on which the committed results were measured; those of
@@ -76,7 +74,7 @@ def list_sources(names: tuple[str, ...], published: Path | None, out: Path | Non
         "replaced": list(map(str, replaced)),
     }
     rows = [("directory", str(directory)), *[row for one in found for row in _source_rows(one)]]
-    print_written(data, [*rows, *warning_rows(data)], as_json=as_json)
+    print_written(data, [*rows, *warning_rows(data)])
 
 
 def _source(name: str, directory: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import truncated_list
-from crowdveil.cli.options import COUNT, PATH, json_option
+from crowdveil.cli.options import COUNT, PATH
 from crowdveil.cli.results.reading import REPORTS, Reviewed, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
@@ -41,26 +41,25 @@ results look better than they are."""
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the draw. [default: random]")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file: task, truth, seed.")
 @reports_options
-@json_option
-def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path, as_json: bool) -> None:
+def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -> None:
     """Read, draw, write; see `HELP`."""
     from crowdveil.crowd_review.gold_tasks import draw_from
 
     with read_given(reports, out, KIND) as read:
         drawn = draw_from(read.evidence.reports, number, seed=seed)
-    _show(read, drawn, as_json=as_json)
+    _show(read, drawn)
 
 
-def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None, *, as_json: bool) -> None:
+def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -> None:
     """Read, draw the next tasks after those of a file of gold, write, print."""
     from crowdveil.crowd_review.gold_tasks import draw_more
 
     with read_given(reports, out, KIND, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, gold)
-    _show(read, drawn, as_json=as_json)
+    _show(read, drawn)
 
 
-def _show(read: Reviewed, drawn: DrawnGold, *, as_json: bool) -> None:
+def _show(read: Reviewed, drawn: DrawnGold) -> None:
     """Write the drawn tasks, if asked for, and print them."""
     listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [
@@ -69,4 +68,4 @@ def _show(read: Reviewed, drawn: DrawnGold, *, as_json: bool) -> None:
         ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
     ]
     data = {"tasks": drawn.of, "seed": drawn.seed, "drawn": listed}
-    read.show(data, lambda _: rows, drawn.columns, as_json=as_json)
+    read.show(data, lambda _: rows, drawn.columns)

@@ -14,7 +14,6 @@ from crowdveil.cli.options import (
     accept_edited_option,
     alphabet_options,
     duplicates_option,
-    json_option,
     kind_option,
     merge_labels_option,
     replace_option,
@@ -48,8 +47,7 @@ The blocks have checksums, which infer verifies."""
 @accept_edited_option
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the blocks.")
 @replace_option
-@json_option
-def encode(reports: NamedReports, out: Path, replace: bool, as_json: bool) -> None:
+def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     """Convert and print; see `HELP`."""
     from crowdveil.folder.crowd import caveats
     from crowdveil.folder.encoding import encode as encode_reports
@@ -69,4 +67,4 @@ def encode(reports: NamedReports, out: Path, replace: bool, as_json: bool) -> No
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
     rows = [("reports", sizes), ("size", f"{size:,} bytes"), *[("warning", text) for text in warnings]]
-    print_result(data, [*rows, *replaced_rows(replaced), ("written", str(out))], as_json=as_json)
+    print_result(data, [*rows, *replaced_rows(replaced), ("written", str(out))])

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_written, progress_bar
-from crowdveil.cli.options import FOLDER, PATH, json_option
+from crowdveil.cli.options import FOLDER, PATH
 from crowdveil.cli.verb import Verb
 
 
@@ -26,10 +26,7 @@ from crowdveil.cli.verb import Verb
 @click.option("--question", metavar="NAME", help="Question that was inferred, if the project has several.")
 @click.option("--version", default="crowdveil", show_default=True, metavar="TEXT", help="Version of the model.")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="File to be written.")
-@json_option
-def export_results(
-    tool: str, folder: Path, tasks: Path, question: str | None, version: str, out: Path, as_json: bool
-) -> None:
+def export_results(tool: str, folder: Path, tasks: Path, question: str | None, version: str, out: Path) -> None:
     """Write the truths in FOLDER, as infer wrote them, as predictions with scores that TOOL (label-studio) imports.
 
     The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
@@ -58,4 +55,4 @@ def export_results(
         ("predictions", f"{len(records):,}"),
         *([("missing", f"{missing:,} truths have no task in {tasks}, or no value")] if missing else []),
     ]
-    print_written(data, rows, as_json=as_json)
+    print_written(data, rows)

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
-from crowdveil.cli.options import PATH, NameChoice, json_option
+from crowdveil.cli.options import PATH, NameChoice
 from crowdveil.cli.verb import Verb
 from crowdveil.data.importers.registry import TOOLS
 
@@ -48,8 +48,7 @@ address or a time gets a number, which holds within one import only: import all 
     type=click.Choice(["csv", "parquet", "json", "jsonl"]),
     help="Format of the file. [default: by the end of its name]",
 )
-@json_option
-def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None, as_json: bool) -> None:
+def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
     """Import, write, print; see `HELP`."""
     from crowdveil.data.write_reports import write_tables
     from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -66,7 +65,7 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
             )
     warnings = (*imported.columns, *(_formulas(imported) if written_form == "csv" else ()))
     data = _summary(imported) | {"files": [str(out)], "replaced": replaced, "warnings": list(warnings)}
-    print_written(data, [*_rows(data), *warning_rows(data)], as_json=as_json)
+    print_written(data, [*_rows(data), *warning_rows(data)])
 
 
 def _form_of(out: Path, form: TableForm | None) -> TableForm:

@@ -16,7 +16,7 @@ from crowdveil.cli.data.sources import (
     sources_argument,
 )
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
-from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
+from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -181,7 +181,6 @@ tuning_options = options(
 )
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
-@json_option
 def synthesize(
     claims: tuple[str, ...],
     layout: Layout,
@@ -192,7 +191,6 @@ def synthesize(
     tasks: Path | None,
     seed: int | None,
     out: Path,
-    as_json: bool,
     **given: Any,
 ) -> None:
     """Read the claims, release, write the files and print the result; see `HELP`."""
@@ -230,7 +228,7 @@ def synthesize(
     data = {name: value for name, value in result.to_json().items() if name != "format"}
     data |= {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))
-    print_written(data, _rows(data, result), as_json=as_json)
+    print_written(data, _rows(data, result))
 
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:

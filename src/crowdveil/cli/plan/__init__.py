@@ -16,12 +16,11 @@ from crowdveil.cli.options import (
     alphabet_of,
     alphabet_options,
     flag_of,
-    json_option,
     options,
     participation_option,
     stated_options,
 )
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
@@ -185,8 +184,7 @@ expectation_options = options(
     help=f"Estimator: {', '.join(PLAN_METHODS)}. [default: by type of answers]",
 )
 @click.option("--out", type=PATH, metavar="DIR", help="Folder of the files.")
-@json_option
-def plan(asked: PlanOptions, as_json: bool) -> None:
+def plan(asked: PlanOptions) -> None:
     """Plan a campaign, write the files, and print the result; see `HELP`."""
     source = None if asked.settings is None else _settings(asked.settings)
     asked = asked if source is None else _with_settings(asked, source)
@@ -230,8 +228,8 @@ def plan(asked: PlanOptions, as_json: bool) -> None:
         write_outputs(outputs, files | {PRIOR: prior_csv(campaign.crowd)})
     written = [("written", path) for path in data["files"]]
     rows = [*stated, *plan_lines(made, data), *written, *replaced_rows(data["replaced"])]
-    print_result(data, rows, as_json=as_json)
-    if not as_json:
+    print_result(data, rows)
+    if not wants_json():
         print_candidates(made)
 
 

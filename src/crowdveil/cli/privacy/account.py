@@ -10,7 +10,6 @@ import click
 from crowdveil.cli.display import account_data, account_rows, composition_rows, print_result, shuffled_data
 from crowdveil.cli.options import (
     alphabet_options,
-    json_option,
     mechanism_options,
     mechanism_settings,
     require_shuffling_usage,
@@ -54,7 +53,6 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     "--delta", type=float, metavar="D", help="Probability left out, such as 1e-6: also show (epsilon, delta)."
 )
 @shuffling_options
-@json_option
 def account(
     requested: MechanismSettings,
     alphabet: Alphabet,
@@ -63,7 +61,6 @@ def account(
     delta: float | None,
     shuffled: int | None,
     linked: int | None,
-    as_json: bool,
 ) -> None:
     """Build the mechanism, account, print; see `HELP`."""
     require_shuffling_usage(shuffled, linked, delta)
@@ -92,4 +89,4 @@ def account(
     }
     rows = [("mechanism", summarize(mechanism)), *account_rows(accounts), *composition_rows(compositions)]
     rows += [] if figures is None else [("shuffled", sentence) for sentence in figures.sentences]
-    print_result(data, rows, as_json=as_json)
+    print_result(data, rows)

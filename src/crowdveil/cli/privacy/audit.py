@@ -18,7 +18,6 @@ from crowdveil.cli.options import (
     COUNT,
     alphabet_options,
     expectation_options,
-    json_option,
     mechanism_settings,
     options,
     participation_option,
@@ -97,11 +96,8 @@ both; the exit code is an output. Several commands, by repeating --command, run 
 @setting_options
 @expectation_options
 @alphabet_options
-@json_option
 @click.pass_context
-def audit(
-    context: click.Context, /, target: str | None, command_lines: tuple[str, ...], as_json: bool, **given: Any
-) -> None:
+def audit(context: click.Context, /, target: str | None, command_lines: tuple[str, ...], **given: Any) -> None:
     """Audit the target and print the result; see `HELP`."""
     if (target is None) == (not command_lines):
         raise click.UsageError("Give a TARGET or --command.")
@@ -114,7 +110,7 @@ def audit(
         else:
             result = _audit_file(Path(target), given)
     data = _audit_data(result)
-    print_result(data, _audit_rows(result), as_json=as_json)
+    print_result(data, _audit_rows(result))
     if result.refuted:
         raise click.exceptions.Exit(REFUTED)
 

@@ -9,8 +9,8 @@ import click
 
 import crowdveil
 from crowdveil.cli.display import as_text, json_document, printable, printing
-from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.options import PATH
+from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import SettingsError
 
 
@@ -29,13 +29,11 @@ from crowdveil.errors import SettingsError
 )
 @click.option("--responsible", metavar="NAME", help="Who answers for the collection; stands in the heading.")
 @click.option("--out", type=PATH, metavar="FILE", help="HTML file of the statement, for print or PDF.")
-@json_option
 def statement(
     source: Path,
     answers: int | None,
     responsible: str | None,
     out: Path | None,
-    as_json: bool,
 ) -> None:
     """Print the statement of privacy of SOURCE: a folder of reports or results, a certificate.json or a campaign.json.
 
@@ -79,7 +77,7 @@ def statement(
         "replaced": list(map(str, replaced)),
     }
     with printing():
-        click.echo(as_text(json_document(data)) if as_json else printable(text.rstrip("\n")))
+        click.echo(as_text(json_document(data)) if wants_json() else printable(text.rstrip("\n")))
 
 
 def _filed(responsible: str | None) -> list[tuple[str, str]]:

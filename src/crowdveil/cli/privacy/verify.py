@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import PATH
 from crowdveil.cli.privacy.claim_file import claim_file
-from crowdveil.cli.verb import Verb
+from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import ClaimError
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
     short_help="Of a file: check a certificate or a campaign.",
 )
 @click.argument("file", type=PATH)
-@json_option
-def verify(file: Path, as_json: bool) -> None:
+def verify(file: Path) -> None:
     """Check what FILE, a certificate.json, a campaign.json or a folder with one, claims.
 
     The check computes in exact integers, by the rules that devices apply before they answer. It prints epsilon of a
@@ -85,9 +84,9 @@ def verify(file: Path, as_json: bool) -> None:
         "digest": checked.digest,
         "not_checked": unchecked,
     }
-    if checked.holds or not as_json:
+    if checked.holds or not wants_json():
         rows = [*_rows(checked), *(("not checked", sentence) for sentence in unchecked)]
-        print_result(data, rows, as_json=as_json)
+        print_result(data, rows)
     if false:
         raise ClaimError(str(file), false, claims)
 

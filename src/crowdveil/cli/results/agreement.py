@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import format_number, truncated_list
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import PATH
 from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
@@ -42,14 +42,13 @@ reports without a certificate are refused."""
 )
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
 @reports_options
-@json_option
-def agreement(reports: NamedReports, out: Path | None, as_json: bool) -> None:
+def agreement(reports: NamedReports, out: Path | None) -> None:
     """Read, compare, print; see `HELP`."""
     from crowdveil.crowd_review.agreement import agreement_of, worker_columns
 
     with read_given(reports, out, "agreement") as read:
         found = agreement_of(read.evidence)
-    read.show(_data(found), _rows, lambda: worker_columns(found), as_json=as_json)
+    read.show(_data(found), _rows, lambda: worker_columns(found))
 
 
 def _data(found: Agreement) -> dict[str, Any]:

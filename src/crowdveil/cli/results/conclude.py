@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import first_rows
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import PATH
 from crowdveil.cli.results.reading import REPORTS, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 
@@ -49,14 +49,12 @@ only."""
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of all conclusions.")
 @truths_option
 @reports_options
-@json_option
 def conclude(
     reports: NamedReports,
     gold: str,
     compare: tuple[str, ...],
     random: bool,
     out: Path | None,
-    as_json: bool,
 ) -> None:
     """Read, fit, conclude, print; see `HELP`."""
     from crowdveil.crowd_review.conclusions import conclude
@@ -72,7 +70,7 @@ def conclude(
         "conclusions": first_rows(found.columns(), SHOWN_ROWS),
         "warnings": list(found.notes),
     }
-    read.show(data, _rows, found.columns, as_json=as_json)
+    read.show(data, _rows, found.columns)
 
 
 def _two_names(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import first_rows, format_number
-from crowdveil.cli.options import COUNT, PATH, NameChoice, flag_of, json_option, stated_options
+from crowdveil.cli.options import COUNT, PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
@@ -67,7 +67,6 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
 @truths_option
 @history_option
 @reports_options
-@json_option
 def next_answers(
     reports: NamedReports,
     budget: int,
@@ -78,13 +77,12 @@ def next_answers(
     gold: str | None,
     method: str | None,
     history: Path | None,
-    as_json: bool,
 ) -> None:
     """Read, fit, choose, print; see `HELP`."""
     if gold is not None:
         for name in sorted(stated_options().intersection(("workers", "per_worker", "method", "history"))):
             raise click.UsageError(f"{flag_of(name)} does not go with --gold.")
-        more_gold(reports, budget, gold, out, as_json=as_json)
+        more_gold(reports, budget, gold, out)
         return
     from crowdveil.crowd_review.next_answers import choose_next
     from crowdveil.inference.methods import Method
@@ -100,7 +98,7 @@ def next_answers(
             per_worker=per_worker,
             by=by,
         )
-    read.show(_data(chosen) | {"by": by}, _rows, chosen.columns, as_json=as_json)
+    read.show(_data(chosen) | {"by": by}, _rows, chosen.columns)
 
 
 def _data(purchase: Purchase) -> dict[str, Any]:

@@ -148,8 +148,6 @@ class Reviewed:
         data: dict[str, Any],
         rows: Callable[[dict[str, Any]], list[tuple[str, str]]],
         columns: Callable[[], Mapping[str, Identifiers]],
-        *,
-        as_json: bool,
     ) -> None:
         """Write the table, if there is one, and print the result.
 
@@ -157,7 +155,6 @@ class Reviewed:
             data: members of the JSON document; its `warnings` are by default those of the evidence.
             rows: returns the table rows of the data.
             columns: returns the columns of the table.
-            as_json: as `print_result`.
         """
         from crowdveil.folder.tables import write_columns
 
@@ -165,7 +162,7 @@ class Reviewed:
             write_columns(self.outputs, columns())
         files = [] if self.outputs is None else list(map(str, self.outputs.paths))
         data = {"warnings": list(self.evidence.notes)} | data | {"files": files, "replaced": self.replaced}
-        print_written(data, [*warning_rows(data), *rows(data)], as_json=as_json)
+        print_written(data, [*warning_rows(data), *rows(data)])
 
 
 @contextmanager

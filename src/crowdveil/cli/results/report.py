@@ -16,7 +16,6 @@ from crowdveil.cli.options import (
     CAMPAIGN_FILE,
     FOLDER,
     PATH,
-    json_option,
     stated_options,
 )
 from crowdveil.cli.results.reading import READING, REPORTS, folder_reading, release_options
@@ -62,7 +61,6 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option("--question", "shown_question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
 @release_options
-@json_option
 def report(
     folder: Path,
     out: Path | None,
@@ -71,7 +69,6 @@ def report(
     title: str | None,
     shown_question: str | None,
     workers: bool,
-    as_json: bool,
 ) -> None:
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
 
@@ -109,7 +106,7 @@ def report(
         *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
     ]
-    print_written(data, rows, as_json=as_json)
+    print_written(data, rows)
 
 
 def _results_with_statement(folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText) -> Answered:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import truncated_list
-from crowdveil.cli.options import PATH, NameChoice, json_option
+from crowdveil.cli.options import PATH, NameChoice
 from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
@@ -47,14 +47,12 @@ refused. With --truths, workers with equal answers are listed, and pairs whose e
 @truths_option
 @history_option
 @reports_options
-@json_option
 def review(
     reports: NamedReports,
     out: Path | None,
     below: float | None,
     method: str | None,
     history: Path | None,
-    as_json: bool,
 ) -> None:
     """Read, fit, compare, print; see `HELP`."""
     from crowdveil.crowd_review.workers import review_columns, review_workers
@@ -70,7 +68,7 @@ def review(
         "workers": found.workers,
         "review": truncated_list(items, len(found.found)),
     }
-    read.show(data, _rows, lambda: review_columns(found), as_json=as_json)
+    read.show(data, _rows, lambda: review_columns(found))
 
 
 def _interval(one: dict[str, Any]) -> str:

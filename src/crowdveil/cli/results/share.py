@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import progress_bar, truncated_list
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import PATH
 from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
@@ -41,8 +41,7 @@ interval. Reports without a certificate are read as answers; protected ones are 
 )
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, label, of, share, low, high, reports.")
 @reports_options
-@json_option
-def share(reports: NamedReports, out: Path | None, as_json: bool) -> None:
+def share(reports: NamedReports, out: Path | None) -> None:
     """Read, estimate, print; see `HELP`."""
     from crowdveil.evaluation.shares import label_shares
     from crowdveil.folder.evidence import required_channel
@@ -51,7 +50,7 @@ def share(reports: NamedReports, out: Path | None, as_json: bool) -> None:
         channel = required_channel(read.evidence, "share")
         found = label_shares(read.evidence.reports, channel, assignment=read.evidence.assignment, progress=bar)
     data = {"channel_used": channel is not None, "shares": truncated_list(_items(found), len(found.tasks))}
-    read.show(data, _rows, found.columns, as_json=as_json)
+    read.show(data, _rows, found.columns)
 
 
 def _items(found: Shares) -> list[dict[str, Any]]:
