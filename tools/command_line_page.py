@@ -36,7 +36,7 @@ def section(name: str, command: click.Command, owners: dict[str, str]) -> str:
         command: the command.
         owners: commands whose section has a table, by the text of the table; extended. A repeated table is a reference.
     """
-    context = click.Context(command, info_name=name)
+    context = click.Context(command, info_name=name, **main.context_settings)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     text = command.full_text if isinstance(command, Verb) else inspect.cleandoc(command.help or "")
     example = f"```text\n{command.example}\n```\n\n" if isinstance(command, Verb) else ""
@@ -52,7 +52,7 @@ def section(name: str, command: click.Command, owners: dict[str, str]) -> str:
 
 
 def _table(heading: str, listed: list[click.Option], context: click.Context) -> str:
-    rows = [_row(option, context) for option in listed if option.expose_value]
+    rows = [_row(option, context) for option in listed if option.name not in ("help", "help_all")]
     if not rows:
         return ""
     title = [f"**{heading}**", ""] if heading else []

@@ -65,6 +65,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as in a shell."""
 ARGUMENTS_KEY = "crowdveil.arguments"
 """Key of the arguments in the click context."""
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if name in dir(signal))
 """Signals after which the process removes its temporary files; not every system has both."""
 
@@ -141,7 +142,7 @@ class Verbs(VerbGroup):
                 click.echo(as_text(failure(error, self, words)))
 
 
-@click.group(name="crowdveil", cls=Verbs, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="crowdveil", cls=Verbs, sections=SECTIONS, context_settings=HELP_SETTINGS)
 @click.version_option(package_name="crowdveil", message="%(prog)s %(version)s")
 def main() -> None:
     """Truth inference from crowds under local differential privacy.

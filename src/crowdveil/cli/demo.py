@@ -10,7 +10,7 @@ import click
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import print_written, printing, progress_bar, warning_rows
-from crowdveil.cli.options import GivenPath
+from crowdveil.cli.options import FOLDER, SEED, GivenPath
 from crowdveil.cli.verb import Verb, wants_json
 
 WIDE = 70
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     main_options=("data", "out", "seed"),
     short_help="Compare every mechanism and method on one page.",
 )
-@click.option("--data", type=GivenPath(exists=True, file_okay=False, path_type=Path), help="Folder with the data sets.")
+@click.option("--data", type=GivenPath("FOLDER", exists=True, file_okay=False), help="Folder with the data sets.")
 @click.option(
-    "--out", type=GivenPath(file_okay=False, path_type=Path), default=Path("crowdveil-demo"), show_default=True,
+    "--out", type=FOLDER, default=Path("crowdveil-demo"),
     help="Folder for demo.html and demo.json.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated devices.")
+@click.option("--seed", type=SEED, default=1, help="Seed of the simulated devices.")
 def demo(data: Path | None, out: Path, seed: int) -> None:
     """Compare every mechanism and method on three crowds, as a table and one HTML page.
 

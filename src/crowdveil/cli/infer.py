@@ -29,8 +29,10 @@ from crowdveil.cli.infer_display import (
 )
 from crowdveil.cli.options import (
     COUNT,
+    DELTA,
+    FILE_PATH,
+    FOLDER_PATH,
     NUMBERS,
-    PATH,
     NameChoice,
     accept_edited_option,
     alphabet_options,
@@ -43,7 +45,7 @@ from crowdveil.cli.options import (
     resources_of,
     stated_options,
 )
-from crowdveil.cli.results.reading import REPORTS, truths_option
+from crowdveil.cli.results.reading import REPORTS, certificate_option, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -71,8 +73,8 @@ Writes truths.csv and workers.csv."""
 EXAMPLE = "crowdveil infer labels.csv --out found"
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be gzipped, a folder of encoded blocks, or the sums.json of
 matrix-factorization. Exports are recognised as by crowdveil import. A table with a column question is inferred question
-by question, into DIR/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer, and
-participation) and crowd.json (all tasks and workers) are checked.
+by question, into FOLDER/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer,
+and participation) and crowd.json (all tasks and workers) are checked.
 
 Methods: {", ".join(METHOD_NAMES)}. Default: hierarchical-dawid-skene for labels, ordered or not; for numbers
 gaussian with a certificate and student-t without one; factorization-mean for sums.
@@ -87,33 +89,30 @@ method_options = options(
     click.option(
         "--method",
         type=NameChoice(METHOD_NAMES),
-        metavar="NAME",
         help="Estimator; --help-all lists them. [default: by type of reports and certificate]",
     ),
-    click.option("--max-steps", type=COUNT, metavar="N", help="Largest number of steps."),
+    click.option("--max-steps", type=COUNT, help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
     click.option("--prior-mean", type=float, metavar="M", help="gaussian: mean of a public normal prior of truths."),
-    click.option("--prior-deviation", type=float, metavar="D", help="Its standard deviation. [default: learned]"),
-    click.option("--sigmas", type=NUMBERS, metavar="S,S,...", help="gaussian: public standard deviations of workers."),
+    click.option("--prior-deviation", type=DELTA, help="Its standard deviation. [default: learned]"),
+    click.option("--sigmas", type=NUMBERS, help="gaussian: public standard deviations of workers."),
     heading="Method",
 )
 saved_fit_options = options(
-    click.option("--start-from", type=PATH, metavar="FIT", help="Resume this saved fit."),
-    click.option("--save-fit", type=PATH, metavar="FIT", help="Save the fit, to resume it with more reports."),
+    click.option("--start-from", type=FILE_PATH, help="Resume this saved fit."),
+    click.option("--save-fit", type=FILE_PATH, help="Save the fit, to resume it with more reports."),
     heading="Saved fits",
 )
 channel_options = options(
-    click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."),
+    certificate_option,
     click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case."),
     accept_edited_option,
     heading="Channel and checks",
 )
 truth_options = options(
     truths_option,
-    click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability."),
-    click.option(
-        "--history", type=PATH, metavar="FILE", help="Workers of an earlier infer, or worker,correct,answers."
-    ),
+    click.option("--prior", type=FILE_PATH, help="Public prior: label,probability."),
+    click.option("--history", type=FILE_PATH, help="Workers of an earlier infer, or worker,correct,answers."),
     click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME."),
     click.option(
         "--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME."
@@ -121,7 +120,7 @@ truth_options = options(
     heading="Known truths",
 )
 decision_options = options(
-    click.option("--costs", type=PATH, metavar="FILE", help="Decide by expected cost: truth,decision,cost."),
+    click.option("--costs", type=FILE_PATH, help="Decide by expected cost: truth,decision,cost."),
     click.option(
         "--abstain-below",
         type=click.FloatRange(0, 1),
@@ -133,8 +132,7 @@ decision_options = options(
 output_options = options(
     click.option(
         "--out",
-        type=PATH,
-        metavar="DIR",
+        type=FOLDER_PATH,
         help="Output folder. [default: that of REPORTS; for a data set, the current one]",
     ),
     click.option(
@@ -142,7 +140,6 @@ output_options = options(
         "form",
         type=click.Choice(["csv", "parquet", "json", "jsonl"]),
         default="csv",
-        show_default=True,
         help="Format of the output files.",
     ),
     heading="Output",

@@ -32,8 +32,22 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "M
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
 
 
-class GivenPath(click.Path):
+class Shown(click.ParamType):  # type: ignore[type-arg]  # no generic in older versions of click
+    """Type whose options show `metavar` in the help."""
+
+    metavar = "N"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Return the metavar of an option; arguments have their own names."""
+        return None if isinstance(param, click.Argument) else self.metavar
+
+
+class GivenPath(Shown, click.Path):
     """Path on the command line. Empty text, such as an unset shell variable, is refused."""
+
+    def __init__(self, metavar: str, **settings: Any) -> None:
+        super().__init__(path_type=pathlib.Path, **settings)
+        self.metavar = metavar
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or end with wrong usage."""
@@ -42,7 +56,7 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Count(click.types.IntParamType):
+class Count(Shown, click.types.IntParamType):
     """Whole number up to `MAX_COUNT`; at least `minimum` unless that is None."""
 
     def __init__(self, minimum: int | None) -> None:
@@ -57,11 +71,22 @@ class Count(click.types.IntParamType):
         return number
 
 
-class Parsed(click.ParamType):  # type: ignore[type-arg]  # no generic in older versions of click
+class WholeNumber(Shown, click.IntRange):
+    """Whole number in a range."""
+
+
+class Number(Shown, click.types.FloatParamType):
+    """Number with the usual letter of its quantity."""
+
+    def __init__(self, metavar: str) -> None:
+        self.metavar = metavar
+
+
+class Parsed(Shown):
     """Text with a structure; `parse` returns its value, or raises ValueError with the rule it breaks."""
 
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name, self.parse = name, parse
+    def __init__(self, metavar: str, parse: Callable[[str], Any]) -> None:
+        self.name, self.metavar, self.parse = metavar.lower(), metavar, parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value, or end with wrong usage."""
@@ -107,11 +132,14 @@ def parse_bytes(text: str) -> int:
     return int(float(parts[1]) * UNITS[parts[2].upper()])
 
 
-WORDS, NUMBERS = Parsed("words", parse_words), Parsed("numbers", parse_numbers)
+WORDS, NUMBERS = Parsed("A,B,...", parse_words), Parsed("X,Y,...", parse_numbers)
+GRID = Parsed("LOW:HIGH[:STEP]", parse_bounds)
 COUNT, CHECKED_COUNT = Count(1), Count(None)
 """The library checks the lower bound of the second."""
-PATH = GivenPath(path_type=pathlib.Path)
-FOLDER = GivenPath(file_okay=False, path_type=pathlib.Path)
+POSITIVE, SEED = WholeNumber(min=1), WholeNumber(min=0)
+EPSILON, DELTA = Number("E"), Number("D")
+FILE_PATH, FOLDER_PATH = GivenPath("FILE"), GivenPath("FOLDER")
+FOLDER = GivenPath("FOLDER", file_okay=False)
 """Folder; a file is refused, and the library says what a missing folder should hold."""
 
 
@@ -123,7 +151,7 @@ class CampaignPath(GivenPath):
     """
 
     def __init__(self, *, folder: bool) -> None:
-        super().__init__(path_type=pathlib.Path)
+        super().__init__("FOLDER" if folder else "FILE")
         self.folder = folder
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> pathlib.Path:
@@ -162,13 +190,8 @@ def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Call
 
 
 alphabet_options = options(
-    click.option("--labels", type=WORDS, metavar="A,B,C", help="Possible labels; ordered by --ordered."),
-    click.option(
-        "--scale",
-        type=Parsed("bounds", parse_bounds),
-        metavar="LOW:HIGH[:STEP]",
-        help="Grid of possible numbers; the step is 1.",
-    ),
+    click.option("--labels", type=WORDS, help="Possible labels; ordered by --ordered."),
+    click.option("--scale", type=GRID, help="Grid of possible numbers; the step is 1."),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
     heading=ANSWERS,
 )
@@ -199,13 +222,14 @@ participation_option = click.option(
     "--participation",
     type=click.Choice(["protected", "public"]),
     default="protected",
-    show_default=True,
     help='protected: epsilon also hides whether a worker answered ("no answer" is NULL); public: this is visible.',
 )
 
 
-class NameChoice(click.Choice[str]):
+class NameChoice(Shown, click.Choice[str]):
     """Choice whose error suggests the nearest name."""
+
+    metavar = "NAME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the choice; an unknown name raises BadParameter with the nearest name, if one is near."""
@@ -223,21 +247,10 @@ choice_options = options(
         "--mechanism",
         type=NameChoice(MECHANISM_NAMES),
         required=True,
-        metavar="NAME",
         help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",
     ),
-    click.option(
-        "--epsilon",
-        type=float,
-        metavar="E",
-        help="Loss in nats of a single answer (cell), 1e-6 to 20.",
-    ),
-    click.option(
-        "--budget",
-        type=float,
-        metavar="E",
-        help="In place of --epsilon: the loss of a whole worker.",
-    ),
+    click.option("--epsilon", type=EPSILON, help="Loss in nats of a single answer (cell), 1e-6 to 20."),
+    click.option("--budget", type=EPSILON, help="In place of --epsilon: the loss of a whole worker."),
     participation_option,
     heading="Mechanism",
 )
@@ -261,14 +274,12 @@ setting_options = options(
         "--answers",
         "most_answers",
         type=COUNT,
-        metavar="N",
         help="two-layer, sun-two-layer: most cells of one worker; the exact epsilon depends on it. "
         "[default: all tasks]",
     ),
     click.option(
         "--dimensions",
         type=COUNT,
-        metavar="D",
         help="matrix-factorization: length of its two sums [default: one per task]; required by the -published one.",
     ),
     click.option(
@@ -280,7 +291,6 @@ setting_options = options(
     click.option(
         "--cuts",
         type=WORDS,
-        metavar="A,B",
         multiple=True,
         help="quantized-response: first label of each block after the first. If repeated, the groups of cuts are "
         "assigned to the workers in turn. [default: optimal for the expected answers]",
@@ -290,8 +300,7 @@ setting_options = options(
 expectation_options = options(
     click.option(
         "--prior",
-        type=PATH,
-        metavar="FILE",
+        type=FILE_PATH,
         help="quantized-response, designed: public label,probability of truths. [default: uniform]",
     ),
     click.option(
@@ -301,12 +310,7 @@ expectation_options = options(
         help="quantized-response, designed: expected share of answered cells. [default: 1]",
     ),
     click.option("--ability", type=float, metavar="P", help="The same: probability of a right answer. [default: 0.75]"),
-    click.option(
-        "--sigmas",
-        type=NUMBERS,
-        metavar="S,T",
-        help="The same, on a scale: workers' standard deviations, in equal shares.",
-    ),
+    click.option("--sigmas", type=NUMBERS, help="The same, on a scale: workers' standard deviations, in equal shares."),
     heading="Expected answers",
 )
 mechanism_options = options(choice_options, setting_options, expectation_options)
@@ -371,15 +375,8 @@ def _check_usage(requested: MechanismSettings) -> None:
 
 
 shuffling_options = options(
-    click.option(
-        "--shuffled",
-        type=COUNT,
-        metavar="N",
-        help="Another party mixes N honest reports per task.",
-    ),
-    click.option(
-        "--linked", type=COUNT, metavar="K", help="Reports of a worker that stay together when mixed. [default: 1]"
-    ),
+    click.option("--shuffled", type=COUNT, help="Another party mixes N honest reports per task."),
+    click.option("--linked", type=COUNT, help="Reports of a worker that stay together when mixed. [default: 1]"),
     heading="Shuffled reports",
 )
 
@@ -395,15 +392,13 @@ def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: flo
 resource_options = options(
     click.option(
         "--memory",
-        type=Parsed("size", parse_bytes),
-        metavar="SIZE",
+        type=Parsed("SIZE", parse_bytes),
         help="Memory that the fit adds, such as 2GB; reading is not counted. [default: no limit]",
     ),
     click.option(
         "--engine",
         type=click.Choice(ENGINE_NAMES),
         default=ENGINE_NAMES[0],
-        show_default=True,
         help="Where the fit runs (dask: of encoded blocks); results stay the same.",
     ),
     click.option("--address", metavar="URL", help="dask: address of a running cluster, such as tcp://HOST:8786."),
@@ -454,6 +449,7 @@ def duplicates_option(default: str | None) -> Callable[[Command], Command]:
             "--duplicates",
             type=click.Choice(["error", "first", "last", "all"]),
             default=default,
+            show_default=False,
             help="If a worker answers a task twice: refuse, keep the first or the last in file order, or keep all. "
             "[default: error]",
         ),

@@ -19,7 +19,10 @@ from crowdveil.cli.display import (
     warning_rows,
 )
 from crowdveil.cli.options import (
-    PATH,
+    DELTA,
+    FILE_PATH,
+    FOLDER_PATH,
+    SEED,
     alphabet_of,
     alphabet_options,
     duplicates_option,
@@ -72,18 +75,16 @@ an answer: on every task, or, with --assignment, on the assigned tasks only, at 
 
 
 list_options = options(
-    click.option("--tasks", type=PATH, metavar="FILE", help="CSV file of all tasks (column task)."),
-    click.option("--workers", type=PATH, metavar="FILE", help="CSV file of all workers (column worker)."),
+    click.option("--tasks", type=FILE_PATH, help="CSV file of all tasks (column task)."),
+    click.option("--workers", type=FILE_PATH, help="CSV file of all workers (column worker)."),
     click.option(
         "--assignment",
-        type=PATH,
-        metavar="FILE",
+        type=FILE_PATH,
         help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil data assign.",
     ),
     click.option(
         "--channels",
-        type=PATH,
-        metavar="FILE",
+        type=FILE_PATH,
         help="CSV file of settings by worker (or task): epsilon (a number, or unprotected), cuts (A|B).",
     ),
     click.option("--lists-from-answers", is_flag=True, help="Take missing lists from the answers: no privacy."),
@@ -107,15 +108,14 @@ list_options = options(
 @merge_labels_option
 @column_options
 @list_options
-@click.option("--delta", type=float, metavar="D", help="With --budget: it holds at this delta, such as 1e-6.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
-@click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
+@click.option("--delta", type=DELTA, help="With --budget: it holds at this delta, such as 1e-6.")
+@click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
+@click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "parquet", "blocks"]),
     default="csv",
-    show_default=True,
     help="Format of the reports; infer opens blocks without parsing.",
 )
 @replace_option

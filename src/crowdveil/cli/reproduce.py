@@ -11,7 +11,7 @@ import click
 
 import crowdveil
 from crowdveil.cli.display import print_result, print_written, progress_bar, warning_rows
-from crowdveil.cli.options import GivenPath
+from crowdveil.cli.options import FOLDER
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import folder_errors, refuse_unwritable
@@ -29,7 +29,6 @@ Exhibits of a paper whose data sets are missing are skipped and named, and the o
 exhibit that is named itself, or a paper of which nothing can run, is refused. 'crowdveil data sources' says where
 the data sets are published.
 Simulation only: no privacy."""
-FOLDER = GivenPath(file_okay=False, path_type=Path)
 
 
 @click.command(

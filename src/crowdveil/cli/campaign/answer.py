@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import composed_text, print_result
-from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH
+from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
 
 if TYPE_CHECKING:
@@ -50,19 +50,14 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
     short_help="Answer a campaign from this computer, randomized here.",
 )
 @click.argument("link", required=False)
-@click.option("--answers", type=PATH, metavar="FILE", help="CSV file, columns task and label. [default: asks here]")
-@click.option(
-    "--files",
-    type=CAMPAIGN_FOLDER,
-    metavar="FOLDER",
-    help="Folder with campaign.json, parts and pictures, without a service.",
-)
-@click.option("--out", type=PATH, default=".", metavar="FOLDER", help="Folder of the report file, without a service.")
+@click.option("--answers", type=FILE_PATH, help="CSV file, columns task and label. [default: asks here]")
+@click.option("--files", type=CAMPAIGN_FOLDER, help="Folder with campaign.json, parts and pictures, without a service.")
+@click.option("--out", type=FOLDER_PATH, default=".", help="Folder of the report file, without a service.")
 @click.option("--level", type=int, metavar="N", help="Level of a campaign with levels. [default: 1, the most private]")
 @click.option("--budget", type=Epsilon(), metavar="E", help="Warn if all campaigns on this computer together exceed E.")
 @click.option("--spent", is_flag=True, help="Only show what this computer promised so far; needs no LINK.")
-@click.option("--delta", type=float, metavar="D", help="With --spent: also (epsilon, delta), such as at 1e-6.")
-@click.option("--home", type=PATH, metavar="FOLDER", help="Folder of records and ledger. [default: ~/.crowdveil]")
+@click.option("--delta", type=DELTA, help="With --spent: also (epsilon, delta), such as at 1e-6.")
+@click.option("--home", type=FOLDER_PATH, help="Folder of records and ledger. [default: ~/.crowdveil]")
 def answer(
     link: str | None,
     answers: Path | None,

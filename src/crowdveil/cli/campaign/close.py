@@ -10,7 +10,7 @@ import click
 from crowdveil.cli.campaign.database import campaign_argument, number_text, open_campaign
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ reports that count, and collect names files that come later."""
 )
 @campaign_argument
 @database_option
-@click.option("--reports", type=PATH, metavar="FOLDER", help="Report files of a campaign without a service.")
+@click.option("--reports", type=FOLDER_PATH, help="Report files of a campaign without a service.")
 def close(file: Path, database: str | None, reports: Path | None) -> None:
     """Close a campaign and print the number of its reports."""
     if reports is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, printable
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH
+from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
 
 EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
@@ -21,10 +21,10 @@ EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
     main_options=("campaign", "key", "as_json"),
     short_help="Join report files, or the batches of a relay, for infer.",
 )
-@click.argument("folder", type=PATH)
-@click.option("--campaign", type=CAMPAIGN_FILE, metavar="FILE", help="campaign.json. [default: that in FOLDER]")
-@click.option("--key", type=PATH, metavar="FILE", help="The curator's private key, for the batches of a relay.")
-@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder that infer reads.")
+@click.argument("folder", type=FOLDER_PATH)
+@click.option("--campaign", type=CAMPAIGN_FILE, help="campaign.json. [default: that in FOLDER]")
+@click.option("--key", type=FILE_PATH, help="The curator's private key, for the batches of a relay.")
+@click.option("--out", type=FOLDER_PATH, required=True, help="Folder that infer reads.")
 def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) -> None:
     """Check the report files in FOLDER and write the folder that infer reads.
 

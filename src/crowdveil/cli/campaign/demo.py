@@ -11,7 +11,7 @@ import click
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.campaign.serve import require_service
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FOLDER_PATH, SEED
 from crowdveil.cli.verb import Verb, wants_json
 
 SIMULATED = "The answers are simulated; service, devices and inference are the real ones."
@@ -23,15 +23,8 @@ SIMULATED = "The answers are simulated; service, devices and inference are the r
     main_options=("out", "seed", "opened"),
     short_help="Run a whole campaign on this computer, with simulated answers.",
 )
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path("crowdveil-campaign-demo"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder of the results.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated answers.")
+@click.option("--out", type=FOLDER_PATH, default=Path("crowdveil-campaign-demo"), help="Folder of the results.")
+@click.option("--seed", type=SEED, default=1, help="Seed of the simulated answers.")
 @click.option("--open/--no-open", "opened", default=None, help="Open the page of results. [default: in a terminal]")
 def demo(out: Path, seed: int, opened: bool | None) -> None:
     """Run a whole campaign on this computer: 72 workers judge twelve statements.

@@ -9,7 +9,7 @@ import click
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_written, warning_rows
-from crowdveil.cli.options import PATH, replace_option
+from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
 
 HELP = """Write the reports of a closed campaign as a collection for infer.
@@ -29,7 +29,7 @@ Truths: `crowdveil export`."""
 )
 @campaign_argument
 @database_option
-@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the collection.")
+@click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the collection.")
 @replace_option
 def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     """Export a campaign and print what was written."""

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.channels.rounding import format_promise
 from crowdveil.cli.display import print_result, progress_bar
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ PURPOSES = (
 @click.command(
     cls=Verb, example="crowdveil campaign init --out campaign.toml", short_help="Write a commented settings file."
 )
-@click.option("--out", type=PATH, default="campaign.toml", show_default=True, metavar="FILE", help="New settings file.")
+@click.option("--out", type=FILE_PATH, default="campaign.toml", help="New settings file.")
 def init(out: Path) -> None:
     """Write a commented settings file to change; an existing file stays."""
     from crowdveil.planning.settings.creation import write_template
@@ -50,8 +50,8 @@ def init(out: Path) -> None:
 @click.command(
     cls=Verb, help=HELP, example=EXAMPLE, details=DETAILS, short_help="Make a campaign from a settings file."
 )
-@click.argument("settings", type=PATH, metavar="SETTINGS")
-@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="New folder of the campaign.")
+@click.argument("settings", type=FILE_PATH, metavar="SETTINGS")
+@click.option("--out", type=FOLDER_PATH, required=True, help="New folder of the campaign.")
 @click.option("--anyway", is_flag=True, help="Ask even if the expected error is hardly below the best constant's.")
 def new(settings: Path, out: Path, anyway: bool) -> None:
     """Make a campaign; see `HELP`."""

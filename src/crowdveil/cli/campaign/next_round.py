@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FOLDER, COUNT, PATH
+from crowdveil.cli.options import CAMPAIGN_FOLDER, COUNT, EPSILON, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import ReportsError
 
@@ -44,13 +44,13 @@ USEFULNESS = (
     short_help="Ask the same workers again, by what is known so far.",
 )
 @click.argument("folder", type=CAMPAIGN_FOLDER)
-@click.argument("results", type=PATH)
-@click.option("--out", type=PATH, required=True, metavar="NEW", help="New folder of the round.")
+@click.argument("results", type=FOLDER_PATH)
+@click.option("--out", type=FOLDER_PATH, required=True, help="New folder of the round.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), required=True, metavar="DAY", help="Last day (UTC).")
 @click.option("--from", "since", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="First day. [default: today]")
-@click.option("--ask", type=COUNT, metavar="N", help="Ask the N tasks with the largest expected error. [default: half]")
-@click.option("--per-worker", type=COUNT, metavar="N", help="Tasks of each worker. [default: as before]")
-@click.option("--epsilon", type=float, metavar="E", help="Epsilon of a single answer. [default: as before]")
+@click.option("--ask", type=COUNT, help="Ask the N tasks with the largest expected error. [default: half]")
+@click.option("--per-worker", type=COUNT, help="Tasks of each worker. [default: as before]")
+@click.option("--epsilon", type=EPSILON, help="Epsilon of a single answer. [default: as before]")
 def next_round(
     folder: Path,
     results: Path,

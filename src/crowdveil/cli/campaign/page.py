@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows
-from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH
+from crowdveil.cli.options import CAMPAIGN_FOLDER, FILE_PATH
 from crowdveil.cli.verb import Verb
 
 HELP = """Write the worker's page with the whole campaign in one HTML file.
@@ -31,8 +31,8 @@ SHA-256: a campaign that was edited after they were made is refused."""
     main_options=("out", "program"),
 )
 @click.argument("folder", type=CAMPAIGN_FOLDER, required=False)
-@click.option("--out", type=PATH, metavar="FILE", help="The page.")
-@click.option("--python", "program", type=PATH, metavar="FILE", help="The Python program.")
+@click.option("--out", type=FILE_PATH, help="The page.")
+@click.option("--python", "program", type=FILE_PATH, help="The Python program.")
 def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
     """Write the page or the program; see `HELP`."""
     if program is not None and folder is None and out is None:

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.campaign.serve import require_service, server_options
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH
+from crowdveil.cli.options import CAMPAIGN_FILE, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 HELP = """Store the batches that a relay sends.
@@ -27,7 +27,7 @@ The curator's key is not needed here: crowdveil campaign collect opens the batch
     short_help="Store the batches that a relay sends.",
 )
 @click.argument("campaign", type=CAMPAIGN_FILE)
-@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the batches.")
+@click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the batches.")
 @server_options
 def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     """Print the address for the relay, and store batches."""

@@ -10,7 +10,7 @@ import click
 
 from crowdveil.cli.campaign.serve import database_errors, database_option, database_url, require_service, server_options
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH
+from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ written into a folder, to be handed over. The database knows which link sent whi
 )
 @click.argument("campaign", type=CAMPAIGN_FILE)
 @click.option("--to", metavar="URL", help="Address of crowdveil campaign receive at the curator.")
-@click.option("--token-file", type=PATH, metavar="FILE", help="relay-token.txt of the curator, with --to.")
-@click.option("--out", type=PATH, metavar="FOLDER", help="Folder of the batches, without --to.")
+@click.option("--token-file", type=FILE_PATH, help="relay-token.txt of the curator, with --to.")
+@click.option("--out", type=FOLDER_PATH, help="Folder of the batches, without --to.")
 @database_option
 @server_options
 def relay(

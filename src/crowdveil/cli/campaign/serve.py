@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, options
+from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, options
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -38,10 +38,10 @@ database_option = click.option(
 )
 
 server_options = options(
-    click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listening address."),
-    click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listening port."),
-    click.option("--tls-certificate", type=PATH, metavar="FILE", help="Certificate of the service (PEM)."),
-    click.option("--tls-key", type=PATH, metavar="FILE", help="Its private key (PEM)."),
+    click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Listening address."),
+    click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Listening port."),
+    click.option("--tls-certificate", type=FILE_PATH, help="Certificate of the service (PEM)."),
+    click.option("--tls-key", type=FILE_PATH, help="Its private key (PEM)."),
     click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address."),
 )
 """Options of a listening address, named as the fields of `ServerSettings`."""
@@ -103,7 +103,6 @@ def database_url(campaign: Path, given: str | None) -> str:
     "--rate",
     type=click.IntRange(0),
     default=50,
-    show_default=True,
     metavar="N",
     help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_written
-from crowdveil.cli.options import COUNT, PATH, stated_options
+from crowdveil.cli.options import COUNT, DELTA, EPSILON, FILE_PATH, stated_options
 from crowdveil.cli.verb import Verb
 
 EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
@@ -20,15 +20,15 @@ EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
     main_options=("per_task", "budget", "epsilon", "gold", "gold_per_worker"),
     short_help="Draw a random assignment of tasks to workers.",
 )
-@click.option("--tasks", type=PATH, required=True, metavar="FILE", help="CSV file, column task.")
-@click.option("--workers", type=PATH, required=True, metavar="FILE", help="CSV file, column worker.")
-@click.option("--per-task", type=COUNT, metavar="N", help="Workers assigned to each task.")
-@click.option("--budget", type=float, metavar="E", help="Privacy loss of a worker; with --epsilon, for --per-task.")
-@click.option("--epsilon", type=float, metavar="E", help="Privacy loss of a single answer.")
-@click.option("--delta", type=float, metavar="D", help="The budget holds at this delta, such as 1e-6.")
-@click.option("--gold", type=PATH, metavar="FILE", help="Tasks with known truth, to be mixed in: column task.")
-@click.option("--gold-per-worker", type=COUNT, metavar="K", help="Gold tasks assigned to each worker.")
-@click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
+@click.option("--tasks", type=FILE_PATH, required=True, help="CSV file, column task.")
+@click.option("--workers", type=FILE_PATH, required=True, help="CSV file, column worker.")
+@click.option("--per-task", type=COUNT, help="Workers assigned to each task.")
+@click.option("--budget", type=EPSILON, help="Privacy loss of a worker; with --epsilon, for --per-task.")
+@click.option("--epsilon", type=EPSILON, help="Privacy loss of a single answer.")
+@click.option("--delta", type=DELTA, help="The budget holds at this delta, such as 1e-6.")
+@click.option("--gold", type=FILE_PATH, help="Tasks with known truth, to be mixed in: column task.")
+@click.option("--gold-per-worker", type=COUNT, help="Gold tasks assigned to each worker.")
+@click.option("--out", type=FILE_PATH, required=True, help="CSV file to be written.")
 def assign(
     tasks: Path,
     workers: Path,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result, print_written, warning_rows
-from crowdveil.cli.options import FOLDER, PATH
+from crowdveil.cli.options import FOLDER, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def list_sets() -> None:
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
-@click.option("--out", type=PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
+@click.option("--out", type=FOLDER_PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
 def list_sources(names: tuple[str, ...], published: Path | None, out: Path | None) -> None:
     """Show who publishes the data sets that the exhibits read, their licences and SHA-256, and convert them.
 

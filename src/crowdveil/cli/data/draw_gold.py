@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import truncated_list
-from crowdveil.cli.options import COUNT, PATH
+from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reading import REPORTS, Reviewed, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
@@ -37,9 +37,9 @@ results look better than they are."""
     main_options=("number", "seed", "out", "as_json"),
     short_help="Draw tasks at random whose truth somebody finds out.",
 )
-@click.option("--number", type=COUNT, required=True, metavar="N", help="Number of tasks.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the draw. [default: random]")
-@click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file: task, truth, seed.")
+@click.option("--number", type=COUNT, required=True, help="Number of tasks.")
+@click.option("--seed", type=SEED, help="Seed of the draw. [default: random]")
+@click.option("--out", type=FILE_PATH, required=True, help="CSV file: task, truth, seed.")
 @reports_options
 def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -> None:
     """Read, draw, write; see `HELP`."""

@@ -10,7 +10,7 @@ import click
 from crowdveil.cli.data.sources import column_options, open_sources, sources_argument
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
-    PATH,
+    FOLDER_PATH,
     accept_edited_option,
     alphabet_options,
     duplicates_option,
@@ -45,7 +45,7 @@ The blocks have checksums, which infer verifies."""
 @merge_labels_option
 @column_options
 @accept_edited_option
-@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the blocks.")
+@click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the blocks.")
 @replace_option
 def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     """Convert and print; see `HELP`."""

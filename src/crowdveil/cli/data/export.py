@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_written, progress_bar
-from crowdveil.cli.options import FOLDER, PATH
+from crowdveil.cli.options import FILE_PATH, FOLDER
 from crowdveil.cli.verb import Verb
 
 
@@ -20,12 +20,10 @@ from crowdveil.cli.verb import Verb
 )
 @click.argument("tool", type=click.Choice(["label-studio"]), metavar="TOOL")
 @click.argument("folder", type=FOLDER)
-@click.option(
-    "--tasks", type=PATH, required=True, metavar="FILE", help="JSON export of the project: data of its tasks."
-)
+@click.option("--tasks", type=FILE_PATH, required=True, help="JSON export of the project: data of its tasks.")
 @click.option("--question", metavar="NAME", help="Question that was inferred, if the project has several.")
-@click.option("--version", default="crowdveil", show_default=True, metavar="TEXT", help="Version of the model.")
-@click.option("--out", type=PATH, required=True, metavar="FILE", help="File to be written.")
+@click.option("--version", default="crowdveil", metavar="TEXT", help="Version of the model.")
+@click.option("--out", type=FILE_PATH, required=True, help="File to be written.")
 def export_results(tool: str, folder: Path, tasks: Path, question: str | None, version: str, out: Path) -> None:
     """Write the truths in FOLDER, as infer wrote them, as predictions with scores that TOOL (label-studio) imports.
 

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.data.sources import column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
-from crowdveil.cli.options import PATH, NameChoice
+from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.verb import Verb
 from crowdveil.data.importers.registry import TOOLS
 
@@ -41,7 +41,7 @@ address or a time gets a number, which holds within one import only: import all 
 @click.argument("tool", type=NameChoice(TOOLS), metavar="TOOL")
 @sources_argument("files")
 @column_options
-@click.option("--out", type=PATH, required=True, metavar="FILE", help="File to be written.")
+@click.option("--out", type=FILE_PATH, required=True, help="File to be written.")
 @click.option(
     "--format",
     "form",

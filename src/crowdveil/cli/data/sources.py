@@ -47,12 +47,11 @@ name_options = options(
         metavar="NAME",
         help="Encoding of text: cp1250, cp1251, cp1252, utf-16-le, utf-16-be. [default: UTF-8 or marked UTF-16]",
     ),
-    click.option("--decimal", metavar="C", default=".", show_default=True, help="Decimal mark of answers: . or ,"),
+    click.option("--decimal", metavar="C", default=".", help="Decimal mark of answers: . or ,"),
     click.option(
         "--missing",
         type=click.Choice(["error", "skip"]),
         default="error",
-        show_default=True,
         help="Empty answers: refuse them, or read them as no answer, as NULL is.",
     ),
     heading="Columns and exports",

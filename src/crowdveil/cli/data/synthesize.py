@@ -16,7 +16,16 @@ from crowdveil.cli.data.sources import (
     sources_argument,
 )
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
-from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, options
+from crowdveil.cli.options import (
+    CHECKED_COUNT,
+    COUNT,
+    EPSILON,
+    FILE_PATH,
+    FOLDER_PATH,
+    SEED,
+    duplicates_option,
+    options,
+)
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -86,27 +95,18 @@ settings_options = options(
         type=click.Choice(METHODS),
         help="Release method, see above. [default: histogram or pooled-shape, by expected error]",
     ),
-    click.option("--epsilon", type=float, required=True, metavar="E", help="Privacy loss of one unit, in nats."),
-    click.option(
-        "--records",
-        type=COUNT,
-        default=30,
-        show_default=True,
-        metavar="M",
-        help="Synthetic claims per task, without privacy loss.",
-    ),
+    click.option("--epsilon", type=EPSILON, required=True, help="Privacy loss of one unit, in nats."),
+    click.option("--records", type=COUNT, default=30, help="Synthetic claims per task, without privacy loss."),
     click.option(
         "--unit",
         type=click.Choice(["claim", "worker"]),
         default="claim",
-        show_default=True,
         help="Unit of epsilon: one claim (a cell), or all claims of one worker.",
     ),
     click.option(
         "--participation",
         type=click.Choice(["public", "protected"]),
         default="public",
-        show_default=True,
         help="protected (histogram): epsilon also hides whether a claim was made; needs --tasks.",
     ),
     heading="Release",
@@ -115,7 +115,6 @@ tuning_options = options(
     click.option(
         "--bins",
         type=CHECKED_COUNT,
-        metavar="B",
         help="histogram: 8, 12, 16, 24, 32 or 48. [default: from public numbers]",
     ),
     click.option(
@@ -127,18 +126,8 @@ tuning_options = options(
         metavar="N",
         help="histogram, protected: publicly expected number of claims of a task.",
     ),
-    click.option(
-        "--most-claims",
-        type=CHECKED_COUNT,
-        metavar="N",
-        help="Number of claims of one worker that are used.",
-    ),
-    click.option(
-        "--least-claims",
-        type=CHECKED_COUNT,
-        metavar="N",
-        help="Tasks with fewer claims release nothing. [default: 1]",
-    ),
+    click.option("--most-claims", type=CHECKED_COUNT, help="Number of claims of one worker that are used."),
+    click.option("--least-claims", type=CHECKED_COUNT, help="Tasks with fewer claims release nothing. [default: 1]"),
     heading="Settings",
 )
 
@@ -168,19 +157,13 @@ tuning_options = options(
     "--outside",
     type=click.Choice(["error", "clip", "drop"]),
     default="error",
-    show_default=True,
     help="Claims outside the bounds: refuse, move to the nearer bound, or leave out.",
 )
 @duplicates_option(None)
 @column_options
-@click.option(
-    "--tasks",
-    type=PATH,
-    metavar="FILE",
-    help="CSV file of all tasks (column task), independent of the claims.",
-)
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
-@click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
+@click.option("--tasks", type=FILE_PATH, help="CSV file of all tasks (column task), independent of the claims.")
+@click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
+@click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
 def synthesize(
     claims: tuple[str, ...],
     layout: Layout,

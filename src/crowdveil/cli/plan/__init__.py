@@ -11,8 +11,10 @@ import click
 from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     COUNT,
+    DELTA,
+    FILE_PATH,
+    FOLDER_PATH,
     NUMBERS,
-    PATH,
     alphabet_of,
     alphabet_options,
     flag_of,
@@ -119,19 +121,17 @@ expectation_options = options(
     click.option("--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers."),
     click.option(
         "--prior",
-        type=PATH,
-        metavar="FILE",
+        type=FILE_PATH,
         help="Public prior (columns label, probability), also used by inference. [default: uniform, and learned]",
     ),
     click.option("--ability", type=float, metavar="A", help="Mean probability of a correct label. [default: 0.75]"),
     click.option(
         "--sigmas",
         type=NUMBERS,
-        metavar="S,T",
         help="Scale: workers' standard deviations, in equal shares. [default: 0.1 and 0.5 of the range]",
     ),
-    click.option("--pilot", type=PATH, metavar="FILE", help="Answers to about 50 random tasks, in place of --ability."),
-    click.option("--gold", type=PATH, metavar="FILE", help="Truths of tasks of the pilot (task,truth)."),
+    click.option("--pilot", type=FILE_PATH, help="Answers to about 50 random tasks, in place of --ability."),
+    click.option("--gold", type=FILE_PATH, help="Truths of tasks of the pilot (task,truth)."),
     heading="Expected workers and answers",
 )
 
@@ -145,36 +145,31 @@ expectation_options = options(
     main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
-@click.option(
-    "--campaign", "settings", type=PATH, metavar="FILE", help="Settings file of a campaign, instead of options."
-)
+@click.option("--campaign", "settings", type=FILE_PATH, help="Settings file of a campaign, instead of options.")
 @alphabet_options
-@click.option("--tasks", type=COUNT, metavar="N", help="Number of tasks.")
-@click.option("--workers", type=COUNT, metavar="M", help="Number of workers.")
+@click.option("--tasks", type=COUNT, help="Number of tasks.")
+@click.option("--workers", type=COUNT, help="Number of workers.")
 @click.option("--target-error", "target", type=float, metavar="E", help="Target error; not needed with --budget.")
 @click.option(
     "--budget",
     type=NUMBERS,
     multiple=True,
     callback=_joined,
-    metavar="E,F",
     help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
 )
-@click.option("--delta", type=float, metavar="D", help="The budgets hold at this delta, such as 1e-6.")
+@click.option("--delta", type=DELTA, help="The budgets hold at this delta, such as 1e-6.")
 @expectation_options
 @click.option(
     "--epsilon",
     type=NUMBERS,
     multiple=True,
     callback=_joined,
-    metavar="E,F",
     help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]",
 )
 @participation_option
 @click.option(
     "--assigned-per-task",
     type=COUNT,
-    metavar="R",
     help="Workers publicly assigned to each task; only assigned cells report. [default: all]",
 )
 @click.option(
@@ -183,7 +178,7 @@ expectation_options = options(
     metavar="NAME",
     help=f"Estimator: {', '.join(PLAN_METHODS)}. [default: by type of answers]",
 )
-@click.option("--out", type=PATH, metavar="DIR", help="Folder of the files.")
+@click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
 def plan(asked: PlanOptions) -> None:
     """Plan a campaign, write the files, and print the result; see `HELP`."""
     source = None if asked.settings is None else _settings(asked.settings)

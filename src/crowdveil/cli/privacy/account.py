@@ -9,6 +9,8 @@ import click
 
 from crowdveil.cli.display import account_data, account_rows, composition_rows, print_result, shuffled_data
 from crowdveil.cli.options import (
+    DELTA,
+    POSITIVE,
     alphabet_options,
     mechanism_options,
     mechanism_settings,
@@ -43,15 +45,12 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
 @alphabet_options
 @click.option(
     "--tasks",
-    type=click.IntRange(min=1),
+    type=POSITIVE,
     required=True,
-    metavar="N",
     help="Cells of one worker: all tasks if participation is protected, else the most answers of a worker.",
 )
-@click.option("--rounds", type=click.IntRange(min=1), default=1, metavar="R", help="Campaigns with the same tasks.")
-@click.option(
-    "--delta", type=float, metavar="D", help="Probability left out, such as 1e-6: also show (epsilon, delta)."
-)
+@click.option("--rounds", type=POSITIVE, default=1, help="Campaigns with the same tasks.")
+@click.option("--delta", type=DELTA, help="Probability left out, such as 1e-6: also show (epsilon, delta).")
 @shuffling_options
 def account(
     requested: MechanismSettings,

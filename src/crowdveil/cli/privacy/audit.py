@@ -16,6 +16,8 @@ from crowdveil.channels.rounding import format_bound, format_delta, format_lower
 from crowdveil.cli.display import print_result, progress_bar
 from crowdveil.cli.options import (
     COUNT,
+    DELTA,
+    EPSILON,
     alphabet_options,
     expectation_options,
     mechanism_settings,
@@ -70,19 +72,17 @@ both; the exit code is an output. Several commands, by repeating --command, run 
     short_help="Of a distrusted program: try to refute its claim.",
 )
 @click.argument("target", required=False)
-@click.option("--epsilon", type=float, metavar="E", help="Mechanisms: requested epsilon; else the claim.")
-@click.option("--delta", type=float, default=0.0, metavar="D", help="Claimed delta of a command.")
-@click.option("--draws", type=COUNT, metavar="N", help="Draws of each input. [default: 100000, 10000 or 200, by cost]")
-@click.option(
-    "--alpha", type=float, default=0.001, show_default=True, help="Largest probability that a true claim is refuted."
-)
+@click.option("--epsilon", type=EPSILON, help="Mechanisms: requested epsilon; else the claim.")
+@click.option("--delta", type=DELTA, default=0.0, help="Claimed delta of a command.")
+@click.option("--draws", type=COUNT, help="Draws of each input. [default: 100000, 10000 or 200, by cost]")
+@click.option("--alpha", type=float, default=0.001, help="Largest probability that a true claim is refuted.")
 @click.option(
     "--neighbours",
     type=click.Choice(["value", "participation", "worker"]),
     help="What differs: one answer, one answer against NULL, all answers. [default: one answer, NULL if protected]",
 )
-@click.option("--tasks", type=COUNT, metavar="N", help="Mechanisms, certificates: cells of a worker. [default: 1]")
-@click.option("--rounds", type=COUNT, metavar="R", help="Mechanisms: campaigns with the same answers.")
+@click.option("--tasks", type=COUNT, help="Mechanisms, certificates: cells of a worker. [default: 1]")
+@click.option("--rounds", type=COUNT, help="Mechanisms: campaigns with the same answers.")
 @click.option(
     "--command",
     "command_lines",

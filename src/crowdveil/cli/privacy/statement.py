@@ -9,7 +9,7 @@ import click
 
 import crowdveil
 from crowdveil.cli.display import as_text, json_document, printable, printing
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FILE_PATH, POSITIVE
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import SettingsError
 
@@ -20,15 +20,10 @@ from crowdveil.errors import SettingsError
     main_options=("answers", "responsible", "out"),
     short_help="For a board: the statement that can be filed.",
 )
-@click.argument("source", type=PATH)
-@click.option(
-    "--answers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Largest number of answers of one worker, with a certificate.",
-)
+@click.argument("source", type=FILE_PATH)
+@click.option("--answers", type=POSITIVE, help="Largest number of answers of one worker, with a certificate.")
 @click.option("--responsible", metavar="NAME", help="Who answers for the collection; stands in the heading.")
-@click.option("--out", type=PATH, metavar="FILE", help="HTML file of the statement, for print or PDF.")
+@click.option("--out", type=FILE_PATH, help="HTML file of the statement, for print or PDF.")
 def statement(
     source: Path,
     answers: int | None,

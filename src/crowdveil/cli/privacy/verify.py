@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.privacy.claim_file import claim_file
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import ClaimError
@@ -35,7 +35,7 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
     example="crowdveil verify sent/certificate.json",
     short_help="Of a file: check a certificate or a campaign.",
 )
-@click.argument("file", type=PATH)
+@click.argument("file", type=FILE_PATH)
 def verify(file: Path) -> None:
     """Check what FILE, a certificate.json, a campaign.json or a folder with one, claims.
 

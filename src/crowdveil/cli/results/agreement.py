@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import format_number, truncated_list
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
@@ -40,7 +40,7 @@ reports without a certificate are refused."""
     main_options=("out", "labels", "scale", "as_json"),
     short_help="Show how far workers agree (Krippendorff's alpha).",
 )
-@click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
+@click.option("--out", type=FILE_PATH, help="CSV file of each worker's agreement with the others.")
 @reports_options
 def agreement(reports: NamedReports, out: Path | None) -> None:
     """Read, compare, print; see `HELP`."""

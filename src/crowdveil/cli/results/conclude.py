@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import first_rows
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reading import REPORTS, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 
@@ -46,7 +46,7 @@ only."""
     "--compare", multiple=True, metavar="A,B", help="Two workers whose accuracies are compared; again for more."
 )
 @click.option("--random", is_flag=True, help="State that gold without a seed was drawn at random.")
-@click.option("--out", type=PATH, metavar="FILE", help="CSV file of all conclusions.")
+@click.option("--out", type=FILE_PATH, help="CSV file of all conclusions.")
 @truths_option
 @reports_options
 def conclude(

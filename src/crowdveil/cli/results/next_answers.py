@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import first_rows, format_number
-from crowdveil.cli.options import COUNT, PATH, NameChoice, flag_of, stated_options
+from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
@@ -49,21 +49,18 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     main_options=("budget", "out", "workers", "per_worker", "by", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
-@click.option("--budget", type=COUNT, required=True, metavar="N", help="Number of answers.")
-@click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, worker, expected_gain, information, reports.")
-@click.option("--workers", type=PATH, metavar="FILE", help="CSV file of the workers to ask. [default: all of REPORTS]")
-@click.option(
-    "--per-worker", type=COUNT, metavar="N", help="Most answers of a worker. [default: three even shares of the budget]"
-)
+@click.option("--budget", type=COUNT, required=True, help="Number of answers.")
+@click.option("--out", type=FILE_PATH, help="CSV file: task, worker, expected_gain, information, reports.")
+@click.option("--workers", type=FILE_PATH, help="CSV file of the workers to ask. [default: all of REPORTS]")
+@click.option("--per-worker", type=COUNT, help="Most answers of a worker. [default: three even shares of the budget]")
 @click.option(
     "--by",
     type=click.Choice(["information", "error"]),
     default="information",
-    show_default=True,
     help="What the answers are chosen by.",
 )
 @click.option("--gold", metavar="FILE", help="List the next tasks of this draw of gold instead (data draw-gold).")
-@click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
 @truths_option
 @history_option
 @reports_options

@@ -20,7 +20,7 @@ from crowdveil.cli.data.sources import (
 )
 from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import (
-    PATH,
+    FILE_PATH,
     WORDS,
     alphabet_of,
     alphabet_options,
@@ -49,11 +49,11 @@ NOT_OF_PANELS = (
 """Options that do not go with truths of their own."""
 
 truths_option = click.option(
-    "--truths", type=WORDS, metavar="A,B,...", help="Truths that are not labels of the answers; low answers: first."
+    "--truths", type=WORDS, help="Truths that are not labels of the answers; low answers: first."
 )
-history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
+history_option = click.option("--history", type=FILE_PATH, help="Earlier quality of workers, as of infer.")
 certificate_option = click.option(
-    "--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."
+    "--certificate", type=FILE_PATH, help="Certificate in another folder than the reports."
 )
 answer_options = options(
     certificate_option, alphabet_options, kind_option, duplicates_option(None), merge_labels_option

@@ -12,12 +12,7 @@ import click
 
 from crowdveil.cli.data.sources import SourceName, open_sources
 from crowdveil.cli.display import print_written
-from crowdveil.cli.options import (
-    CAMPAIGN_FILE,
-    FOLDER,
-    PATH,
-    stated_options,
-)
+from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER, stated_options
 from crowdveil.cli.results.reading import READING, REPORTS, folder_reading, release_options
 from crowdveil.cli.verb import Verb
 
@@ -43,7 +38,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=FOLDER)
-@click.option("--out", type=PATH, metavar="FILE", help="The page. [default: report.html in FOLDER]")
+@click.option("--out", type=FILE_PATH, help="The page. [default: report.html in FOLDER]")
 @click.option(
     "--reports",
     multiple=True,
@@ -54,7 +49,6 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option(
     "--campaign",
     type=CAMPAIGN_FILE,
-    metavar="FILE",
     help="campaign.json of the campaign that collected the reports. [default: that in FOLDER, or beside its reports]",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")

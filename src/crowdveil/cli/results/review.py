@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import truncated_list
-from crowdveil.cli.options import PATH, NameChoice
+from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
@@ -41,9 +41,9 @@ refused. With --truths, workers with equal answers are listed, and pairs whose e
     main_options=("out", "below", "method", "as_json"),
     short_help="List the workers to review: low ability, spam.",
 )
-@click.option("--out", type=PATH, metavar="FILE", help="CSV file: worker, ability, its interval, reports, reason.")
+@click.option("--out", type=FILE_PATH, help="CSV file: worker, ability, its interval, reports, reason.")
 @click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
-@click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
 @truths_option
 @history_option
 @reports_options

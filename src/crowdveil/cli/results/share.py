@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import progress_bar, truncated_list
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
 from crowdveil.cli.verb import Verb
 
@@ -39,7 +39,7 @@ interval. Reports without a certificate are read as answers; protected ones are 
     main_options=("out", "labels", "scale", "as_json"),
     short_help="Estimate the share of each label (what share said yes).",
 )
-@click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, label, of, share, low, high, reports.")
+@click.option("--out", type=FILE_PATH, help="CSV file: task, label, of, share, low, high, reports.")
 @reports_options
 def share(reports: NamedReports, out: Path | None) -> None:
     """Read, estimate, print; see `HELP`."""
