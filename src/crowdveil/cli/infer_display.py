@@ -33,7 +33,11 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 
 def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
     """Return the inference as JSON data but its decisions and files, which have this form."""
+    from crowdveil.data.write_reports import formula_notes
+
     estimate, panel, check = inference.estimate, inference.panel, inference.estimate.cross_validation
+    labels = estimate.alphabet.names if estimate.alphabet else ()
+    formulas = formula_notes(form, labels, estimate.tasks, estimate.worker_names)
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
@@ -58,17 +62,8 @@ def summarize(inference: Inference, *, form: str) -> dict[str, Any]:
         "confidence": inference.confidence_note,
         "history": inference.history_note,
         "panel": None if panel is None else asdict(panel) | {"sentences": panel.sentences},
-        "warnings": [*inference.notes, *_formula_warning(estimate, form)],
+        "warnings": [*inference.notes, *formulas],
     }
-
-
-def _formula_warning(estimate: Estimate, form: str) -> tuple[str, ...]:
-    """Return the warning of names that a spreadsheet reads as formulas, for CSV."""
-    from crowdveil.data.write_reports import formula_notes
-
-    if form != "csv":
-        return ()
-    return formula_notes(estimate.alphabet.names if estimate.alphabet else (), estimate.tasks, estimate.worker_names)
 
 
 def decisions_data(estimate: Estimate, costs: Path | None, abstain_below: float | None) -> dict[str, Any]:

@@ -138,6 +138,7 @@ def perturb(
     replace: bool,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
+    from crowdveil.data.write_reports import formula_notes
     from crowdveil.folder.answers import read_answers, read_lists
     from crowdveil.folder.truths import estimate_notes
     from crowdveil.folder.write_collection import collection_outputs
@@ -169,7 +170,8 @@ def perturb(
             read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
         )
     simulated.write_collection(out, collection, form, replace=replace)
-    notes = [*_notes(read, collection), *_formula_warning(collection, form), *outdated]
+    formulas = formula_notes(form, read.alphabet.names, collection.answers.tasks, collection.answers.workers)
+    notes = [*_notes(read, collection), *formulas, *outdated]
     data = _summary(collection) | {"compositions": _compositions(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
     print_written(data, _rows(data, _mechanism_text(collection, channels)))
@@ -184,15 +186,6 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
     simulated = collection.seed is not None and collection.missing_lists
     lists = [f"{not_public_text(collection.missing_lists).capitalize()}."] if simulated else []
     return [*lists, *read.counts]
-
-
-def _formula_warning(collection: Collection, form: Form) -> tuple[str, ...]:
-    """Return the warning of names, all public, that a spreadsheet reads as formulas, for CSV."""
-    from crowdveil.data.write_reports import formula_notes
-
-    answers = collection.answers
-    labels = answers.alphabet.names if answers.alphabet else ()
-    return formula_notes(labels, answers.tasks, answers.workers) if form == "csv" else ()
 
 
 def _most_cells_of_worker(

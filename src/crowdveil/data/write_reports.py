@@ -25,8 +25,13 @@ FORMULA_SIGNS, NAMES_LOOKED_AT = tuple("=+-@"), 1_000_000
 """Signs with which a formula of a spreadsheet begins, and the number of names of each list that are looked at."""
 
 
-def formula_notes(*lists: Iterable[object]) -> tuple[str, ...]:
-    """Return a warning with the first name in the lists that a spreadsheet reads as a formula; empty without any."""
+def formula_notes(form: str, *lists: Iterable[object]) -> tuple[str, ...]:
+    """Return a warning with the first name in the lists that a spreadsheet reads as a formula.
+
+    Empty without any, and for files of another form than CSV.
+    """
+    if form != "csv":
+        return ()
     names = (str(name) for names in lists for name in islice(names, NAMES_LOOKED_AT))
     first = next((name for name in names if name.startswith(FORMULA_SIGNS) and math.isnan(number_or_nan(name))), None)
     if first is None:

@@ -12,27 +12,25 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import composed_text, print_result
-from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH
+from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
 
 
-class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no parameter here
-    """Positive decimal number, exact."""
+def parse_positive_decimal(text: str) -> Decimal:
+    """Return a positive number, exact; ValueError for other text."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not (number.is_finite() and number > 0):
+        raise ValueError(f"{text!r} is not a positive number.")
+    return number
 
-    name = "number"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """Return the number, or end with wrong usage."""
-        try:
-            number = Decimal(str(value))
-        except InvalidOperation:
-            number = Decimal("NaN")
-        if not (number.is_finite() and number > 0):
-            self.fail(f"{value!r} is not a positive number.", param, ctx)
-        return number
+EXACT_EPSILON = Parsed("E", parse_positive_decimal)
 
 
 def _seal(campaign: Campaign, body: bytes) -> bytes:
@@ -54,7 +52,7 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
 @click.option("--files", type=CAMPAIGN_FOLDER, help="Folder with campaign.json, parts and pictures, without a service.")
 @click.option("--out", type=FOLDER_PATH, default=".", help="Folder of the report file, without a service.")
 @click.option("--level", type=int, metavar="N", help="Level of a campaign with levels. [default: 1, the most private]")
-@click.option("--budget", type=Epsilon(), metavar="E", help="Warn if all campaigns on this computer together exceed E.")
+@click.option("--budget", type=EXACT_EPSILON, help="Warn if all campaigns on this computer together exceed E.")
 @click.option("--spent", is_flag=True, help="Only show what this computer promised so far; needs no LINK.")
 @click.option("--delta", type=DELTA, help="With --spent: also (epsilon, delta), such as at 1e-6.")
 @click.option("--home", type=FOLDER_PATH, help="Folder of records and ledger. [default: ~/.crowdveil]")

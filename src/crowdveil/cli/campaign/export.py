@@ -46,7 +46,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         earlier = read_earlier(file.parent, campaign)
         sent = export_campaign(store, campaign.digest, out, replace=replace, earlier=earlier)
         labels = [label for one in campaign.by_question for label in one.labels]
-        warnings = formula_notes(labels, (task.id for task in campaign.tasks))
+        warnings = formula_notes("csv", labels, (task.id for task in campaign.tasks))
     data = {
         "campaign": campaign.name,
         "workers": len({worker for one in sent for worker in one.reports.workers}),

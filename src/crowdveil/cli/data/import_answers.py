@@ -50,7 +50,7 @@ address or a time gets a number, which holds within one import only: import all 
 )
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
     """Import, write, print; see `HELP`."""
-    from crowdveil.data.write_reports import write_tables
+    from crowdveil.data.write_reports import formula_notes, write_tables
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
@@ -63,7 +63,8 @@ def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: Tabl
             write_outputs(
                 outputs, {out.name: lambda stream: write_tables(stream, table.schema, lambda: [table], written_form)}
             )
-    warnings = (*imported.columns, *(_formulas(imported) if written_form == "csv" else ()))
+    names = (table[name].unique().to_pylist() for name in ("task", "worker", "label"))
+    warnings = (*imported.columns, *formula_notes(written_form, *names))
     data = _summary(imported) | {"files": [str(out)], "replaced": replaced, "warnings": list(warnings)}
     print_written(data, [*_rows(data), *warning_rows(data)])
 
@@ -78,13 +79,6 @@ def _form_of(out: Path, form: TableForm | None) -> TableForm:
         rule = f"the file must end in .{', .'.join(TABLE_FORMS)}"
         raise SettingsError(rule, value=out.name, hint="State the form with --format.")
     return named
-
-
-def _formulas(imported: ImportedAnswers) -> tuple[str, ...]:
-    """Return the warning of tasks, workers and labels that a spreadsheet reads as formulas."""
-    from crowdveil.data.write_reports import formula_notes
-
-    return formula_notes(*(imported.table[name].unique().to_pylist() for name in ("task", "worker", "label")))
 
 
 def _summary(imported: ImportedAnswers) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from crowdveil.cli.display import progress_bar
-from crowdveil.cli.options import Command, options
+from crowdveil.cli.options import Command, Parsed, options
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.validation import Missing
@@ -19,21 +19,19 @@ if TYPE_CHECKING:
 SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
 
 
-class SourceName(click.types.StringParamType):
-    """Name of a source of answers; empty text, such as an unset shell variable, is refused."""
+def parse_source(text: str) -> str:
+    """Return the name of a source of answers; ValueError for empty text."""
+    if not text:
+        raise ValueError("A source must not be empty: was a shell variable not set?")
+    return text
 
-    name = "source"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or end with wrong usage."""
-        if not value:
-            self.fail("A source must not be empty: was a shell variable not set?", param, ctx)
-        return str(value)
+SOURCE = Parsed("REPORTS", parse_source)
 
 
 def sources_argument(name: str) -> Callable[[Command], Command]:
     """Return the argument for one or several sources of answers."""
-    return click.argument(name, nargs=-1, required=True, type=SourceName())
+    return click.argument(name, nargs=-1, required=True, type=SOURCE)
 
 
 name_options = options(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import SourceName, open_sources
+from crowdveil.cli.data.sources import SOURCE, open_sources
 from crowdveil.cli.display import print_written
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER, stated_options
 from crowdveil.cli.results.reading import READING, REPORTS, folder_reading, release_options
@@ -42,8 +42,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option(
     "--reports",
     multiple=True,
-    type=SourceName(),
-    metavar="REPORTS",
+    type=SOURCE,
     help="Reports that infer read, as it names them; repeat it for several. [default: those that FOLDER names]",
 )
 @click.option(
