@@ -1,12 +1,24 @@
 """Hypothesis profiles: everyone runs the same examples; `HYPOTHESIS_PROFILE=explore` searches for new ones."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 # Before numpy is loaded: test processes run side by side, and their linear algebra must not fight for the same cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, database=None)
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def service() -> Iterator[Any]:
+    """A running stub of a service, for devices that send to it."""
+    from tests.campaign.stub_service import running_stub
+
+    with running_stub() as stub:
+        yield stub

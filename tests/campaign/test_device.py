@@ -9,14 +9,6 @@ from crowdveil.campaign.device import Device, answer_campaign
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, DeviceError
 from crowdveil.standalone import device as one_file
-from tests.campaign.stub_service import running_stub
-
-
-@pytest.fixture
-def service():
-    """Return a running stub of a service."""
-    with running_stub() as stub:
-        yield stub
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.service.browser import chromium
 from tests.service.sql_server import SqlServer
 
 with warnings.catch_warnings():
@@ -63,3 +65,29 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         return
     with request.getfixturevalue("sql_server").database() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for all tests of a file; each test opens contexts of its own."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def built() -> BuiltCampaign:
+    """A campaign of four tasks and three workers; at least two reports."""
+    return build_campaign()
+
+
+@pytest.fixture
+def store(built: BuiltCampaign, tmp_path: Path) -> Iterator[Any]:
+    """A store that holds the campaign."""
+    from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.service.registration import register
+    from crowdveil.service.store import Store
+
+    opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    register(opened, CampaignFolder(built.write(tmp_path / "campaign")))
+    yield opened
+    opened.close()

@@ -19,19 +19,12 @@ from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
 from tests.demo.test_demo import LABELS, small_crowd, trial_of
 from tests.service.accessibility import await_screen, check_page
-from tests.service.browser import campaigning, chromium, free_port, needs_chromium, served
+from tests.service.browser import campaigning, free_port, needs_chromium, served
 
 pytest.importorskip("axe_playwright_python")
 pytestmark = [needs_chromium, pytest.mark.slow]
 SLOTS, WIDTHS = 6, (390, 1280)
 schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A browser for all tests of this file."""
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

@@ -27,21 +27,6 @@ BODY = b"\0\1\2\3"
 
 
 @pytest.fixture
-def built() -> BuiltCampaign:
-    """A campaign of four tasks and three workers."""
-    return build_campaign()
-
-
-@pytest.fixture
-def store(built: BuiltCampaign, tmp_path: Path) -> Iterator[Store]:
-    """A store that holds the campaign."""
-    opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(opened, CampaignFolder(built.write(tmp_path / "campaign")))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def client(store: Store) -> Iterator[TestClient]:
     """A client of the application."""
     with TestClient(create_app(store)) as opened:

@@ -11,20 +11,13 @@ import pytest
 from crowdveil.campaign.report_body import decode, level_of
 from tests.campaign.builders import LABELS, response
 from tests.service.accessibility import await_screen, check_screen
-from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
+from tests.service.browser import Campaigning, campaigning, needs_chromium
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
 CHANNELS = [response(epsilon=one) for one in (0.25, 0.5, 1.0)]
 OFFERS = ["Level 1: 73.2 % (epsilon 1)", "Level 2: 88.1 % (epsilon 2)", "Level 3: 98.3 % (epsilon 4)"]
 """What the page says of each level for four tasks: 1 / (1 + e^-epsilon), rounded up."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A browser for all tests of this file."""
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

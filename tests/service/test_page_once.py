@@ -11,18 +11,11 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service.one_file_page import one_file_page
 from tests.campaign.builders import build_campaign
 from tests.service.accessibility import WAIT, await_screen
-from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
+from tests.service.browser import Campaigning, campaigning, needs_chromium
 from tests.service.test_page import begin, choose, record_of, send, sentence
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 FALSE_PROMISE = "Epsilon 0.001 for all answers together."
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A browser for all tests of this file; each test opens contexts of its own."""
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

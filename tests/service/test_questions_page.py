@@ -20,7 +20,7 @@ from crowdveil.service.store import Store
 from crowdveil.standalone.checks import epsilon, shown, sure
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 from tests.service.accessibility import await_screen, check_page, check_screen
-from tests.service.browser import chromium, free_port, needs_chromium, served
+from tests.service.browser import free_port, needs_chromium, served
 
 pytest.importorskip("axe_playwright_python")
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -57,13 +57,6 @@ def service(tmp_path: Path) -> Iterator[Running]:
     with served(create_app(store, curator_routes=curator_routes(store)), port):
         yield Running(built, store, (folder / CURATOR_FILE).read_text("utf-8").strip())
     store.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A browser for all tests of this file."""
-    with chromium() as running:
-        yield running
 
 
 def answer_both(page: Any) -> None:

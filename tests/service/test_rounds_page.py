@@ -14,7 +14,7 @@ from crowdveil.campaign.report_body import decode
 from crowdveil.service.one_file_page import one_file_page
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.service.accessibility import await_screen, check_screen
-from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
+from tests.service.browser import Campaigning, campaigning, needs_chromium
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
@@ -26,13 +26,6 @@ LATER: dict[str, Any] = {
 }
 """Two groups of tasks after a round of two answers of ratio 3: all four of this round have epsilon 1.5."""
 SUM = "epsilon at most 3.698"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A browser for all tests of this file."""
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from crowdveil.service.registration import CURATOR_FILE, curator_hash, register
 from crowdveil.service.release import export
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
-from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.campaign.builders import BuiltCampaign
 
 BODY, OTHER_BODY = b"\0\1\2\3", b"\3\2\1\0"
 
@@ -26,12 +26,6 @@ BODY, OTHER_BODY = b"\0\1\2\3", b"\3\2\1\0"
 def new_id() -> str:
     """A report id."""
     return secrets.token_hex(16)
-
-
-@pytest.fixture
-def built() -> BuiltCampaign:
-    """A campaign of four tasks and three workers; at least two reports."""
-    return build_campaign()
 
 
 @pytest.fixture

@@ -30,19 +30,12 @@ from crowdveil.standalone.checks import (
 from crowdveil.standalone.device import Device
 from crowdveil.standalone.program import joined_program
 from tests.campaign.builders import LABELS, build_campaign, response
-from tests.campaign.stub_service import StubService, running_stub
+from tests.campaign.stub_service import StubService
 from tests.chi_square import chi_square_p_value
 from tests.device_vectors import VECTORS, read_vectors
 
 CERTIFICATES = json.loads((VECTORS / "certificates.json").read_text("utf-8"))
 ANSWERS = {0: "quokka", 1: "", 2: "narwhal", 3: "zebrafish"}
-
-
-@pytest.fixture
-def service():
-    """Return a running stub of a service."""
-    with running_stub() as stub:
-        yield stub
 
 
 @pytest.fixture

@@ -7,16 +7,8 @@ from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import LINE, Refused, epsilon, shown
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import build_campaign
-from tests.campaign.stub_service import running_stub
 
 FALSE_PROMISE = "Privacy loss: epsilon 0.001 for all of yours."
-
-
-@pytest.fixture
-def service():
-    """Return a running stub of a service."""
-    with running_stub() as stub:
-        yield stub
 
 
 def test_a_curator_cannot_write_a_line_of_the_promise(tmp_path, monkeypatch, capsys):

@@ -12,7 +12,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from crowdveil.campaign.document import compared
-from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import SettingsError
 from crowdveil.release.page import content_security_policy
 from crowdveil.service.app import create_app
@@ -20,7 +19,7 @@ from crowdveil.service.curator import session
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.curator.results import DOWNLOADS
 from crowdveil.service.curator.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
-from crowdveil.service.registration import CURATOR_FILE, register
+from crowdveil.service.registration import CURATOR_FILE
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 
@@ -34,15 +33,6 @@ Post = Callable[..., httpx.Response]
 def built() -> BuiltCampaign:
     """A campaign of nine workers, of whom six must report."""
     return build_campaign(tasks=4, slots=SLOTS, content={"min_reports": LEAST, "title": "Animals <in> Chile"})
-
-
-@pytest.fixture
-def store(built: BuiltCampaign, tmp_path: Path) -> Iterator[Store]:
-    """A store that holds the campaign."""
-    opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(opened, CampaignFolder(built.write(tmp_path / "campaign")))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
