@@ -12,9 +12,7 @@ import pytest
 from crowdveil.cli import main
 from tests.cli.conftest import LABELS, Refusal, written
 
-ACCOUNT = ("account", "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "a,b")
 ASSIGN = ("data", "assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
-ENORMOUS = "9" * 320
 FULL = Path("/dev/full")
 
 
@@ -78,14 +76,6 @@ def test_a_pipe_in_the_output_folder_is_not_waited_for(refusal: Refusal) -> None
 
     assert "the record of a folder must be readable" in refusal("infer", "labels.csv", "--out", "found")
     assert "x.fit" in refusal("infer", "labels.csv", "--save-fit", "x.fit", "--out", "other")
-
-
-def test_a_data_set_with_an_endless_name_is_not_there(refusal: Refusal) -> None:
-    """A name that is too long for a file is a data set that is not there, not a folder that cannot be written."""
-    for option in ("--score", "--gold"):
-        line = refusal("infer", "labels.csv", option, "dataset:" + "n" * 5000, "--out", "found")
-        assert "writable" not in line
-        assert "data set" in line or "data directory" in line
 
 
 def test_messages_show_names_as_people_wrote_them(refusal: Refusal) -> None:

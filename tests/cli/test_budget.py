@@ -59,20 +59,6 @@ def test_the_account_of_a_budget_is_the_budget(run_json: RunJson) -> None:
     assert max(totals) <= 6
 
 
-def test_the_workers_loss_is_printed_first(run: Run) -> None:
-    """The first row of an account is that of a worker."""
-    lines = run("account", *RESPONSE, "--tasks", 10, "--budget", 6).stdout.splitlines()
-
-    assert "per worker" in next(line for line in lines if line.startswith("epsilon"))
-
-
-def test_a_budget_that_pays_for_no_task_is_refused(refusal: Refusal, lists: tuple[str, ...]) -> None:
-    """An assignment gives every task a worker, or is refused with the numbers."""
-    line = refusal("data", "assign", *lists, "--budget", 1, "--epsilon", 2, "--out", "asked.csv")
-
-    assert "6 workers with 0 tasks each cannot answer 4 tasks" in line
-
-
 @pytest.mark.parametrize("budget", [2, 3, 3.9])
 def test_gold_tasks_count_in_the_budget(run_json: RunJson, lists: tuple[str, ...], budget: float) -> None:
     """With a gold task for each worker, nobody has more tasks than the budget pays for, and everybody has gold."""

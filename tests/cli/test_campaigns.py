@@ -56,19 +56,6 @@ def test_an_old_assignment_does_not_stay(run: Run, asked: str) -> None:
     assert not Path("sent/assignment.csv").exists()
 
 
-def test_assign_draws_an_even_assignment(run_json: RunJson, folder: Path) -> None:
-    """Every task has as many workers as asked; the file can be read back."""
-    write("tasks.csv", "task", *(f"t{k}" for k in range(7)))
-    write("workers.csv", "worker", *(f"w{k}" for k in range(5)))
-
-    data = run_json(
-        "data", "assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--per-task", 3, "--out", "drawn.csv"
-    )
-
-    assert (21, 4, 5) == (data["cells"], data["fewest"], data["most"])
-    assert 21 == len(rows("drawn.csv"))
-
-
 @pytest.mark.slow
 def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
     """Two cuts are dealt to the workers in turn; the certificate says who has which, and infer reads it."""
@@ -178,13 +165,3 @@ def test_mechanisms_without_a_channel_are_not_assigned(refusal: Refusal, asked: 
     words = f"perturb labels.csv --mechanism two-layer --epsilon 1 --assignment {asked} --out sent".split()
 
     assert "need a mechanism with a channel per cell" in refusal(*words)
-
-
-def test_answers_outside_the_assignment_are_refused(refusal: Refusal, folder: Path) -> None:
-    """An answer to an unassigned cell is refused."""
-    first = rows("labels.csv")[0]
-    write("asked.csv", "task,worker", f"{first['task']},{first['worker']}")
-
-    words = ("perturb", "labels.csv", *RESPONSE, "--assignment", "asked.csv", "--out", "sent")
-
-    assert "were not assigned" in refusal(*words)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.estimators import ESTIMATORS
 from crowdveil.registry import MECHANISM_NAMES
 from tests.cli.conftest import LABELS, Run, RunJson
 
@@ -73,18 +72,6 @@ def test_the_default_method_reads_every_channel(
         expected = f"Warning: {mechanism} has no channel certificate: no noise model, reports are read as answers."
         assert expected == stderr.strip()
         assert expected.removeprefix("Warning: ") in data["warnings"]
-
-
-@pytest.mark.parametrize("name", sorted({*READERS.values()}))
-def test_every_default_reads_blocks_and_tables_of_channels(name: str) -> None:
-    """The defaults behind a certificate read any channel: blocks of labels, channels by cell, assigned tasks."""
-    method = ESTIMATORS[name]
-
-    assert (True, True, True) == (
-        method.capabilities.reads_channel,
-        method.capabilities.reads_label_blocks,
-        method.capabilities.reads_channel_tables,
-    )
 
 
 @pytest.mark.slow

@@ -25,21 +25,6 @@ def test_every_method_for_labels_recovers_truths_at_a_large_epsilon(method: str,
     assert data["score"]["error"] < data["score"]["baseline"]
 
 
-def test_numbers_of_a_scale_can_be_read_as_labels_or_as_answers(run_json: RunJson) -> None:
-    """dawid-skene reads grid points as labels through the channel; weighted-mean takes the reports for answers."""
-    run_json(
-        "perturb",
-        "numbers.csv",
-        *("--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 20, *LISTS, "--out", "sent"),
-    )
-    mean = run_json("infer", *SENT, "--score", "numbers-gold.csv", "--method", "weighted-mean")
-    labels = run_json("infer", *SENT, "--score", "numbers-gold.csv", "--method", "dawid-skene")
-
-    assert ("weighted-mean", False) == (mean["method"], mean["channel_used"])
-    assert mean["noise_model"].startswith("none: weighted-mean reads no channel")
-    assert ("dawid-skene", True, "mae") == (labels["method"], labels["channel_used"], labels["score"]["error_name"])
-
-
 @pytest.mark.slow
 def test_reports_that_do_not_identify_the_truths_say_so_first(run_json: RunJson) -> None:
     """Where NULL is sent as a number and little is known, the first warning is that the truths are not identified."""
@@ -120,14 +105,6 @@ def test_labels_must_be_those_of_the_certificate(sent: Path, refusal: Refusal) -
     assert "'sometimes'" in refusal("infer", *SENT, "--accept-edited")
 
 
-def test_reports_without_crowd_or_certificate_are_answers(run_json: RunJson) -> None:
-    """A plain file of labels is read as answers, and the reading says why."""
-    data = run_json("infer", "labels.csv", "--out", "found")
-
-    assert "none: no certificate was found" == data["noise_model"]
-    assert (None, False, []) == (data["simulation"], data["channel_used"], data["warnings"])
-
-
 def test_a_certificate_without_its_crowd_is_used_with_a_warning(sent: Path, run_json: RunJson) -> None:
     """Without crowd.json the channel still counts, but silent workers are unknown, and the output says so."""
     (sent / "crowd.json").unlink()
@@ -205,14 +182,6 @@ def test_kind_and_duplicates_are_choices(run_json: RunJson, refusal: Refusal) ->
     every = run_json("infer", "twice.csv", "--duplicates", "all", "--out", "found")
     assert ("hierarchical-dawid-skene", 3) == (first["method"], first["reports"])
     assert ("student-t", 4) == (every["method"], every["reports"])
-
-
-def test_ordered_labels_have_means(run_json: RunJson) -> None:
-    """Labels said to be ordered are read by position; the score is then a mean absolute error."""
-    words = ("labels.csv", "--labels", "no,maybe,yes", "--ordered", "--method", "weighted-mean", "--out", "found")
-    data = run_json("infer", *words, "--score", "labels-gold.csv")
-
-    assert ("weighted-mean", "mae") == (data["method"], data["score"]["error_name"])
 
 
 def test_a_vote_without_probabilities_leaves_confidence_empty(run: Run, run_json: RunJson) -> None:

@@ -41,14 +41,6 @@ def test_scores_give_truths_with_what_the_panel_is_worth(run_json: RunJson, scor
     assert 3 == len(panel["sentences"])
 
 
-def test_scores_without_gold_are_read_by_their_order(run: Run, scores: None) -> None:
-    """Without gold low scores mean the first truth, and the table says that independence is inferred."""
-    printed = run("infer", "scores.csv", "--truths", "no,yes").stdout
-
-    assert "inferred truths, too high where mistakes are shared" in " ".join(printed.split())
-    assert ("no", "yes") == tuple(row["truth"] for row in rows("truths.csv")[:2])
-
-
 def test_scores_off_the_scale_are_refused(refusal: Refusal, scores: None) -> None:
     """Scores are on the stated scale, and not clipped to it."""
     line = refusal("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:5")

@@ -38,14 +38,6 @@ def test_each_question_is_inferred_as_if_alone(questions: Path, run: Run, run_js
             assert Path("alone", name).read_text("utf-8") == Path("found", one, name).read_text("utf-8")
 
 
-def test_one_question_is_chosen(questions: Path, run: Run) -> None:
-    """--question writes the truths of one question into the folder itself."""
-    run("infer", "second.csv", "--out", "alone")
-    run("infer", "both.csv", "--question", "size", "--out", "found")
-
-    assert Path("alone/truths.csv").read_text("utf-8") == Path("found/truths.csv").read_text("utf-8")
-
-
 def test_the_table_names_every_question(questions: Path, run: Run) -> None:
     """Of each question a line has its numbers and its folder, and one its expected error and the verdict."""
     lines = run("infer", "both.csv", "--out", "found").stdout.splitlines()
@@ -130,10 +122,3 @@ def test_a_file_in_place_of_the_folder_is_named(questions: Path, run: Run, words
     refused = run(*words, "both.csv", code=2)
 
     assert "Directory 'both.csv' is a file." in refused.stderr
-
-
-def test_other_commands_name_the_questions(questions: Path, refusal: Refusal) -> None:
-    """Agreement is refused over mixed questions, whatever is done with duplicates."""
-    line = refusal("agreement", "both.csv", "--out", "agreement.csv")
-
-    assert "Found: the questions 'is it clear?', 'size'" in line

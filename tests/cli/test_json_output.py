@@ -17,7 +17,7 @@ import crowdveil.service.relay.server
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
-from crowdveil.cli.display import as_text, has_json_flag
+from crowdveil.cli.display import has_json_flag
 from crowdveil.comparison.trials import Row
 from crowdveil.demo import Demo
 from crowdveil.errors import (
@@ -44,8 +44,6 @@ Words = tuple[object, ...]
 RESPONSE: Words = ("--mechanism", "randomized-response", "--epsilon", 3)
 LISTS: Words = ("--tasks", "tasks.csv", "--workers", "every-worker.csv")
 PERTURB: Words = ("perturb", "labels.csv", *RESPONSE, *LISTS, "--labels", ",".join(LABELS), "--seed", 1)
-CUTS: Words = (*("perturb", "numbers.csv", "--scale", "-2:7", "--cuts", 0, "--seed", 1, *LISTS),
-    *("--mechanism", "quantized-response", "--epsilon", 3))  # fmt: skip
 ASKED = "asked/campaign.json"
 STUDIO, QUESTION = DOCS / "samples" / "label-studio.json", ("--question", "sentiment")
 SERVE: Words = ("campaign", "serve", ASKED, "--port", 0)
@@ -378,13 +376,6 @@ def test_every_error_class_is_on_the_page() -> None:
     kinds = [kind for kind in CrowdveilError.__subclasses__() if kind.__module__ == CrowdveilError.__module__]
 
     assert [] == [kind.__name__ for kind in kinds if f"`{kind.__name__}`" not in PAGE]
-
-
-def test_infinity_and_nan_have_one_spelling() -> None:
-    """Infinity is a text with its sign, nan is null, at any depth."""
-    values = {"a": [float("inf"), -float("inf"), float("nan"), 1.5, 2, True, None, "x"]}
-
-    assert {"a": ["infinity", "-infinity", None, 1.5, 2, True, None, "x"]} == json.loads(as_text(values))
 
 
 def test_lists_that_are_cut_say_so(run: Run, made_up: None) -> None:

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.cli.display import progress_bar
-from crowdveil.errors import SettingsError
 from tests.cli.conftest import Run
 
 TOOL = Path(__file__).parent.parent.parent / "tools" / "command_line_page.py"
@@ -53,15 +52,6 @@ def test_help_that_speaks_of_epsilon_names_unit_and_participation(path: tuple[st
     if "epsilon" in text.lower():
         assert "cell" in text
         assert "participation" in text.lower()
-
-
-def test_help_teaches_the_three_usual_commands_and_the_exit_codes() -> None:
-    """The first page shows perturb, infer and account in use, and what 0, 1 and 2 mean."""
-    text = CliRunner().invoke(main, ["--help"]).stdout
-
-    for verb in ("perturb answers.csv", "infer sent/reports.csv", "account --mechanism"):
-        assert f"crowdveil {verb}" in text
-    assert re.search(r"Exit codes: 0 .* 1 .* 2 ", text, re.DOTALL)
 
 
 @pytest.mark.slow
@@ -113,16 +103,6 @@ def test_an_unexpected_exception_is_not_hidden(run: Run, monkeypatch: pytest.Mon
         run(*PERTURB)
 
 
-def test_an_error_stays_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message of several lines, as libraries make them, becomes one."""
-
-    def broken(*_: object, **__: object) -> None:
-        raise SettingsError("first\n  second", value=1)
-
-    monkeypatch.setattr("crowdveil.folder.answers.read_answers", broken)
-    assert "Error: first second, got 1.\n" == run(*PERTURB, code=1).stderr
-
-
 def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """In a pipe there is no bar; on a terminal it is drawn on stderr, and stdout stays free."""
     with progress_bar("working") as bar:
@@ -143,11 +123,3 @@ def test_the_page_is_up_to_date() -> None:
     done = subprocess.run([sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False)
 
     assert "" == done.stderr
-
-
-def test_a_file_that_is_missing_is_named_without_an_error_number() -> None:
-    """What the system refuses is one line with the file and the reason."""
-    result = CliRunner().invoke(main, ["verify", "absent.json"])
-
-    assert 3 == result.exit_code
-    assert "Error: absent.json: the file cannot be used. Found: No such file or directory.\n" == result.stderr

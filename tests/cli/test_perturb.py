@@ -14,7 +14,6 @@ from crowdveil.mechanisms import SunTwoLayer, TwoLayer
 from tests.cli.conftest import LABELS, LISTS, Run, RunJson, rows, written
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
-LAPLACE = ("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", *LISTS)
 
 
 def test_writes_reports_certificate_and_crowd_that_belong_together(folder: Path, run: Run) -> None:
@@ -91,28 +90,6 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
     assert f"reports {reports:,}" in table
     assert data["reports"] == len(rows(Path("sent/reports.csv")))
     assert all(path in table for path in data["files"])
-
-
-def test_counts_and_cells_follow_participation(run_json: RunJson) -> None:
-    """Public participation sends as many reports as answers, and a worker's cells are the most that one answered."""
-    answers = rows(Path("labels.csv"))
-    most = max(sum(row["worker"] == name for row in answers) for name in {row["worker"] for row in answers})
-    public = run_json("perturb", "labels.csv", *RESPONSE, "--participation", "public", "--out", "sent")
-    protected = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--replace")
-
-    assert [len(answers)] * 2 + [None] == [public["answers"], public["reports"], protected["answers"]]
-    assert [most, 20] == [public["accounts"][1]["cells"], protected["accounts"][1]["cells"]]
-    assert ["public", "protected"] == [public["accounts"][0]["participation"], protected["participation"]]
-
-
-def test_laplace_reports_every_cell(run_json: RunJson) -> None:
-    """Laplace with protected participation turns NULL into a number too: a row for every cell, on the grid."""
-    data = run_json(*LAPLACE, "--epsilon", 1, "--null-value", 0, "--out", "sent")
-    values = {float(row["value"]) for row in rows(Path("sent/reports.csv"))}
-
-    assert 20 * 30 == data["reports"]
-    assert values <= set(range(-2, 8))
-    assert 0.0 == data["parameters"]["null_value"]
 
 
 def test_laplace_takes_ordered_labels_and_a_label_for_null(run_json: RunJson) -> None:

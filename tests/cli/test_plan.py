@@ -216,14 +216,6 @@ def test_ordered_labels_have_ordinal_candidates(run_json: RunJson) -> None:
     assert {"ordinal-dawid-skene"} == {row["method"] for row in one["candidates"]}
 
 
-def test_assignment_shrinks_a_workers_share(run_json: RunJson) -> None:
-    """With 15 of 30 workers per task a worker has half of the tasks, and answers all of them."""
-    data = run_json(*LABELS, "--epsilon", 2, "--assigned-per-task", 15, "--method", "one-coin")
-
-    assert (20, "one-coin") == (data["tasks_per_worker"], data["method"])
-    assert 20 == data["candidates"][0]["cells_per_worker"]
-
-
 @pytest.mark.slow
 def test_a_settings_file_gives_the_prior(run_json: RunJson) -> None:
     """A public prior of the settings is that of the plan; an option replaces it."""

@@ -33,15 +33,6 @@ def test_clipped_and_rounded_numbers_are_counted(words: tuple[str, ...], run: Ru
         assert [0, 5, 2, 3] == sorted(Reports.open("found").value.tolist(), key=[0, 5, 2, 3].index)
 
 
-def test_numbers_on_the_scale_are_not_warned_of(run_json: RunJson) -> None:
-    """Where no number is changed nothing is said."""
-    Path("near.csv").write_text("task,worker,value\na,u,1\na,v,2\nb,u,3\nb,v,3\n")
-
-    data = run_json("infer", "near.csv", "--scale", "0:5", "--out", "found")
-
-    assert [] == [text for text in data["warnings"] if "answers" in text]
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["count", "Votes", "weight", "n"])
 def test_a_column_of_repeated_votes_is_named(form: str, name: str, run_json: RunJson) -> None:
@@ -56,14 +47,6 @@ def test_a_column_of_repeated_votes_is_named(form: str, name: str, run_json: Run
     warnings = run_json("infer", f"counted.{form}", "--out", "found")["warnings"]
 
     assert 1 == len([text for text in warnings if text.startswith(f"Not read: '{name}'.")])
-
-
-def test_perturb_names_such_a_column_too(run: Run) -> None:
-    """Answers with a column of counts are perturbed one row each, and that is said."""
-    Path("counted.csv").write_text("task,worker,label,count\na,u,x,3\na,v,y,1\n")
-    words = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", "x,y", "--seed", 1, "--out", "sent")
-
-    assert "Not read: 'count'." in " ".join(run("perturb", "counted.csv", *words).stdout.split())
 
 
 def test_other_columns_are_left_unread_without_a_word(run_json: RunJson) -> None:

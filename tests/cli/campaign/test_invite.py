@@ -52,12 +52,3 @@ def test_a_link_is_replaced_by_name(run: Run, run_json: RunJson, refusal: Callab
     assert Path("essays/link-0001.csv").exists()
     assert "Did you mean 'Ada'?" in refusal("campaign", "invite", "essays", "--replace", "Adah")
     assert "write slot:0 or slot:2" in refusal("campaign", "invite", "essays", "--replace", "0")
-
-
-def test_the_folder_may_be_given_as_its_campaign_file(run: Run) -> None:
-    """Commands that read the folder accept its campaign.json."""
-    make("essays", None)
-
-    run("campaign", "invite", "essays/campaign.json")
-
-    assert Path("essays/links.csv").exists()

@@ -58,12 +58,6 @@ def test_a_database_that_does_not_answer_is_refused(refusal: Callable[..., str],
         assert "secret" not in text
 
 
-def test_the_campaign_may_be_given_as_its_folder(run: Run, served: BuiltCampaign) -> None:
-    """Commands that read campaign.json accept the folder that holds it."""
-    assert "/a/" in run("campaign", "serve", "asked", "--port", 0).stdout
-    assert "reports" in run("campaign", "close", "asked").stdout
-
-
 def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: BuiltCampaign) -> None:
     """Close, export, infer and purge say what they did; a purged campaign is not served again."""
     answer(served, 0, 2)

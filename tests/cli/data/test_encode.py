@@ -24,28 +24,6 @@ def blocks(run: Run) -> Path:
     return Path("blocks")
 
 
-def test_blocks_infer_as_the_file_does(blocks: Path, run_json: RunJson) -> None:
-    """Through the channel and over the same crowd, file and folder give the same estimate; files go into the folder."""
-    from_file = run_json("infer", "sent/reports.csv")
-    from_blocks = run_json("infer", "blocks")
-
-    assert from_blocks.pop("files") == ["blocks/truths.csv", "blocks/workers.csv"]
-    assert from_file.pop("files") == ["sent/truths.csv", "sent/workers.csv"]
-    assert from_file == from_blocks
-    assert Path("sent/truths.csv").read_bytes() == Path("blocks/truths.csv").read_bytes()
-
-
-def test_written_files_are_printed(blocks: Path, run: Run, run_json: RunJson) -> None:
-    """Counts, labels and size are those of the folder; the table says them too."""
-    data = run_json("data", "encode", "sent/reports.csv", "--out", "again")
-    table = " ".join(run("data", "encode", "labels.csv", "--out", "answers").stdout.split())
-
-    assert (20, 30, list(LABELS)) == (data["tasks"], data["workers"], data["labels"])
-    assert len(Reports.open("again")) == data["reports"]
-    assert sum(p.stat().st_size for p in Path("again").iterdir() if p.name != RECORD_FILE) == data["bytes"]
-    assert "from 30 workers on 20 tasks" in table
-
-
 @pytest.mark.parametrize("form", ["blocks", "parquet"])
 def test_perturb_writes_other_forms(form: str, run: Run, run_json: RunJson) -> None:
     """Blocks and Parquet hold the reports of the CSV file, replace it if asked to, and are inferred from alike."""
@@ -123,13 +101,6 @@ def test_the_crowd_of_blocks_names_them(blocks: Path, run: Run) -> None:
 
     assert {**listed, "tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": seal} == crowd
     assert json.loads(Path("again", "crowd.json").read_bytes()) == crowd
-
-
-def test_the_crowd_of_blocks_goes_with_nothing_else(blocks: Path, refusal: Callable[..., str]) -> None:
-    """Reports in a file need a crowd that lists everybody."""
-    os.replace(blocks / "crowd.json", "sent/crowd.json")
-
-    assert "belongs to encoded blocks" in refusal("infer", "sent/reports.csv")
 
 
 def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:

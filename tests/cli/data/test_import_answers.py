@@ -29,20 +29,6 @@ def test_an_import_states_what_it_read_and_what_not(run: Run, run_json: RunJson)
         assert part in " ".join(text.split())
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "json", "jsonl"])
-def test_imported_answers_infer_as_the_export(form: str, run: Run, run_json: RunJson) -> None:
-    """The file of an import, in every form, gives the truths of the export itself."""
-    chosen = EXPORTS / "label-studio.json", "--question", "sentiment"
-    run("import", "label-studio", *chosen, "--out", f"answers.{form}")
-
-    whole = run_json("infer", *chosen, "--out", "a")
-    found = run_json("infer", f"answers.{form}", "--out", "b")
-
-    assert Path("a/truths.csv").read_bytes() == Path("b/truths.csv").read_bytes()
-    assert "No answer (NULL): 1 record." in whole["warnings"]
-    assert "No answer (NULL): 1 record." in found["warnings"]
-
-
 def test_infer_perturb_and_encode_recognise_an_export(run: Run, run_json: RunJson) -> None:
     """A task that nobody answered is a task all the same, and a question is chosen."""
     export, question = EXPORTS / "pybossa.json", ("--question", "animal")
@@ -94,18 +80,6 @@ def test_a_remote_collection_is_inferred_through_its_channel(run: Run, run_json:
     assert remote["channel_used"]
     run("infer", Path("labels.csv").absolute().as_uri())
     assert {"truths.csv", "workers.csv"} <= written(".")
-
-
-def test_stated_columns_and_delimiter(run: Run) -> None:
-    """Columns of any name are read as stated; a column of numbers is stated as such."""
-    run("infer", "numbers.csv", "--out", "a")
-    text = Path("numbers.csv").read_text().replace(",", "~").replace("task~worker~value", "essay~who~grade")
-    Path("odd.txt").write_text(text)
-
-    run("infer", "odd.txt", "--delimiter", "~", "--task-column", "essay", "--worker-column", "who",
-        "--value-column", "grade", "--out", "b")  # fmt: skip
-
-    assert Path("a/truths.csv").read_bytes() == Path("b/truths.csv").read_bytes()
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "parquet"])

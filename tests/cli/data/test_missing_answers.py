@@ -10,7 +10,6 @@ import pytest
 import crowdveil as cv
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from tests.cli.conftest import Refusal, Run, rows
 
 COLUMNS = {"task": [*"aaabbb"], "worker": [*"vwxvwx"]}
 ANSWERS: dict[str, list[Any]] = {
@@ -79,12 +78,3 @@ def test_a_label_named_nan_is_not_skipped() -> None:
         {**COLUMNS, "label": [*"xx", "nan", *"xx", ""]}, alphabet=cv.Categories(("nan", "x")), missing="skip"
     )
     assert (5, 1) == (len(reports), int((reports.value == 0).sum()))
-
-
-def test_infer_skips_empty_answers_and_counts_them(folder: Path, run: Run, refusal: Refusal) -> None:
-    """The command has the same rule."""
-    pd.DataFrame({**COLUMNS, "label": ANSWERS["label"]}).to_csv("messy.csv", index=False)
-
-    assert "--missing skip" in refusal("infer", "messy.csv")
-    assert "No answer (NULL): 2 records" in run("infer", "messy.csv", "--missing", "skip", "--out", "found").stdout
-    assert ["2", "1", "1"] == [one["reports"] for one in rows("found/workers.csv")]

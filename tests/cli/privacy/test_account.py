@@ -32,18 +32,6 @@ def test_an_infinite_loss_is_a_word(run: Run, run_json: RunJson) -> None:
     assert ["infinity"] * 2 == [row["exact"] for row in run_json(*words, *more)["accounts"]]
 
 
-def test_cells_of_a_worker_add_up(run_json: RunJson) -> None:
-    """Per worker, randomized response loses epsilon times the number of cells, and public participation is named."""
-    rows = run_json(
-        "account", "--mechanism", "randomized-response", "--epsilon", 0.5, "--labels", 'a,"b,c"',
-        "--participation", "public", "--tasks", 8,
-    )["accounts"]  # fmt: skip
-
-    assert ["cell", "worker"] == [row["unit"] for row in rows]
-    assert {"public"} == {row["participation"] for row in rows}
-    assert 8 * rows[0]["exact"] == rows[1]["exact"]
-
-
 def test_the_mechanism_row_shows_given_settings_only(run: Run, run_json: RunJson) -> None:
     """Defaults are left out and epsilon is rounded up to four digits; JSON keeps every parameter."""
     designed = ("account", "--mechanism", "designed", "--epsilon", 1, "--labels", "a,b,c", "--tasks", 5)
@@ -84,12 +72,3 @@ def test_a_bound_above_the_sum_is_never_the_answer(run: Run, run_json: RunJson) 
         assert row[row["least"]] == min(row["pure"], row["exact"], row["advanced"])
         text = f"epsilon {pure} at delta 0, the sum; no less at delta 1e-06 (larger: advanced composition {advanced})"
         assert text in shown
-
-
-def test_an_infinite_loss_has_no_least_bound(run: Run, run_json: RunJson) -> None:
-    """Where no bound is finite, none is named."""
-    words = ("account", "--mechanism", "matrix-factorization-published", "--epsilon", 1, "--scale", "0:9")
-    more = ("--dimensions", 2, "--tasks", 10, "--delta", 1e-6)
-
-    assert {None} == {row["least"] for row in run_json(*words, *more)["compositions"]}
-    assert "epsilon none (infinite), also at delta 1e-06" in " ".join(run(*words, *more).stdout.split())

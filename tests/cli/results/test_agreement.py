@@ -2,27 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
-from crowdveil.data.reports import Reports
-from crowdveil.evaluation.agreement import agreement
-from tests.cli.conftest import LISTS, Refusal, Run, RunJson, rows
+from tests.cli.conftest import LISTS, Refusal, Run, RunJson
 
 PERTURB = ("perturb", "labels.csv", "--mechanism", "randomized-response", "--epsilon", 3, *LISTS, "--out", "sent")
-
-
-def test_table_file_and_json_have_the_values_of_the_library(folder: Path, run: Run, run_json: RunJson) -> None:
-    """The alpha of the table is that of `agreement`; the file has a row for each worker."""
-    known = agreement(Reports.from_csv("labels.csv"))
-    data = run_json("agreement", "labels.csv", "--out", "agreement.csv")
-    written = {row["worker"]: row["agreement"] for row in rows("agreement.csv")}
-
-    assert known.alphas["nominal"]._asdict() == data["alpha"]["nominal"]
-    assert known.workers is not None
-    assert dict(zip(map(str, known.workers.names.tolist()), known.workers.pairwise.tolist(), strict=True)) == (
-        pytest.approx({name: float(share) for name, share in written.items()})
-    )
-    assert f"{known.pairwise.value:.6g}" in run("agreement", "labels.csv").stdout
 
 
 def test_ordered_labels_and_numbers_have_their_metrics(folder: Path, run_json: RunJson) -> None:

@@ -11,21 +11,6 @@ from tests.cli.conftest import LISTS, Refusal, Run, RunJson, rows, write
 SENT = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", "no,yes,maybe", "--seed", 1, "--out", "sent")
 
 
-def test_the_batch_has_new_cells_with_gains(folder: Path, run_json: RunJson) -> None:
-    """The file has the budget's answers, one for each task, of cells without an answer; the total is their mean."""
-    data = run_json("next", "labels.csv", "--budget", 8, "--out", "next.csv")
-    found, answered = rows("next.csv"), {(row["task"], row["worker"]) for row in rows("labels.csv")}
-    cells = {(row["task"], row["worker"]) for row in found}
-
-    assert (8, 8, 8) == (len(cells), data["answers"]["of"], len({task for task, _ in cells}))
-    assert set() == cells & answered
-    assert sum(float(row["expected_gain"]) for row in found) / 20 == pytest.approx(data["expected_gain"])
-    informations = [float(row["information"]) for row in found]
-    assert informations == sorted(informations, reverse=True)
-    explained = ["several answers can change it, one cannot" in row["reason"] for row in found]
-    assert explained == [float(row["expected_gain"]) == 0 for row in found]
-
-
 def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJson) -> None:
     """A worker without a report can be asked; nobody is asked more often than the bound."""
     Path("team.csv").write_text("worker\nnew\n1\n")

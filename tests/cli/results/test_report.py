@@ -23,14 +23,6 @@ def write_table(path: str, records: list[dict[str, str]]) -> None:
     Path(path).write_text("\n".join([",".join(records[0]), *lines]) + "\n", "utf-8")
 
 
-def test_missing_reports_are_refused(folder: Path, run: Run, refusal: Refusal) -> None:
-    """Reports that do not exist end the command, and no page is written."""
-    run("infer", "labels.csv", "--out", "found")
-
-    assert "nonexist.csv" in refusal("report", "found", "--reports", "nonexist.csv")
-    assert not Path("found/report.html").exists()
-
-
 def test_a_page_does_not_name_another_question(folder: Path, run: Run, refusal: Refusal) -> None:
     """--question is the text of the page: that of another question of the reports is refused, any other is taken."""
     records = rows("labels.csv")
