@@ -33,6 +33,11 @@ class Claim:
         return [(printed, computed) for printed, computed in pairs if printed != computed]
 
 
+def claims_of(pages: dict[str, dict[str, Callable[[], Figures]]]) -> tuple[Claim, ...]:
+    """Return claims from the computations of passages by page."""
+    return tuple(Claim(page, passage, compute) for page, found in pages.items() for passage, compute in found.items())
+
+
 def page_text(page: str) -> str:
     """Return the text of a page under docs/."""
     return (DOCS / page).read_text("utf-8")

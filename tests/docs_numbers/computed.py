@@ -33,7 +33,7 @@ from crowdveil.mechanisms import DesignObjective
 from crowdveil.privacy.composition import composition
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from tests.docs_numbers.claim import Claim, Figures, page_text
+from tests.docs_numbers.claim import Figures, claims_of, page_text
 from tests.experiments.test_published_bounds import (
     NORMALISED,
     SPARSE_EXAMPLE,
@@ -178,120 +178,97 @@ def accuracy_with_many_labels() -> Figures:
     )
 
 
-CLAIMS = (
-    Claim(
-        "how-to/choose-a-method.md",
-        "30 labels and errors alike give it {} right truths, `one-coin` {} and a majority vote {} (means over five",
-        accuracy_with_many_labels,
-    ),
-    Claim(
-        "explanation/channel-aware-inference.md",
-        "with five symbols, randomized response keeps the answer in {} % of the cells",
-        lambda: (100 * float(randomized_response("abcde").channel().probabilities[0, 0]),),
-    ),
-    Claim(
-        "explanation/mechanisms/two-layer.md",
-        r"for 100 answers the loss is {} with $\mathrm{Beta}(2, 2)$ and {} with $U(0, 1)$.",
-        lambda: (beta_flip_epsilon(2, answers=100), beta_flip_epsilon(1, answers=100)),
-    ),
-    Claim("explanation/performance.md", "to move by more than {} in all further steps", lambda: (REMAINING_CHANGE,)),
-    Claim(
-        "decisions/0007-sparse-blocks.md",
-        "are dense: {} MB each for 100,000 workers and 4 labels",
-        lambda: (100_000 * 4 * 4 * 8 / 1e6,),
-    ),
-    Claim("explanation/composition.md", "5 cells at epsilon 1 have {} at delta 1e-6", five_cells),
-    Claim(
-        "explanation/truth-per-epsilon.md",
-        "if workers are right three times in four, they hold at most {} nats, "
-        "and telling four equally likely labels apart takes ln 4 = {} nats.",
-        lambda: (825 * nats(1.0, 89_796 / (825 * 11_028)), math.log(4)),
-    ),
-    Claim(
-        "explanation/truth-per-epsilon.md",
-        "no inference from them gets more than {} % of equally likely labels right on average; the constant has {} %.",
-        lambda: (most_right_labels(), 25.0),
-    ),
-    Claim(
-        "explanation/truth-per-epsilon.md",
-        "one cell at epsilon 5 holds {} nats, ten at 0.5 hold {} (half of them answered)",
-        lambda: (nats(5.0, 0.5), 10 * nats(0.5, 0.5)),
-    ),
-    Claim("tutorials/choose-epsilon.md", "On real data the interval at 1 is 0 to {}:", planned_interval),
-    Claim(
-        "tutorials/choose-epsilon.md", "At epsilon 0.5 between {} % and {} % of the truths are wrong", simulated_errors
-    ),
-    Claim(
-        "explanation/synthesis/utility.md", "A constant density, which needs no claims, has {};", constant_density_error
-    ),
-    Claim("explanation/synthesis/paper-reproduction.md", r"\int (K * K - K)^2 = {}/h$", kernel_distance),
-    Claim(
-        "explanation/synthesis/paper-reproduction.md",
-        "with 30 claims and 30 records, {}.",
-        lambda: (1 - (1 - 1 / 30) ** 30,),
-    ),
-    Claim(
-        "explanation/synthesis/paper-reproduction.md",
-        r"with 30 equal claims of which one is moved far away, $F = {}$ and $F' = {} \cdot 10^{{}}$",
-        failures,
-    ),
-    Claim(
-        "explanation/mechanisms/matrix-factorization.md",
-        "The best public constant, 4.5, has MAE {}.",
-        constant_of_factorization,
-    ),
-    Claim(
-        "explanation/mechanisms/matrix-factorization-published.md",
-        r"{} at $\varepsilon = 0.1$, {} at 1, {} at 2. Quadrature",
-        lambda: tuple(map(published_factorization_delta, (0.1, 1.0, 2.0))),
-    ),
-    Claim(
-        "explanation/mechanisms/matrix-factorization-published.md",
-        r"at most $1 - e^{-\varepsilon}/2$: {} at 0.1.",
-        lambda: (largest_area(0.1),),
-    ),
-    Claim(
-        "explanation/mechanisms/two-layer.md",
-        "That the printed error rate change on Duchenne is {} smaller",
-        lambda: gains_at_epsilon_0()[1:],
-    ),
-    Claim(VERDICTS, r"(\sqrt{2/\pi} + 10) = {}$", lambda: (laplace_example(0),)),
-    Claim(
-        VERDICTS,
-        "the expected error of each is {}, where",
-        lambda: (lone_worker_laplace_error(tasks=1000) * 1000 / 999,),
-    ),
-    Claim(VERDICTS, "These give {}, {}, {} and {}; none gives 3.551.", sun_theorem_3),
-    Claim(VERDICTS, r"s\,\kappa} = {}", lambda: (randomized_response_mean_limit(NORMALISED, **SPARSE_EXAMPLE),)),
-    Claim(
-        VERDICTS,
-        "it is {} for unit profiles with half the truths 0 and half 9 under each profile, "
-        "and {} for a Gaussian $V$ with uniform truths; the theorem claims {}.",
-        sun_theorem_5,
-    ),
-    Claim(
-        VERDICTS,
-        "(n \\ln 2)^j / j!$: {}, {}, {} for $n = 1, 2, 3$.",
-        lambda: tuple(map(smaller_change_probability, (1, 2, 3))),
-    ),
-    Claim(
-        VERDICTS,
-        "the printed ones differ by {} and {},",
-        gains_at_epsilon_0,
-    ),
-    *(
-        Claim(
-            VERDICTS,
-            f"<tr><td>wisdom {wisdom}</td>" + "<td>{}</td>" * len(EPSILONS),
-            lambda wisdom=wisdom: smallest_task_numbers(wisdom),
-        )
-        for wisdom in (1, 0.3)
-    ),
-    Claim(VERDICTS, "at epsilon 1 it needs at least {} workers.", fewest_workers),
-    Claim(
-        VERDICTS,
-        "Of the {} pairs of the table {} contradict the first, such as {} against ${}^2 = {}$, and {} the second: "
-        "the baselines Uniform and Basic (strong, normal) on Stock, such as {} against ${}^2 = {}$.",
-        cells_of_table_2,
-    ),
+CLAIMS = claims_of(
+    {
+        "how-to/choose-a-method.md": {
+            (
+                "30 labels and errors alike give it {} right truths, `one-coin` {} and a majority vote {} "
+                "(means over five"
+            ): accuracy_with_many_labels,
+        },
+        "explanation/channel-aware-inference.md": {
+            "with five symbols, randomized response keeps the answer in {} % of the cells": lambda: (
+                100 * float(randomized_response("abcde").channel().probabilities[0, 0]),
+            ),
+        },
+        "explanation/mechanisms/two-layer.md": {
+            r"for 100 answers the loss is {} with $\mathrm{Beta}(2, 2)$ and {} with $U(0, 1)$.": lambda: (
+                beta_flip_epsilon(2, answers=100),
+                beta_flip_epsilon(1, answers=100),
+            ),
+            "That the printed error rate change on Duchenne is {} smaller": lambda: gains_at_epsilon_0()[1:],
+        },
+        "explanation/performance.md": {
+            "to move by more than {} in all further steps": lambda: (REMAINING_CHANGE,),
+        },
+        "decisions/0007-sparse-blocks.md": {
+            "are dense: {} MB each for 100,000 workers and 4 labels": lambda: (100_000 * 4 * 4 * 8 / 1e6,),
+        },
+        "explanation/composition.md": {
+            "5 cells at epsilon 1 have {} at delta 1e-6": five_cells,
+        },
+        "explanation/truth-per-epsilon.md": {
+            (
+                "if workers are right three times in four, they hold at most {} nats, "
+                "and telling four equally likely labels apart takes ln 4 = {} nats."
+            ): lambda: (825 * nats(1.0, 89_796 / (825 * 11_028)), math.log(4)),
+            (
+                "no inference from them gets more than {} % of equally likely labels right on average; the "
+                "constant has {} %."
+            ): lambda: (
+                most_right_labels(),
+                25.0,
+            ),
+            "one cell at epsilon 5 holds {} nats, ten at 0.5 hold {} (half of them answered)": lambda: (
+                nats(5.0, 0.5),
+                10 * nats(0.5, 0.5),
+            ),
+        },
+        "tutorials/choose-epsilon.md": {
+            "On real data the interval at 1 is 0 to {}:": planned_interval,
+            "At epsilon 0.5 between {} % and {} % of the truths are wrong": simulated_errors,
+        },
+        "explanation/synthesis/utility.md": {
+            "A constant density, which needs no claims, has {};": constant_density_error,
+        },
+        "explanation/synthesis/paper-reproduction.md": {
+            r"\int (K * K - K)^2 = {}/h$": kernel_distance,
+            "with 30 claims and 30 records, {}.": lambda: (1 - (1 - 1 / 30) ** 30,),
+            r"with 30 equal claims of which one is moved far away, $F = {}$ and $F' = {} \cdot 10^{{}}$": failures,
+        },
+        "explanation/mechanisms/matrix-factorization.md": {
+            "The best public constant, 4.5, has MAE {}.": constant_of_factorization,
+        },
+        "explanation/mechanisms/matrix-factorization-published.md": {
+            r"{} at $\varepsilon = 0.1$, {} at 1, {} at 2. Quadrature": lambda: tuple(
+                map(published_factorization_delta, (0.1, 1.0, 2.0))
+            ),
+            r"at most $1 - e^{-\varepsilon}/2$: {} at 0.1.": lambda: (largest_area(0.1),),
+        },
+        VERDICTS: {
+            r"(\sqrt{2/\pi} + 10) = {}$": lambda: (laplace_example(0),),
+            "the expected error of each is {}, where": lambda: (lone_worker_laplace_error(tasks=1000) * 1000 / 999,),
+            "These give {}, {}, {} and {}; none gives 3.551.": sun_theorem_3,
+            r"s\,\kappa} = {}": lambda: (randomized_response_mean_limit(NORMALISED, **SPARSE_EXAMPLE),),
+            (
+                "it is {} for unit profiles with half the truths 0 and half 9 under each profile, "
+                "and {} for a Gaussian $V$ with uniform truths; the theorem claims {}."
+            ): sun_theorem_5,
+            "(n \\ln 2)^j / j!$: {}, {}, {} for $n = 1, 2, 3$.": lambda: tuple(
+                map(smaller_change_probability, (1, 2, 3))
+            ),
+            "the printed ones differ by {} and {},": gains_at_epsilon_0,
+            **{
+                f"<tr><td>wisdom {wisdom}</td>" + "<td>{}</td>" * len(EPSILONS): lambda wisdom=wisdom: (
+                    smallest_task_numbers(wisdom)
+                )
+                for wisdom in (1, 0.3)
+            },
+            "at epsilon 1 it needs at least {} workers.": fewest_workers,
+            (
+                "Of the {} pairs of the table {} contradict the first, such as {} against ${}^2 = {}$, "
+                "and {} the second: the baselines Uniform and Basic (strong, normal) on Stock, such as {} against ${}^2 = {}$."
+            ): cells_of_table_2,
+        },
+    }
 )

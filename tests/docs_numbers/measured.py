@@ -21,7 +21,7 @@ from crowdveil.evaluation.dependence import measure_dependence
 from crowdveil.evaluation.gold import align_gold
 from crowdveil.inference.confidence import DEPENDENT_CORRELATION
 from crowdveil.planning.prediction import DEPARTURES
-from tests.docs_numbers.claim import ROOT, Claim, Figures, page_text
+from tests.docs_numbers.claim import ROOT, Figures, claims_of, page_text
 from tests.planning.test_prediction import cases, covered, without
 from tests.real_data import load_or_skip
 
@@ -263,157 +263,132 @@ def naive_error() -> float:
 
 METHOD = "explanation/estimators/"
 CHANNELS = "explanation/channel-aware-inference.md"
-CLAIMS = (
-    Claim(
-        "explanation/mechanisms/matrix-factorization-published.md",
-        r"$d = 50$ falls from {} at ridge $10^{-8}$ to {} at ridge 0.1.",
-        attacked_areas,
-    ),
-    Claim(
-        CHANNELS,
-        "The best constant has {}, the unprotected `dawid-skene` {}.",
-        lambda: (constant_error("adult2"), 1 - accuracy(DawidSkene(), "adult2")),
-    ),
-    Claim(
-        CHANNELS,
-        "AdultContent2 (825 workers, 11,028 tasks, {} % of cells answered)",
-        lambda: (100 * len(load_or_skip("adult2").answers) / (825 * 11_028),),
-    ),
-    Claim(
-        METHOD + "dawid-skene.md",
-        "web search has accuracy {} after 5 steps, {} at convergence",
-        accuracies((DawidSkene(max_steps=5), "web_zhou"), (DawidSkene(), "web_zhou")),
-    ),
-    Claim(
-        METHOD + "dawid-skene.md",
-        "(AdultContent2 {}, `majority-vote` {})",
-        accuracies((DawidSkene(), "adult2"), (MajorityVote(), "adult2")),
-    ),
-    Claim(
-        METHOD + "gaussian.md",
-        "in {} settings of six crowds each, intervals cover at least {} % of the truths. "
-        "In {} settings some crowd is not identified. "
-        "The error is at most {} times the expected one in the other settings, {} times in these.",
-        unknown_participation,
-    ),
-    Claim(
-        METHOD + "gaussian.md",
-        "in {} settings of six crowds each, cover at least {} %, and {} % if three crowds are counted (",
-        learned_coverage,
-    ),
-    Claim(
-        METHOD + "gaussian.md",
-        "Sun's crowd with 90 % NULL at epsilon 3 has an error of {} (constant {}, expected {}) and a coverage of {} (",
-        large_sun_crowd,
-    ),
-    Claim(METHOD + "dawid-skene.md", "[contain {} to {} %](../uncertainty.md#coverage)", covered_truths),
-    Claim(
-        METHOD + "hierarchical-dawid-skene.md",
-        "this changes the calibration error from {} to {} and the log-loss from {} to {} "
-        "(six sets have such an excess)",
-        discount_of_dependent_answers,
-    ),
-    Claim(
-        METHOD + "hierarchical-dawid-skene.md",
-        r"with $\rho = 0$ and no vote share the calibration error is {} and the log-loss {}.",
-        lambda: tuple(np.mean([default_scores(data, 0.0, 0.0) for data in SETS], axis=0)[1:].tolist()),
-    ),
-    Claim(METHOD + "kos.md", "(`s_rel` {}, `snow_rte` {})", accuracies((Kos(), "s_rel"), (Kos(), "snow_rte"))),
-    Claim(
-        METHOD + "mace.md",
-        "`d_product` ({} % matches) has {}, from any start",
-        lambda: (100 * constant_error("d_product"), accuracy(Mace(), "d_product")),
-    ),
-    Claim(
-        "how-to/choose-a-method.md",
-        "On `d_product` ({} % positive) it has {}, with the answers' shares as `--prior` {}.",
-        lambda: (
-            100 * constant_error("d_product"),
-            accuracy(Mace(), "d_product"),
-            accuracy_by_answer_shares(Mace(), "d_product"),
-        ),
-    ),
-    Claim(
-        METHOD + "majority-vote.md",
-        "accuracy on bluebird is {}, that of `dawid-skene` {}.",
-        accuracies((MajorityVote(), "bluebird"), (DawidSkene(), "bluebird")),
-    ),
-    Claim(
-        METHOD + "weighted-vote.md",
-        "bluebird {}, `majority-vote` {}.",
-        accuracies((WeightedVote(), "bluebird"), (MajorityVote(), "bluebird")),
-    ),
-    Claim(
-        METHOD + "weighted-vote.md",
-        "has error {} at epsilon 1, where the best constant has {}.",
-        lambda: (naive_error(), constant_error("adult2")),
-    ),
-    Claim(
-        METHOD + "one-coin.md",
-        "with the answers' shares S_Rel has {} instead of {}",
-        lambda: (accuracy_by_answer_shares(OneCoin(), "s_rel"), accuracy(OneCoin(), "s_rel")),
-    ),
-    Claim(
-        METHOD + "one-coin.md",
-        "S_Rel {}, `majority-vote` {}.",
-        accuracies((OneCoin(), "s_rel"), (MajorityVote(), "s_rel")),
-    ),
-    Claim(
-        METHOD + "one-coin.md",
-        "accuracy on web search is {}, that of `dawid-skene` {}.",
-        accuracies((OneCoin(), "web_zhou"), (DawidSkene(), "web_zhou")),
-    ),
-    Claim(
-        METHOD + "weighted-mean.md",
-        "on peer grading ({} reports per worker) the mean absolute error is {}, that of the plain mean {}.",
-        peer_grading,
-    ),
-    Claim(
-        METHOD + "weighted-mean.md",
-        "creeps: {} steps on peer grading, over {} on population counts (one report per worker), "
-        "{} to {} where workers have 20 reports.",
-        weighted_mean_steps,
-    ),
-    Claim("explanation/mechanisms/two-layer.md", "(weighted vote on Duchenne: {} ± {})", epsilon_zero),
-    Claim(
-        "explanation/verdicts.md",
-        "truth discovery on Duchenne gives {} under one-layer, less than the printed {}.",
-        one_layer_at_epsilon_zero,
-    ),
-    Claim(
-        "explanation/verdicts.md",
-        "two-layer is better than one-layer over all answers from claim {} up, "
-        "and one-layer over fewer answers is better than two-layer up to claim {}.",
-        clear_claims,
-    ),
-    Claim(
-        METHOD + "private-dawid-skene.md",
-        "these shares reach it in {} of {} crowds, the labels of the vote in {}.",
-        vote_as_start,
-    ),
-    Claim("explanation/planning.md", "it holds {} of {} errors.", left_out_coverage),
-    Claim("explanation/planning.md", "the largest departures of {} public sets", lambda: (len(DEPARTURES),)),
-    Claim("how-to/plan.md", "by how far {} public sets departed", lambda: (len(DEPARTURES),)),
-    Claim(
-        "explanation/uncertainty.md",
-        "{} to {} % of the truths and, but for four of them, {} to {} % of the abilities are covered",
-        covered_settings,
-    ),
-    Claim(
-        "explanation/uncertainty.md",
-        "(up to {} % covered). - Behind noise the likelihood is approximated by a parabola, "
-        "which costs up to {} % of coverage.",
-        coverage_limits,
-    ),
-    Claim("explanation/uncertainty.md", "(calibration error of `dawid-skene` {} without perturbation)", calibration),
-    Claim(
-        "explanation/verdicts.md",
-        "has {} workers, {} tasks and {} answers. Its sparsities have maximum {}, minimum {} and mean {}:",
-        sparsities,
-    ),
-    Claim(
-        "explanation/verdicts.md",
-        "its {} answers by {} workers give the mean {}.",
-        adult_sparsity,
-    ),
+CLAIMS = claims_of(
+    {
+        "explanation/mechanisms/matrix-factorization-published.md": {
+            r"$d = 50$ falls from {} at ridge $10^{-8}$ to {} at ridge 0.1.": attacked_areas,
+        },
+        CHANNELS: {
+            "The best constant has {}, the unprotected `dawid-skene` {}.": lambda: (
+                constant_error("adult2"),
+                1 - accuracy(DawidSkene(), "adult2"),
+            ),
+            "AdultContent2 (825 workers, 11,028 tasks, {} % of cells answered)": lambda: (
+                100 * len(load_or_skip("adult2").answers) / (825 * 11_028),
+            ),
+        },
+        METHOD + "dawid-skene.md": {
+            "web search has accuracy {} after 5 steps, {} at convergence": accuracies(
+                (DawidSkene(max_steps=5), "web_zhou"), (DawidSkene(), "web_zhou")
+            ),
+            "(AdultContent2 {}, `majority-vote` {})": accuracies((DawidSkene(), "adult2"), (MajorityVote(), "adult2")),
+            "[contain {} to {} %](../uncertainty.md#coverage)": covered_truths,
+        },
+        METHOD + "gaussian.md": {
+            (
+                "in {} settings of six crowds each, intervals cover at least {} % of the truths. "
+                "In {} settings some crowd is not identified. "
+                "The error is at most {} times the expected one in the other settings, {} times in these."
+            ): unknown_participation,
+            (
+                "in {} settings of six crowds each, cover at least {} %, and {} % if three crowds are counted ("
+            ): learned_coverage,
+            (
+                "Sun's crowd with 90 % NULL at epsilon 3 has an error of {} (constant {}, expected {}) and a "
+                "coverage of {} ("
+            ): large_sun_crowd,
+        },
+        METHOD + "hierarchical-dawid-skene.md": {
+            (
+                "this changes the calibration error from {} to {} and the log-loss from {} to {} "
+                "(six sets have such an excess)"
+            ): discount_of_dependent_answers,
+            r"with $\rho = 0$ and no vote share the calibration error is {} and the log-loss {}.": lambda: tuple(
+                np.mean([default_scores(data, 0.0, 0.0) for data in SETS], axis=0)[1:].tolist()
+            ),
+        },
+        METHOD + "kos.md": {
+            "(`s_rel` {}, `snow_rte` {})": accuracies((Kos(), "s_rel"), (Kos(), "snow_rte")),
+        },
+        METHOD + "mace.md": {
+            "`d_product` ({} % matches) has {}, from any start": lambda: (
+                100 * constant_error("d_product"),
+                accuracy(Mace(), "d_product"),
+            ),
+        },
+        "how-to/choose-a-method.md": {
+            "On `d_product` ({} % positive) it has {}, with the answers' shares as `--prior` {}.": lambda: (
+                100 * constant_error("d_product"),
+                accuracy(Mace(), "d_product"),
+                accuracy_by_answer_shares(Mace(), "d_product"),
+            ),
+        },
+        METHOD + "majority-vote.md": {
+            "accuracy on bluebird is {}, that of `dawid-skene` {}.": accuracies(
+                (MajorityVote(), "bluebird"), (DawidSkene(), "bluebird")
+            ),
+        },
+        METHOD + "weighted-vote.md": {
+            "bluebird {}, `majority-vote` {}.": accuracies((WeightedVote(), "bluebird"), (MajorityVote(), "bluebird")),
+            "has error {} at epsilon 1, where the best constant has {}.": lambda: (
+                naive_error(),
+                constant_error("adult2"),
+            ),
+        },
+        METHOD + "one-coin.md": {
+            "with the answers' shares S_Rel has {} instead of {}": lambda: (
+                accuracy_by_answer_shares(OneCoin(), "s_rel"),
+                accuracy(OneCoin(), "s_rel"),
+            ),
+            "S_Rel {}, `majority-vote` {}.": accuracies((OneCoin(), "s_rel"), (MajorityVote(), "s_rel")),
+            "accuracy on web search is {}, that of `dawid-skene` {}.": accuracies(
+                (OneCoin(), "web_zhou"), (DawidSkene(), "web_zhou")
+            ),
+        },
+        METHOD + "weighted-mean.md": {
+            (
+                "on peer grading ({} reports per worker) the mean absolute error is {}, that of the plain mean {}."
+            ): peer_grading,
+            (
+                "creeps: {} steps on peer grading, over {} on population counts (one report per worker), "
+                "{} to {} where workers have 20 reports."
+            ): weighted_mean_steps,
+        },
+        "explanation/mechanisms/two-layer.md": {
+            "(weighted vote on Duchenne: {} ± {})": epsilon_zero,
+        },
+        "explanation/verdicts.md": {
+            (
+                "truth discovery on Duchenne gives {} under one-layer, less than the printed {}."
+            ): one_layer_at_epsilon_zero,
+            (
+                "two-layer is better than one-layer over all answers from claim {} up, "
+                "and one-layer over fewer answers is better than two-layer up to claim {}."
+            ): clear_claims,
+            (
+                "has {} workers, {} tasks and {} answers. Its sparsities have maximum {}, minimum {} and mean {}:"
+            ): sparsities,
+            "its {} answers by {} workers give the mean {}.": adult_sparsity,
+        },
+        METHOD + "private-dawid-skene.md": {
+            "these shares reach it in {} of {} crowds, the labels of the vote in {}.": vote_as_start,
+        },
+        "explanation/planning.md": {
+            "it holds {} of {} errors.": left_out_coverage,
+            "the largest departures of {} public sets": lambda: (len(DEPARTURES),),
+        },
+        "how-to/plan.md": {
+            "by how far {} public sets departed": lambda: (len(DEPARTURES),),
+        },
+        "explanation/uncertainty.md": {
+            (
+                "{} to {} % of the truths and, but for four of them, {} to {} % of the abilities are covered"
+            ): covered_settings,
+            (
+                "(up to {} % covered). - Behind noise the likelihood is approximated by a parabola, "
+                "which costs up to {} % of coverage."
+            ): coverage_limits,
+            "(calibration error of `dawid-skene` {} without perturbation)": calibration,
+        },
+    }
 )

@@ -13,7 +13,6 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation import metrics
 
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
-YES_NO = Categories(("no", "yes"))
 
 
 def estimate_of(posterior, alphabet, reports_per_task=None):

@@ -32,9 +32,8 @@ from crowdveil.standalone.program import joined_program
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.campaign.stub_service import StubService
 from tests.chi_square import chi_square_p_value
-from tests.device_vectors import VECTORS, read_vectors
+from tests.device_vectors import read_vectors
 
-CERTIFICATES = json.loads((VECTORS / "certificates.json").read_text("utf-8"))
 ANSWERS = {0: "quokka", 1: "", 2: "narwhal", 3: "zebrafish"}
 
 

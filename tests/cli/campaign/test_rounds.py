@@ -17,7 +17,6 @@ from crowdveil.standalone.device import Device, read_ledger
 from tests.cli.conftest import Run, rows
 
 TASKS, WORKERS, EACH = 12, 10, 3
-LABELS = ("a", "b", "c", "d", "e")
 SETTINGS = """title = "Things"
 question = "Which thing is it?"
 consent = "Your answers are randomized on this device."
