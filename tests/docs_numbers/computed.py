@@ -267,7 +267,8 @@ CLAIMS = claims_of(
             "at epsilon 1 it needs at least {} workers.": fewest_workers,
             (
                 "Of the {} pairs of the table {} contradict the first, such as {} against ${}^2 = {}$, "
-                "and {} the second: the baselines Uniform and Basic (strong, normal) on Stock, such as {} against ${}^2 = {}$."
+                "and {} the second: the baselines Uniform "
+                "and Basic (strong, normal) on Stock, such as {} against ${}^2 = {}$."
             ): cells_of_table_2,
         },
     }
