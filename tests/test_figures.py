@@ -3,34 +3,24 @@
 import sys
 
 import pytest
+from experiments.figure_files import drawn_svg, has_matplotlib
 
 from crowdveil.errors import SettingsError
-from crowdveil.figures import file_bytes, has_matplotlib, styled_figure
+from crowdveil.figures import bar_plot
 
 
-@pytest.fixture
-def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide matplotlib."""
+def test_a_plot_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plot without matplotlib is refused with the command that installs it."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
-
-def test_a_figure_names_the_missing_package(no_matplotlib: None) -> None:
-    """A figure without matplotlib is refused with the command that installs it."""
     assert not has_matplotlib()
-    with (
-        pytest.raises(SettingsError, match=r"pictures need matplotlib.*pip install 'crowdveil\[plots\]'"),
-        styled_figure(2, 1),
-    ):
-        pass
+    with pytest.raises(SettingsError, match=r"plots need matplotlib.*pip install 'crowdveil\[plots\]'"):
+        bar_plot(None, ["a"], [1.0], "errors")
 
 
 def test_the_same_figure_gives_the_same_bytes() -> None:
-    """SVG and PNG files carry no date."""
-    files = []
-    for _ in range(2):
-        with styled_figure(2, 1) as figure:
-            figure.add_subplot().plot([0, 1], [1, 0])
-            files.append((file_bytes(figure, "svg"), file_bytes(figure, "png")))
+    """SVG files carry no date."""
+    files = [drawn_svg(lambda figure: figure.add_subplot().plot([0, 1], [1, 0]), size=(2, 1)) for _ in range(2)]
 
     assert has_matplotlib()
     assert files[0] == files[1]

@@ -1,12 +1,15 @@
 """Plot of processor time against the number of answers: one panel a method, one line a program, and the roofline."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from benchmarks.crowd_kit.results import OURS, PEER, PLAIN, Comparison, Result, reading_seconds
+from experiments.figure_files import ON_ANY_PAGE, drawn_svg
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from crowdveil.figures import INK, ON_ANY_PAGE, file_bytes, styled_figure
+from crowdveil.figures import INK
 
 LINE_STYLES = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
 """Colour and name of each program, from above."""
@@ -19,16 +22,19 @@ LEGEND = 0.5
 def growth(bench: Comparison) -> bytes:
     """Return the picture as the bytes of an SVG file; the same figures give the same bytes."""
     methods = list(dict.fromkeys(line.method for line in bench.results))
-    with styled_figure(0.6 + PANEL[0] * len(methods), PANEL[1] + LEGEND, ON_ANY_PAGE) as figure:
-        row = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
-        for axes, method in zip(row, methods, strict=True):
-            _panel(axes, [line for line in bench.results if line.method == method], bench.bandwidth)
-        row[0].set_ylabel("processor seconds of a fit")
-        shown: dict[str, Artist] = {}
-        for axes in row:
-            shown |= {name: line for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=len(shown), frameon=False)
-        return file_bytes(figure, "svg")
+    size = 0.6 + PANEL[0] * len(methods), PANEL[1] + LEGEND
+    return drawn_svg(partial(_draw_panels, bench, methods), style=ON_ANY_PAGE, size=size)
+
+
+def _draw_panels(bench: Comparison, methods: Sequence[str], figure: Figure) -> None:
+    row = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
+    for axes, method in zip(row, methods, strict=True):
+        _panel(axes, [line for line in bench.results if line.method == method], bench.bandwidth)
+    row[0].set_ylabel("processor seconds of a fit")
+    shown: dict[str, Artist] = {}
+    for axes in row:
+        shown |= {name: line for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=len(shown), frameon=False)
 
 
 def _panel(axes: Axes, lines: Sequence[Result], bandwidth: float) -> None:

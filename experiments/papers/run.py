@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.figure_files import NO_PICTURES, drawn_svg, has_matplotlib
 from experiments.papers import EXHIBITS
 from experiments.papers.cache import default_cache, rows_of, store
 from experiments.papers.exhibit import PAPERS, Exhibit, Row, Size, Verdict, declared
@@ -18,7 +20,6 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data import datasets
 from crowdveil.data.published_sets import where_to_get
 from crowdveil.errors import SettingsError
-from crowdveil.figures import NO_PICTURES, STYLE, file_bytes, has_matplotlib
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 DIGITS = 6
@@ -210,13 +211,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def picture_bytes(exhibit: Exhibit, rows: list[Row]) -> bytes:
     """Return the picture as SVG; the same rows give the same bytes."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(layout="constrained")
-        exhibit.draw(rows, figure)
-        return file_bytes(figure, "svg")
+    return drawn_svg(partial(exhibit.draw, rows))
 
 
 def _measured(exhibit: Exhibit, configuration: dict[str, Any]) -> list[Row]:

@@ -7,6 +7,7 @@ scale before they are summed. They compare with the claims themselves: for the c
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,16 @@ def kernel_curve(density: WeightedKernelDensity) -> DensityCurve:
 
 def histogram_curve(densities: HistogramDensities, row: int) -> DensityCurve:
     """Return one of the piecewise constant densities."""
-    return DensityCurve(lambda points: densities.pdf(row, points), np.unique(densities.edges(slice(row, row + 1))))
+    edges = densities.edges(slice(row, row + 1))[0]
+    return DensityCurve(partial(_step_function, edges, densities.mass[row]), np.unique(edges))
+
+
+def _step_function(edges: Floats, mass: Floats, points: Floats) -> Floats:
+    """Return the density of cells at points, 0 outside the edges; shape as `points`."""
+    width = np.diff(edges)
+    height = np.divide(mass, width, out=np.zeros(len(width)), where=width > 0)
+    cell = np.clip(np.searchsorted(edges, points, side="right") - 1, 0, len(width) - 1)
+    return np.where((points >= edges[0]) & (points <= edges[-1]), height[cell], 0.0)
 
 
 def integrated_squared_error(first: DensityCurve, second: DensityCurve) -> float:

@@ -11,15 +11,15 @@ CROWDVEIL_DATA.
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
+from experiments.figure_files import ON_ANY_PAGE, drawn_svg
 from experiments.papers.picture import Row as PictureRow
 from experiments.papers.picture import draw
 from experiments.rows import read_rows, write_rows
-from matplotlib.figure import Figure
 
 from crowdveil import (
     DawidSkene,
@@ -40,7 +40,6 @@ from crowdveil.demo.crowds import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
 from crowdveil.estimators.gaussian.discretization import normal_prior
 from crowdveil.evaluation.metrics import score
-from crowdveil.figures import ON_ANY_PAGE, file_bytes
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells, simulated_assignment
@@ -185,10 +184,7 @@ def picture(rows: list[Row]) -> bytes:
     """Return the picture of the means, for light and dark pages."""
     declared = {"panels": ["data"], "lines": ["mechanism"], "x": "epsilon", "y": "error", "across": 2}
     declared |= {"xlabel": "epsilon per cell", "levels": {one: [one] for one in ("constant", "unprotected")}}
-    with mpl.rc_context(ON_ANY_PAGE):
-        figure = Figure(layout="constrained")
-        draw(declared, means(rows), figure)
-        return file_bytes(figure, "svg")
+    return drawn_svg(partial(draw, declared, means(rows)), style=ON_ANY_PAGE)
 
 
 if __name__ == "__main__":

@@ -1,31 +1,18 @@
-"""Figures: common style, export as SVG or PNG, and the optional import of matplotlib.
-
-The same numbers give the same bytes. Matplotlib is imported on first use.
-"""
+"""Plots on matplotlib axes, in a common style; matplotlib is optional, and imported on first use."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from crowdveil.errors import SettingsError
 from crowdveil.presentation.pictures import merged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 INSTALL_HINT = "pip install 'crowdveil[plots]'"
-NO_PICTURES = f"No pictures: matplotlib is not installed. Install it with {INSTALL_HINT}."
-
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crowdveil",
+AXES_STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -33,61 +20,14 @@ STYLE: Any = {
     "axes.edgecolor": "#8a94a3",
     "axes.axisbelow": True,
 }
-"""Matplotlib settings of all figures."""
+"""Matplotlib settings of the axes of all figures."""
 INK = "#7a8594"
-ON_ANY_PAGE: Any = STYLE | {
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "grid.color": INK,
-    "grid.alpha": 0.22,
-    "savefig.transparent": True,
-}
-"""Matplotlib settings of figures on light and dark pages."""
-RESOLUTION = 144
-"""Resolution of a PNG in dots per inch."""
-
-
-def has_matplotlib() -> bool:
-    """Return whether figures can be drawn."""
-    try:
-        return find_spec("matplotlib") is not None
-    except ValueError:
-        return False
-
-
-@contextmanager
-def styled_figure(width: float, height: float, style: Any = STYLE) -> Iterator[Figure]:
-    """Context with a new figure, in inches; draw and export it inside.
-
-    Raises:
-        SettingsError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise SettingsError("pictures need matplotlib", value="no such package", hint=INSTALL_HINT) from error
-    with matplotlib.rc_context(style):
-        yield Figure(figsize=(width, height), layout="constrained")
-
-
-def file_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """Return a figure as the bytes of an SVG or PNG file, without date and program name."""
-    stream = io.BytesIO()
-    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-    figure.savefig(stream, format=kind, dpi=RESOLUTION, metadata=metadata)
-    return stream.getvalue()
-
-
 COLOR, BINS = "#0f766e", 10
 """Color of marks: contrast of 3:1 on light and dark pages. Classes of shares."""
 
 
-def axes_or_new(ax: Axes | None, width: float = 6.0, height: float = 3.6) -> Axes:
-    """Return the axes, or those of a new figure of this size in inches.
+def axes_or_new(ax: Axes | None, height: float = 3.6) -> Axes:
+    """Return the axes, or those of a new figure of this height in inches.
 
     Raises:
         SettingsError: matplotlib is not installed.
@@ -98,8 +38,8 @@ def axes_or_new(ax: Axes | None, width: float = 6.0, height: float = 3.6) -> Axe
         from matplotlib import pyplot
     except ImportError as error:
         raise SettingsError("plots need matplotlib", value="no such package", hint=INSTALL_HINT) from error
-    figure = pyplot.figure(figsize=(width, height), layout="constrained")  # loads the backend, which a context undoes
-    with pyplot.rc_context({name: value for name, value in STYLE.items() if name.startswith(("axes", "grid"))}):
+    figure = pyplot.figure(figsize=(6.0, height), layout="constrained")  # loads the backend, which a context undoes
+    with pyplot.rc_context(AXES_STYLE):
         return figure.add_subplot()
 
 

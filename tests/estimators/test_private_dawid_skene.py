@@ -12,7 +12,7 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import summarize
 from crowdveil.em.model import Summary
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import SettingsError
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene, symmetric_entries
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
@@ -91,56 +91,6 @@ def test_one_step_is_the_vote_with_the_abilities_that_follow_from_it() -> None:
     p = np.array(slow_binary(table, 1, flip, 1 - flip)[1])
     np.testing.assert_allclose(estimate.posterior[:, 1], slow_binary(table, 0, flip, 1 - flip)[0], atol=1e-9)
     np.testing.assert_allclose(estimate.workers.quality, np.clip((p - flip) / (1 - 2 * flip), 0, 1), atol=1e-9)
-
-
-@pytest.mark.parametrize("iterations", [0, 1, 4])
-def test_a_given_start_takes_the_place_of_the_vote(iterations: int) -> None:
-    """`fit_from` begins with y(0) as labels or probabilities; tasks left out, and gold, keep theirs."""
-    epsilon = 1.5
-    flip = 1 / (math.exp(epsilon) + 1)
-    for seed in range(4):
-        table = random_table(seed, 6, 9, share=0.7)
-        first = slow_binary(table, 0, flip, 1 - flip)[0]
-        first[:4] = [0.0, 1.0, 0.2, 0.5]
-        given = {0: "0", 1: "1", 2: {"0": 0.8, "1": 0.2}, 3: {"1": 0.5, "0": 0.5}}
-        estimator = PrivateDawidSkene(max_steps=iterations + 1, tolerance=0.0)
-
-        estimate = estimator.fit_from(table_of(table), given, channel=response(2, epsilon))
-
-        y = slow_binary(table, iterations, flip, 1 - flip, first)[0]
-        np.testing.assert_allclose(estimate.posterior[:, 1], y, atol=1e-9)
-    known = estimator.fit_from(table_of(table), given, channel=response(2, epsilon), gold={0: "1"})
-    assert [0.0, 1.0] == known.posterior[0].tolist()
-
-
-def test_a_start_from_the_complement_ends_at_the_complement() -> None:
-    """With all first truths exchanged, every truth and every ability is exchanged: the likelihood has two optima."""
-    table = random_table(4, 30, 50)
-    reports, channel = table_of(table), response(2, 3.0)
-    vote = PrivateDawidSkene().fit(reports, channel=channel)
-    exchanged = {task: {"0": float(row[1]), "1": float(row[0])} for task, row in enumerate(vote.posterior)}
-
-    other = PrivateDawidSkene().fit_from(reports, exchanged, channel=channel)
-
-    np.testing.assert_allclose(other.posterior, vote.posterior[:, ::-1], atol=1e-6)
-    np.testing.assert_allclose(other.workers.quality, 1 - vote.workers.quality, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("given", "rule"),
-    [
-        ({0: "2"}, "first truth '2'"),
-        ({0: {"2": 1.0}}, "first truth"),
-        ({0: {"0": 0.3, "1": 0.3}}, "sum to 1"),
-        ({0: {"0": 1.5, "1": -0.5}}, "sum to 1"),
-        ({0: {"0": math.nan, "1": 1.0}}, "sum to 1"),
-        ({99: "0"}, "not among the tasks"),
-    ],
-)
-def test_a_start_that_is_none_is_refused(given: dict[int, object], rule: str) -> None:
-    """Unknown labels and tasks, and probabilities that do not sum to 1, are refused by name."""
-    with pytest.raises(ReportsError, match=rule):
-        PrivateDawidSkene().fit_from(table_of(random_table(0, 3, 4)), given)
 
 
 def test_the_papers_own_projection() -> None:

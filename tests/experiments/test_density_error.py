@@ -126,3 +126,22 @@ def test_truths_are_compared_with_the_best_constant() -> None:
     empty = Reports(*np.zeros((3, 0)), ours.tasks, ours.workers)
     with pytest.raises(SettingsError, match="both sides"):
         truth_gap(ours, empty)
+
+
+def test_a_density_is_mass_over_width() -> None:
+    """Every cell has its mass over its width, outside the bounds there is nothing, and all integrates to one."""
+    densities = HistogramDensities(
+        task=np.array([3, 7]),
+        low=np.array([0.0, -1.0]),
+        high=np.array([10.0, 1.0]),
+        range_low=np.array([2.0, -1.0]),
+        range_high=np.array([6.0, 1.0]),
+        mass=np.array([[0.1, 0.0, 0.5, 0.0, 0.2, 0.2], [0.0, 0.25, 0.25, 0.25, 0.25, 0.0]]),
+    )
+    first, second = (histogram_curve(densities, row).at for row in range(2))
+    points = np.linspace(-0.999, 10.999, 24_000, endpoint=False)
+
+    np.testing.assert_allclose(first(np.array([1.0, 2.5, 3.5, 5.5, 9.0])), [0.05, 0.0, 0.5, 0.2, 0.05])
+    np.testing.assert_array_equal(first(np.array([-0.1, 10.1])), 0.0)
+    np.testing.assert_allclose(second(np.array([-1.0, 0.3, 1.0])), [0.5, 0.5, 0.0])
+    assert np.mean(first(points)) * 12 == pytest.approx(1, abs=1e-3)

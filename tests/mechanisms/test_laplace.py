@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import kstest
 
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace
-from crowdveil.mechanisms.laplace import clipped_geometric, simulate_continuous_laplace
-from crowdveil.randomness import secure, seeded
+from crowdveil.mechanisms.laplace import clipped_geometric
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 DIGITS = Scale(0, 9)
@@ -103,48 +101,3 @@ def test_null_value_outside_the_domain_is_refused(null_value):
     """The replacement of NULL must be a possible answer."""
     with pytest.raises(SettingsError, match="null_value must be"):
         Laplace(alphabet=DIGITS, epsilon=1.0, null_value=null_value)
-
-
-def test_continuous_noise_is_laplace_with_scale_range_over_epsilon():
-    """Kolmogorov-Smirnov test of 50,000 draws, which rejects the paper's scale |domain| / epsilon.
-
-    False-alarm rate 1e-4, fixed seed.
-    """
-    values = np.full(50_000, 4.0)
-
-    noise = simulate_continuous_laplace(values, domain=DIGITS, epsilon=2.0, source=seeded(1)) - 4.0
-
-    assert kstest(noise, "laplace", args=(0, 9 / 2)).pvalue > 1e-4
-    assert kstest(noise, "laplace", args=(0, 10 / 2)).pvalue < 1e-4
-
-
-def test_continuous_noise_is_added_to_clipped_values_and_to_what_stands_for_null():
-    """Two runs with one seed differ by the clipped values alone; NaN is replaced by the constant."""
-    settings = {"domain": DIGITS, "epsilon": 1.0, "null_value": 3.0}
-    zero = simulate_continuous_laplace(np.zeros((2, 2)), source=seeded(5), **settings)
-
-    shifted = simulate_continuous_laplace([[-4.0, 99.0], [2.5, math.nan]], source=seeded(5), **settings)
-
-    np.testing.assert_allclose(shifted - zero, [[0, 9], [2.5, 3]], atol=1e-12)
-
-
-def test_continuous_uniform_null_draws_every_value_alike():
-    """NULL drawn uniformly has the domain's mean and variance, noise added: 100,000 draws, 5 standard errors."""
-    drawn = simulate_continuous_laplace(np.full(100_000, math.nan), domain=DIGITS, epsilon=20.0, source=seeded(2))
-    variance = 99 / 12 + 2 * (9 / 20) ** 2
-
-    assert abs(drawn.mean() - 4.5) < 5 * math.sqrt(variance / 100_000)
-    assert abs(drawn.var() - variance) < 5 * variance * math.sqrt(2 / 100_000)
-
-
-def test_continuous_form_refuses_secure_randomness():
-    """Floating-point noise must not pass for protection on a device."""
-    with pytest.raises(SettingsError, match="seeded source"):
-        simulate_continuous_laplace([1.0], domain=DIGITS, epsilon=1.0, source=secure())
-
-
-@pytest.mark.parametrize(("epsilon", "null_value"), [(0.0, 1.0), (1.0, 4.5)])
-def test_continuous_form_refuses_bad_settings(epsilon, null_value):
-    """Epsilon and the NULL value obey the same rules as on a device."""
-    with pytest.raises(SettingsError, match="must be"):
-        simulate_continuous_laplace([1.0], domain=DIGITS, epsilon=epsilon, null_value=null_value, source=seeded(0))

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 from experiments.papers.exhibit import Configuration
+from experiments.papers.sun2018.continuous_laplace import simulate_continuous_laplace
 from experiments.papers.sun2018.crowds import SunCrowd
 from experiments.theory.published_bounds import laplace_exact_epsilon
 
 from crowdveil import RandomizedResponse, Reports, Scale
 from crowdveil.data.blocks import InMemoryRows
 from crowdveil.mechanisms import MatrixFactorizationPublished, SunTwoLayer
-from crowdveil.mechanisms.laplace import simulate_continuous_laplace
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

@@ -6,23 +6,20 @@ The curator's half only: steps 4 to 8. Randomizing (steps 1 to 3) is `randomized
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.data.identifiers import index_of
-from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import Estimator, one_of, to_estimate, validate
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.estimator import Estimator, one_of
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.loop import run_em
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
-from crowdveil.errors import ReportsError, SettingsError, to_builtin
+from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import (
     candidate_abilities,
     log_joint_ability_density,
@@ -34,8 +31,6 @@ DEFAULT_PROJECTION = 0.001
 """Default lambda: keeps P(report right) away from 0 and 1 if the channel does not."""
 EXPECTED_ABILITY = 0.7
 """Prior mean of the crowd's ability, as a probability of knowing the answer; workers guess otherwise."""
-SUM_TOLERANCE = 1e-6
-"""Largest accepted deviation from 1 of the sum of a first truth's probabilities."""
 EQUALITY_TOLERANCE = 1e-12
 """Largest difference of equal table entries; rounding to the device's denominator changes them by 2^-48."""
 
@@ -68,14 +63,12 @@ class DawidSkeneParameters:
         accuracy: P(report right) as a function of the ability.
         right: P(report right) of each worker, shape (workers,); None at the start.
         crowd_ability: mean that abilities are shrunk to, as a probability of knowing the answer.
-        first_truths: given y(0), indexed [task, label], nan for tasks that start from votes; None if all do.
     """
 
     summary: Summary
     accuracy: ReportAccuracy
     right: NDArray[np.float64] | None
     crowd_ability: float
-    first_truths: NDArray[np.float64] | None = None
 
 
 class DawidSkeneStatistics(NamedTuple):
@@ -90,9 +83,9 @@ class DawidSkeneStatistics(NamedTuple):
 class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     """EM over truths and P(report right); the channel is inverted in the abilities at the end.
 
-    Starts from the private majority vote (each label's share of the reports), or by `fit_from` from given truths, the
-    y(0) of Algorithm 1; random starts can end with all labels flipped and are not offered. Truths have a
-    uniform prior unless one is given. T iterations of the algorithm are T + 1 steps: the first step makes y(0).
+    Starts from the private majority vote, the y(0) of Algorithm 1: each label's share of the reports. Other starts can
+    end with all labels flipped. Truths have a uniform prior unless one is given. T iterations of the algorithm are
+    T + 1 steps: the first step makes y(0).
 
     Attributes:
         projection: lambda: P(report right) is kept in [2 lambda / K, 1 - lambda], for two labels the paper's
@@ -135,9 +128,6 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             votes = block.coded.vote_sums(np.ones(summary.workers))
             total = votes.sum(axis=1, keepdims=True)
             truths = np.where(total > 0, votes / np.maximum(total, 1.0), prior)
-            if parameters.first_truths is not None:
-                given = parameters.first_truths[block.block.first : block.block.stop]
-                truths = np.where(np.isnan(given), truths, given)
             posterior = one_hot_gold(truths, block.gold)
             return EStep(DawidSkeneStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
         weight = log_odds_weight(parameters.right, labels)
@@ -153,7 +143,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
 
     def m_step(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
-        parameters = replace(parameters, right=self._project(statistics, parameters), first_truths=None)
+        parameters = replace(parameters, right=self._project(statistics, parameters))
         if not self.shrinkage:
             return parameters
         choices = candidate_abilities(EXPECTED_ABILITY)
@@ -205,32 +195,6 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         )
         return replace(initial, right=state.rows("right", default), crowd_ability=crowd_ability)
 
-    def fit_from(
-        self,
-        reports: Reports,
-        first_truths: Mapping[Any, Any],
-        *,
-        channel: Channel | None = None,
-        gold: Any = None,
-        prior: Mapping[str, float] | None = None,
-    ) -> Estimate:
-        """Return the estimate of `fit` from given first truths y(0) instead of votes (input of Algorithm 1).
-
-        Args:
-            reports, channel, gold, prior: as in `fit`.
-            first_truths: y(0) by task name: a label, or the probability of each label (left out: 0), which sum to 1.
-                Other tasks start from votes; gold truths override both.
-
-        Raises:
-            ReportsError: an unknown task or label, or probabilities that do not sum to 1; and as in `fit`.
-            SettingsError: as in `fit`.
-        """
-        data = validate(self, reports, channel, None, gold, prior)
-        assert data.summary.alphabet is not None
-        given = _first_truth_table(reports, first_truths, data.summary.alphabet.names)
-        initial = replace(self.initialize(data.summary), first_truths=given)
-        return to_estimate(run_em(self, initial, data), data)
-
     def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
         summary, accuracy = parameters.summary, parameters.accuracy
         share = right_share(statistics.agreement, summary.per_worker, summary.labels)
@@ -259,36 +223,6 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         ability = crowd_ability + (1 - crowd_ability) / labels
         share = accuracy.base + accuracy.gain * ability[:, None]
         return informative, pseudo_reports * share, pseudo_reports * (1 - share)
-
-
-def _first_truth_table(
-    reports: Reports, first_truths: Mapping[Any, Any], labels: tuple[str, ...]
-) -> NDArray[np.float64]:
-    """Return y(0), indexed [task, label], nan for the tasks that are not listed.
-
-    Raises:
-        ReportsError: an unknown task or label, or probabilities that do not sum to 1.
-    """
-    codes = index_of(reports.tasks, first_truths)
-    unknown = [str(task) for task in first_truths if str(task) not in codes]
-    if unknown:
-        raise ReportsError(
-            f"{len(unknown):,} first truths belong to tasks that are not among the tasks",
-            examples=", ".join(unknown[:3]),
-            hint="Leave them out, or list the tasks.",
-        )
-    given = np.full((len(reports.tasks), len(labels)), np.nan)
-    for task, truth in first_truths.items():
-        first = f"first truth {to_builtin(truth)!r} of task {to_builtin(task)!r}"
-        shares = truth if isinstance(truth, Mapping) else {truth: 1.0}
-        by_label = {str(label): float(share) for label, share in shares.items()}
-        if not by_label.keys() <= set(labels):
-            raise ReportsError(f"{first} must be among {labels}")
-        row = np.array([by_label.get(label, 0.0) for label in labels])
-        if not ((row >= 0).all() and abs(row.sum() - 1) <= SUM_TOLERANCE):
-            raise ReportsError(f"{first}: probabilities must be at least 0 and sum to 1")
-        given[codes[str(task)]] = row
-    return given
 
 
 def report_accuracy(summary: Summary) -> ReportAccuracy:

@@ -1,7 +1,6 @@
 """Laplace perturbation with NULL replaced by a public value (Sun et al. 2018, section IV-A, equations 6-7).
 
-On a device the noise is two-sided geometric on the answer grid, clipped to the domain: an exact integer channel.
-`simulate_continuous_laplace` is the published real-valued form, for simulations only.
+The noise is two-sided geometric on the answer grid, clipped to the domain: an exact integer channel.
 """
 
 import math
@@ -10,15 +9,14 @@ from functools import cache
 from typing import ClassVar, Literal, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
-from crowdveil.channels.guarantee import Participation, require_epsilon
+from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.mechanisms.settings import Settings
-from crowdveil.randomness import Seeded, Source
 
 NullValue = float | Literal["uniform"]
 
@@ -133,37 +131,3 @@ def _position(values: NDArray[np.float64], wanted: float) -> int:
             hint=f"The nearest value is {values[nearest]:g}.",
         )
     return nearest
-
-
-def simulate_continuous_laplace(
-    values: ArrayLike, *, domain: Scale, epsilon: float, source: Source, null_value: NullValue = "uniform"
-) -> NDArray[np.float64]:
-    """Return answers with real-valued Laplace noise of scale range / epsilon, same shape. Simulation only: no privacy.
-
-    Floating-point noise reveals the answer through its last bits. This form reproduces the paper; devices use
-    `Laplace`.
-
-    Args:
-        values: answers of any shape, clipped to the domain first; NaN is NULL.
-        domain: domain of the answers; its range sets the noise scale.
-        epsilon: privacy loss of one cell in exact real arithmetic, in nats.
-        source: must be seeded.
-        null_value: replacement of NULL.
-
-    Raises:
-        SettingsError: a secure source, or an invalid epsilon or `null_value`.
-    """
-    if not isinstance(source, Seeded):
-        raise SettingsError(
-            "simulate_continuous_laplace is for simulations only and needs a seeded source",
-            value=type(source).__name__,
-            hint="Use the mechanism laplace for real answers.",
-        )
-    require_epsilon(epsilon)
-    numbers = np.clip(np.asarray(values, dtype=float), domain.low, domain.high)
-    if null_value == "uniform":
-        replacement = source.generator.choice(domain.values, size=numbers.shape)
-    else:
-        replacement = np.full(numbers.shape, domain.values[_position(domain.values, null_value)])
-    noise = source.generator.laplace(scale=domain.range / epsilon, size=numbers.shape)
-    return np.where(np.isnan(numbers), replacement, numbers) + noise

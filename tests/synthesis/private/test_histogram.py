@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments.synthesis.density_error import histogram_curve
 
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import secure, seeded
@@ -35,7 +36,8 @@ def mean_ise(method: Histogram, claims: Claims) -> float:
     low, high = float(claims.low[0]), float(claims.high[0])
     points = low + (np.arange(4000) + 0.5) * (high - low) / 4000
     densities, _ = method.private_densities(claims, seeded(3))
-    errors = [((densities.pdf(k, points) - truth(points)) ** 2).mean() for k in range(len(densities.task))]
+    curves = [histogram_curve(densities, row) for row in range(len(densities.task))]
+    errors = [((curve.at(points) - truth(points)) ** 2).mean() for curve in curves]
     return float(np.mean(errors)) * (high - low)
 
 

@@ -57,14 +57,6 @@ class HistogramDensities:
         inner[:, -1:] = high
         return np.concatenate((self.low[rows, None], inner, self.high[rows, None]), axis=1)
 
-    def pdf(self, row: int, points: Floats) -> Floats:
-        """Return the density of one row at points, 0 outside the bounds; shape as `points`."""
-        edges = self.edges(slice(row, row + 1))[0]
-        width = np.diff(edges)
-        height = np.divide(self.mass[row], width, out=np.zeros(len(width)), where=width > 0)
-        cell = np.clip(np.searchsorted(edges, points, side="right") - 1, 0, len(width) - 1)
-        return np.where((points >= edges[0]) & (points <= edges[-1]), height[cell], 0.0)
-
     def sample(self, records: int, source: Source) -> Floats:
         """Return a stratified sample of each density in random order, shape (tasks, records).
 
