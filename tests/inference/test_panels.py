@@ -20,10 +20,10 @@ TRUTHS = ("no", "yes")
 GROUPS, MEMBERS = 4, 6
 
 
-def judged(tasks: int = 800, seed: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def judged(tasks: int = 800, seed: int = 1, share: float = 0.4) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return truths, and scores 0..10 of four groups of six judges who nearly copy one another, [task, judge]."""
     random = np.random.default_rng(seed)
-    truth = (random.random(tasks) < 0.4).astype(int)
+    truth = (random.random(tasks) < share).astype(int)
     scores = []
     for _ in range(GROUPS):
         shared = (truth - 0.5) * random.uniform(0.5, 1.1) + random.normal(size=tasks)
@@ -65,6 +65,17 @@ def test_gold_makes_a_panel_better_than_its_best_judge_and_than_the_order_alone(
     assert ordered > 0.68
     assert accuracy(fit, truth, gold) > max(single + 0.02, ordered - 0.02)
     assert (fit.estimate.posterior.argmax(axis=1) == truth[tasks])[np.isin(tasks, gold)].all()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_gold_corrects_the_share_of_a_rare_truth(seed: int) -> None:
+    """Where one task in twenty is a yes, 50 gold tasks bring the expected share of yes within .05 of it."""
+    truth, scores = judged(1000, seed, share=0.05)
+    gold = np.random.default_rng(0).choice(len(truth), 50, replace=False)
+    fit = fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, gold))
+    rest = ~np.isin(np.asarray(fit.estimate.tasks).astype(int), gold)
+
+    assert abs(fit.estimate.posterior[rest, 1].mean() - truth.mean()) < 0.05
 
 
 def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:

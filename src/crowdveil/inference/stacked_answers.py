@@ -1,11 +1,12 @@
 """Stacking of answers: known truths regressed on the answers and on the posterior of their tables.
 
 The log posterior of gold tasks is that of a fit without their fold. The answers enter as the mean standardized answer,
-and that of each worker with `MIN_GOLD_ANSWERS` answers on gold tasks; as shares where they have no order. The deviation
-of the workers' weights is averaged over `DEVIATIONS`, weighted by the likelihood of held-out gold.
+and that of each worker with `MIN_GOLD_ANSWERS` answers on gold tasks; as shares where they have no order. Deviations of
+the workers' weights and of the biases are averaged over `DEVIATIONS`, weighted by the likelihood of held-out gold.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +27,14 @@ MIN_STACKED = 20
 """Smallest number of gold tasks with answers that the answers are stacked with."""
 MIN_GOLD_ANSWERS = 10
 """Smallest number of a worker's answers on gold tasks for weights of their own."""
-DEVIATIONS = (0.1, 0.3, 1.0)
-"""Prior standard deviations of the workers' weights, for answers to a task that sum to unit variance."""
-BIAS_DEVIATION, SHARED_DEVIATION = 0.35, 0.7
+DEVIATIONS = tuple(product((0.1, 0.3, 1.0), (0.35, 1.0)))
+"""Prior standard deviations of the workers' weights, for answers to a task that sum to unit variance, and of biases.
+
+A wide bias lets gold correct the shares of truths that are rare, which the tables overestimate.
+"""
+SHARED_DEVIATION = 0.7
 POSTERIOR_MEAN, POSTERIOR_DEVIATION = 0.5, 0.3
-"""Priors of the biases, of the weights that workers share, and of the weight of the log posterior."""
+"""Priors of the weights that workers share, and of the weight of the log posterior."""
 LEAST_PROBABILITY = 1e-4
 AT_ONCE = 4096
 """Tasks whose features are held together."""
@@ -97,10 +101,10 @@ class _Features:
         logs = self.logs[tasks]
         return np.concatenate((logs[:, :, None], by_label(columns, logs.shape[1])), axis=2)
 
-    def prior(self, deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return means and standard deviations of the weights."""
+    def prior(self, deviation: float, bias: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return means and standard deviations of the weights, from those of workers and biases."""
         each = np.repeat((SHARED_DEVIATION, deviation), (self.shared.shape[1], self.own.shape[1]))
-        each[0] = BIAS_DEVIATION
+        each[0] = bias
         deviations = np.append(POSTERIOR_DEVIATION, np.tile(each, self.logs.shape[1]))
         means = np.zeros(len(deviations))
         means[0] = POSTERIOR_MEAN
@@ -148,8 +152,8 @@ def _stack(
     on_gold, truths = features.of(gold), known[gold]
     held = np.zeros((len(DEVIATIONS), len(gold), features.logs.shape[1]))
     fits = []
-    for place, deviation in enumerate(DEVIATIONS):
-        mean, spread = features.prior(deviation)
+    for place, deviations in enumerate(DEVIATIONS):
+        mean, spread = features.prior(*deviations)
         for one in range(FOLDS):
             train, test = fold[gold] != one, fold[gold] == one
             fit = fit_regression(on_gold[train], truths[train], mean=mean, deviation=spread)
