@@ -1,4 +1,4 @@
-"""`crowdveil infer`: the channel is found and checked, truths and workers are written, table and JSON agree."""
+"""`crowdveil infer`: channels, gold, data sets and saved fits; truths and workers are written, table and JSON agree."""
 
 import json
 import math
@@ -208,3 +208,179 @@ def test_a_method_without_channel_warns_once(sent: Path, run: Run) -> None:
     result = run("infer", *SENT, "--method", "glad")
 
     assert 1 == " ".join((result.stdout + result.stderr).split()).count("glad reads no channel: it reads reports")
+
+
+def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> None:
+    """Gold fixes its tasks; gold of unknown tasks is counted; a score on the same tasks is called flattering."""
+    wrong = {row["task"]: "yes" if row["truth"] == "no" else "no" for row in rows("labels-gold.csv")[:3]}
+    Path("gold.csv").write_text(
+        "task,truth\n" + "".join(f"{task},{label}\n" for task, label in wrong.items()) + "z,no\n"
+    )
+    data = run_json("infer", *SENT, "--gold", "gold.csv", "--score", "labels-gold.csv")
+    truths = {row["task"]: row["truth"] for row in rows("found/truths.csv")}
+
+    assert (3, 1) == (data["gold_used"], data["gold_unknown"])
+    assert wrong == {task: truths[task] for task in wrong}
+    assert data["score"]["error"] >= 3 / 20
+    assert any("3 of the scored tasks also guided" in text for text in data["warnings"])
+
+
+@pytest.mark.slow
+def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
+    """Gold numbers between grid points guide methods for numbers as they are."""
+    run_json(
+        "perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
+    )
+    Path("gold.csv").write_text("task,truth\n1,0.25\n2,3\n")
+    run_json("infer", *SENT, "--gold", "gold.csv")
+    truths = {row["task"]: float(row["truth"]) for row in rows("found/truths.csv")}
+
+    assert (0.25, 3.0) == (truths["1"], truths["2"])
+
+
+def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -> None:
+    """For methods that see grid points as labels, gold numbers must be grid points, however they are written."""
+    run_json(
+        "perturb", "numbers.csv", "--mechanism", "one-layer", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
+    )
+    Path("gold.csv").write_text("task,truth\n1,7.0\n")
+    Path("off.csv").write_text("task,truth\n1,0.25\n")
+    run_json("infer", *SENT, "--method", "dawid-skene", "--gold", "gold.csv")
+
+    assert "7" == {row["task"]: row["truth"] for row in rows("found/truths.csv")}["1"]
+    assert "gold of task '1' must be among" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
+
+
+def test_a_worse_result_than_a_constant_is_called_that(run_json: RunJson) -> None:
+    """Where the best constant would have scored as well, a warning says so."""
+    Path("noise.csv").write_text("task,worker,label\na,u,x\nb,u,y\n")
+    Path("gold.csv").write_text("task,truth\na,y\nb,y\n")
+    data = run_json("infer", "noise.csv", "--method", "majority-vote", "--score", "gold.csv")
+
+    assert "The constant y for every task scores as well or better." in data["warnings"]
+
+
+@pytest.mark.parametrize("option", ["--gold", "--score"])
+def test_known_truths_of_other_tasks_are_refused_before_the_fit(option: str, sent: Path, refusal: Refusal) -> None:
+    """Where no name matches, nothing is fitted or written, and the error shows names of both sides."""
+    Path("other.csv").write_text("task,truth\n" + "".join(f"task {number},no\n" for number in range(1, 61)))
+    line = refusal("infer", *SENT, option, "other.csv", "--max-steps", 1)
+
+    assert "other.csv: none of the 60 gold tasks is among the 20 tasks" in line
+    assert "gold tasks 'task 1', 'task 10', 'task 11'; tasks '1', '10', '11'" in line
+    assert not Path("found").exists()
+
+
+def test_known_truths_that_match_in_part_are_counted(sent: Path, run_json: RunJson) -> None:
+    """A warning says how many of the known truths are of tasks, for guiding and for scoring."""
+    Path("part.csv").write_text("task,truth\n1,no\n2,no\nx,no\ny,no\nz,no\n")
+    guided = run_json("infer", *SENT, "--gold", "part.csv")
+    scored = run_json("infer", *SENT, "--score", "part.csv")
+
+    assert "2 of 5 gold tasks are among the tasks; 3 were skipped." in guided["warnings"]
+    assert "2 of 5 tasks to score are among the tasks; 3 were skipped." in scored["warnings"]
+
+
+@pytest.fixture
+def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a data directory with a set of labels (a repeated answer, gold for two tasks) and one of numbers."""
+    for name, answers, truths, meta in (
+        ("tiny", "a,u,x\na,v,x\nb,v,y\nb,v,x\n", "a,x\nb,y\n", {"kind": "binary", "labels": ["x", "y"]}),
+        ("sizes", "a,u,1\na,v,3\nb,v,7\n", "a,2\n", {"kind": "numeric", "labels": "0..10"}),
+    ):
+        (folder / "data" / name).mkdir(parents=True)
+        (folder / "data" / name / "answers.csv").write_text("task,worker,answer\n" + answers)
+        (folder / "data" / name / "truth.csv").write_text("task,truth\n" + truths)
+        (folder / "data" / name / "meta.json").write_text(json.dumps(meta))
+    monkeypatch.setenv("CROWDVEIL_DATA", str(folder / "data"))
+    return folder / "data"
+
+
+def test_a_data_set_is_read_as_answers(tiny: Path, run_json: RunJson) -> None:
+    """Of repeated answers the first counts, gold takes no part, and a crowd.json in the current folder is not read."""
+    Path("crowd.json").write_text("of something else")
+    data = run_json("infer", "dataset:tiny", "--out", "found")
+
+    assert (3, 2, 2, 0) == tuple(data[name] for name in ("reports", "tasks", "workers", "gold_used"))
+    assert ("hierarchical-dawid-skene", "none: a data set holds answers") == (data["method"], data["noise_model"])
+    assert ["1 answers repeat a (task, worker) pair; policy: first."] == data["warnings"]
+
+
+def test_options_apply_to_a_data_set(tiny: Path, run_json: RunJson) -> None:
+    """--duplicates chooses among repeated answers, and --score dataset:NAME takes its own gold."""
+    data = run_json(
+        "infer", "dataset:tiny", "--duplicates", "last", "--score", "dataset:tiny", "--method", "majority-vote"
+    )
+
+    assert ("majority-vote", 0.5, 2) == (data["method"], data["score"]["error"], data["score"]["scored"])
+
+
+def test_numbers_of_a_data_set_need_no_scale(tiny: Path, run_json: RunJson) -> None:
+    """Numbers are inferred as they are; with --scale they are put on its grid, and changes are counted."""
+    free = run_json("infer", "dataset:sizes", "--out", "found")
+    scaled = run_json("infer", "dataset:sizes", "--scale", "0:5", "--method", "gaussian", "--out", "found")
+
+    assert ("student-t", 7.0) == (free["method"], free["truths"]["items"][1]["truth"])
+    assert any(text.startswith("1 answer outside the scale was clipped: task ") for text in scaled["warnings"])
+
+
+def test_nothing_is_written_into_the_data_directory(
+    tiny: Path, run: Run, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Truths go to the current folder by default; inside the data directory --out must say where to."""
+    run("infer", "dataset:tiny")
+    before = sorted(tiny.rglob("*"))
+    monkeypatch.chdir(tiny / "tiny")
+
+    assert Path(tiny.parent, "truths.csv").exists()
+    assert "must not go into the data directory" in refusal("infer", "dataset:tiny")
+    assert before == sorted(tiny.rglob("*"))
+
+
+def test_a_data_set_has_neither_certificate_nor_another_kind(tiny: Path, refusal: Refusal) -> None:
+    """--certificate, --kind and other labels are refused with a way out, and so is an unknown set."""
+    assert "known type and labels, and no channel" in refusal("infer", "dataset:tiny", "--certificate", "labels.csv")
+    assert "answers of known type" in refusal("infer", "dataset:tiny", "--kind", "numeric")
+    assert "got 'merge_labels'" in refusal("infer", "dataset:tiny", "--merge-labels")
+    assert "has its own labels" in refusal("infer", "dataset:tiny", "--labels", "p,q")
+    assert "there are: sizes, tiny" in refusal("infer", "dataset:none")
+
+
+@pytest.fixture
+def grown(folder: Path) -> tuple[str, str]:
+    """Return two files of reports, of which the second holds those of the first and more."""
+    rows = (folder / "labels.csv").read_text("utf-8").splitlines(keepends=True)
+    (folder / "early.csv").write_text("".join(rows[: len(rows) * 3 // 4]), "utf-8")
+    return "early.csv", "labels.csv"
+
+
+def test_a_fit_goes_on_with_more_reports(run_json: RunJson, grown: tuple[str, str]) -> None:
+    """Saved, gone on from and saved again in the same file: the log-likelihood is that of a fit from the start."""
+    words = ("--method", "one-coin", "--labels", ",".join(LABELS))
+    first = run_json("infer", grown[0], *words, "--out", "a", "--save-fit", "fits/one.fit")
+    going_on = ("--start-from", "fits/one.fit", "--save-fit", "fits/one.fit")
+    second = run_json("infer", grown[1], *words, "--out", "b", *going_on)
+    whole = run_json("infer", grown[1], *words, "--out", "c")
+
+    assert Path("fits/one.fit").is_file()
+    assert "fits/one.fit" in first["files"]
+    assert second["steps"] < whole["steps"]
+    assert whole["log_likelihood"] == pytest.approx(second["log_likelihood"], abs=1e-6)
+
+
+def test_another_channel_is_refused(run: Run, grown: tuple[str, str]) -> None:
+    """A fit of answers is not gone on from with reports that went through a channel."""
+    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
+    run("perturb", "labels.csv", *words, "--out", "sent")
+    run("infer", "labels.csv", "--labels", ",".join(LABELS), "--save-fit", "one.fit", "--out", "a")
+
+    output = run("infer", "sent/reports.csv", "--start-from", "one.fit", "--out", "b", code=1).output
+
+    assert "cannot resume: the channel" in output
+    assert "fit from the start" in output
+
+
+def test_missing_reports_damage_and_inputs_are_refused(run: Run, grown: tuple[str, str]) -> None:
+    """A file that is no fit is refused, and so is a fit that would replace the reports."""
+    assert "a saved fit must be whole" in run("infer", grown[1], "--start-from", grown[0], code=1).output
+    assert "must not replace an input" in run("infer", grown[1], "--save-fit", grown[1], code=1).output

@@ -1,7 +1,11 @@
-"""The command line as a whole: help that teaches, a quick start, narrow terminals, pipes, and documents in step."""
+"""The command line as a whole: help in two lengths, narrow terminals, pipes, shells, and documents in step."""
+
+from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +18,7 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.cli.display import progress_bar
+from crowdveil.cli.verb import Verb
 from tests.cli.conftest import Run
 
 TOOL = Path(__file__).parent.parent.parent / "tools" / "command_line_page.py"
@@ -123,3 +128,137 @@ def test_the_page_is_up_to_date() -> None:
     done = subprocess.run([sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False)
 
     assert "" == done.stderr
+
+
+MAX_LINES = 30
+"""Height of a screen, in lines of 80 columns."""
+LEAVES = {path: command for path, command in COMMANDS.items() if not isinstance(command, click.Group)}
+LONG = {path: command for path, command in LEAVES.items() if isinstance(command, Verb)}
+every_command = pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+every_long_command = pytest.mark.parametrize("path", LONG, ids=" ".join)
+
+
+def shown(*words: str) -> str:
+    """Return what a command prints."""
+    result = CliRunner().invoke(main, words, env={"COLUMNS": "80"})
+    assert 0 == result.exit_code
+    return result.stdout
+
+
+def flags(path: tuple[str, ...]) -> list[str]:
+    """Return the long names of the options of a command."""
+    return [option.opts[0] for option in LEAVES[path].params if isinstance(option, click.Option)]
+
+
+@every_command
+def test_help_fits_on_one_screen(path: tuple[str, ...]) -> None:
+    """The help of each command has at most 30 lines."""
+    assert len(shown(*path, "--help").splitlines()) <= MAX_LINES
+
+
+def test_the_first_page_fits_on_a_screen() -> None:
+    """The help of crowdveil itself has at most 60 lines and no description is cut off."""
+    text = shown("--help")
+
+    assert len(text.splitlines()) <= 60
+    assert "..." not in text.replace("[ARGS]...", "")
+    assert set(main.commands) <= set(re.findall(r"^  ([a-z-]+) ", text, flags=re.MULTILINE))
+
+
+def test_every_command_has_an_example() -> None:
+    """No command is without the help in two lengths, which begins with an example."""
+    assert LEAVES == LONG
+
+
+@every_command
+def test_help_has_every_required_option(path: tuple[str, ...]) -> None:
+    """No required option is left to --help-all."""
+    required = [p.opts[0] for p in LEAVES[path].params if isinstance(p, click.Option) and p.required]
+
+    assert [] == [flag for flag in required if f"  {flag}" not in shown(*path, "--help")]
+
+
+@every_command
+def test_every_option_has_a_help_text_that_shows_it(path: tuple[str, ...]) -> None:
+    """The longest help of a command lists each of its options once."""
+    text = shown(*path, "--help-all" if path in LONG else "--help")
+    options = re.split(r"^\S.*:$", text, maxsplit=1, flags=re.MULTILINE)[1]
+
+    assert flags(path) == [
+        flag for flag in flags(path) if 1 == len(re.findall(rf"^  (?:\S+, )?{flag}\b(?!-)", options, re.M))
+    ]
+
+
+@every_long_command
+def test_the_example_comes_first_and_is_accepted(path: tuple[str, ...]) -> None:
+    """The example follows the summary; its first line calls the command with each required parameter."""
+    command = LONG[path]
+    first = re.split(r"\n(?! )", command.example)[0]
+    words = shlex.split(first)
+
+    assert shown(*path, "--help").index("Example:") < shown(*path, "--help").index("Options:")
+    assert ["crowdveil", *path] == words[: len(path) + 1]
+    command.make_context(path[-1], words[len(path) + 1 :])
+
+
+@every_long_command
+def test_main_options_exist(path: tuple[str, ...]) -> None:
+    """The main options are parameters of the command."""
+    assert set() == LONG[path].main_options - {parameter.name for parameter in LONG[path].params}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str) -> None:
+    """Each shell has a script, and completes the name of a command."""
+    script = {"_CROWDVEIL_COMPLETE": f"{shell}_source"}
+    words = {"_CROWDVEIL_COMPLETE": f"{shell}_complete", "COMP_WORDS": "crowdveil ver", "COMP_CWORD": "1"}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", "from crowdveil.cli import main; main(prog_name='crowdveil')"],
+            env=os.environ | variables, capture_output=True, text=True, check=False,
+        ).stdout
+        for variables in (script, words | {"COMP_CWORD": "ver"} if shell == "fish" else words)
+    ]  # fmt: skip
+
+    assert "_CROWDVEIL_COMPLETE" in found[0] or (shell == "bash" and not found[0])
+    assert "verify" in found[1]
+
+
+PROGRAM = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps([name for name in sys.modules if sys.modules[name]])))
+from crowdveil.cli import start
+start()
+"""
+SPARED = {
+    "narwhals",
+    "pandas",
+    "matplotlib",
+    "jinja2",
+    "crowdveil.mechanisms",
+    "crowdveil.simulate",
+    "crowdveil.channel_design",
+    "numba",
+}
+
+
+@pytest.mark.slow
+def test_infer_loads_only_what_it_needs(folder: Path) -> None:
+    """A cold `infer` of a CSV file loads no narwhals, pandas, mechanisms, simulations or compiler."""
+    words = ["infer", "labels.csv", "--json"]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
+
+    assert set() == SPARED & set(json.loads(done.stdout.splitlines()[-1]))
+    assert Path("truths.csv").exists()
+
+
+HEAVY = {"numpy", "scipy", "pyarrow", "numba", "matplotlib", "narwhals", "jinja2", "rich"}
+
+
+def test_help_loads_no_numerical_library() -> None:
+    """`crowdveil --help`, `--version` and the help of a command start without any of the heavy libraries."""
+    for words in (["--help"], ["--version"], ["infer", "--help"]):
+        done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
+
+        assert set() == HEAVY & set(json.loads(done.stdout.splitlines()[-1]))
