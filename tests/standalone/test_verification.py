@@ -204,11 +204,15 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_file_runs_alone(tmp_path: Path) -> None:
-    """The checker is a program without the package: exit code 0 for a sound certificate, 1 for an altered one."""
+    """The checker is a program without the package: 0 for a sound certificate, 1 for an altered one, 3 for another."""
     program = tmp_path / "check.py"
     program.write_bytes(joined_program("verification.py"))
     data = response().certificate()
-    for name, change, code in (("good.json", {}, 0), ("bad.json", {"ratio": [1, 1]}, 1)):
+    for name, change, code in (
+        ("good.json", {}, 0),
+        ("bad.json", {"ratio": [1, 1]}, 1),
+        ("other.json", {"format": 1}, 3),
+    ):
         (tmp_path / name).write_bytes(sealed(data | change))
         done = subprocess.run(
             [sys.executable, "-I", program, tmp_path / name], capture_output=True, text=True, check=False

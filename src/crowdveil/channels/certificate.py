@@ -26,7 +26,7 @@ from crowdveil.standalone.checks import (
     is_known_mechanism,
     symbols_defect,
 )
-from crowdveil.standalone.verification import parse_json
+from crowdveil.standalone.verification import KINDS, parse_json
 
 DESIGNED = "designed"
 """Mechanism of a channel given by its table."""
@@ -79,22 +79,22 @@ def check_symbol_names(names: Sequence[str]) -> None:
         raise CertificateError(defect, f"{found}. Rename it.")
 
 
-def has_format(text: str | bytes, form: str) -> bool:
-    """Return whether a text is a JSON object of this format; its other content is not checked."""
+def has_format(text: str | bytes, *forms: str) -> bool:
+    """Return whether a text is a JSON object of one of these formats; its other content is not checked."""
     try:
         data = parse_json(text)
     except ValueError:
         return False
-    return isinstance(data, dict) and data.get("format") == form
+    return isinstance(data, dict) and data.get("format") in forms
 
 
-def require_json_file(data: bytes, source: str) -> None:
-    """Refuse a file that does not start as a JSON object, such as a table of answers.
+def require_claims(data: bytes, source: str) -> None:
+    """Refuse a file that claims nothing: it is no JSON object of a known format, such as a table of answers.
 
     Raises:
         SettingsError: naming the file.
     """
-    if not data.lstrip().startswith(b"{"):
+    if not has_format(data, *KINDS):
         raise SettingsError(
             "the file must be a certificate or a campaign",
             value=source,

@@ -17,7 +17,7 @@ import numpy as np
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
-from crowdveil.channels.certificate import has_format, require_json_file
+from crowdveil.channels.certificate import has_format, require_claims
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
@@ -127,7 +127,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         )
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
-        require_json_file(source, str(path))
+        require_claims(source, str(path))
     if source is not None and not is_campaign(source):
         return _state_certificate(path, source, answers), YARDSTICK
     if answers is not None:

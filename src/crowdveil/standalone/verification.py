@@ -351,4 +351,4 @@ if __name__ == "__main__":
     except Exception as error:  # 1 means that a claim is false
         print(f"could not run: {error!r}", file=sys.stderr)
         sys.exit(3)
-    sys.exit(not outcome.holds)
+    sys.exit(3 if outcome.kind == "unknown" else not outcome.holds)

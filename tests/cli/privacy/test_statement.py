@@ -91,12 +91,14 @@ def test_nothing_is_stated_of_a_folder_that_does_not_exist(refusal: Refusal, fol
     assert "must exist" in refusal("statement", "snet", code=3)
 
 
-@pytest.mark.parametrize("command", ["statement", "audit"])
-def test_a_table_in_place_of_a_certificate_is_named(refusal: Refusal, folder: Path, command: str) -> None:
-    """A file of answers is refused by its name, with what to give."""
-    line = refusal(command, "labels.csv", code=3)
+@pytest.mark.parametrize("contents", [b"task,worker,label\na,u,x\n", b"", b"{", b'{"a": 1}', b"[1]", b"\xff\x00"])
+@pytest.mark.parametrize("command", ["statement", "audit", "verify"])
+def test_a_file_that_claims_nothing_is_named(refusal: Refusal, folder: Path, command: str, contents: bytes) -> None:
+    """A file that is no JSON of a known format cannot be checked: it is refused by its name, with what to give."""
+    Path("any.csv").write_bytes(contents)
+    line = refusal(command, "any.csv", code=3)
 
-    assert "must be a certificate or a campaign, got 'labels.csv'" in line
+    assert "must be a certificate or a campaign, got 'any.csv'" in line
     assert "Give certificate.json" in line
 
 
