@@ -424,9 +424,10 @@ def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Infer
     inference = inference if asked.score is None else scored(inference, asked.score)
     if asked.decides:
         inference = decided(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
-    digest = inference.reports_sha256
-    inference = replace(inference, notes=(*inference.notes, *outdated_notes(outputs.folder, digest)))
+    digest, outdated = inference.reports_sha256, outdated_notes(outputs.folder, inference.reports_sha256)
     record = {"reports_sha256": digest, "reading": asked.reports.to_json(outputs.folder)}
     with progress_bar("writing") as bar:
-        write_estimate(outputs.folder, inference.estimate, form=asked.form, progress=bar, **record)
-    return inference
+        write_estimate(
+            outputs.folder, inference.estimate, form=asked.form, progress=bar, notes=inference.notes, **record
+        )
+    return replace(inference, notes=(*inference.notes, *outdated))

@@ -43,7 +43,7 @@ class Outputs:
         private: whether only the owner may read the files.
         recognize: predicate on an existing file that replaces the record as the test of its kind; None to use and write
             the record.
-        reports_sha256, reading, gold: of `OutputEntry`.
+        reports_sha256, reading, gold, notes: of `OutputEntry`.
     """
 
     folder: Path
@@ -57,6 +57,7 @@ class Outputs:
     reports_sha256: str = ""
     reading: str = ""
     gold: str = ""
+    notes: str = ""
 
     @property
     def paths(self) -> list[Path]:
@@ -173,7 +174,7 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     outputs.check()
     with folder_errors(folder), _created(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
-        origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold)
+        origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes)
         entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
         with folder_lock(folder):
             _commit(outputs, temporary, outputs.check(), entries)

@@ -24,7 +24,7 @@ UNFINISHED = "unfinished"
 MAX_RECORD_BYTES = 1 << 24
 RESERVED_PREFIXES = (RECORD_FILE, PREFIX)
 """Prefixes of the names of records and of temporary folders, which outputs cannot have."""
-OBJECTS = ("reading", "gold")
+OBJECTS = ("reading", "gold", "notes")
 """Members of an entry that are JSON objects."""
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -40,6 +40,7 @@ class OutputEntry(NamedTuple):
         reports_sha256: digest of the reports that an estimate was inferred from; empty for other outputs.
         reading: JSON object that says how these reports were read; empty if they cannot be read again.
         gold: JSON object that says what cross-validation found on known truths; empty without.
+        notes: JSON object with the warnings of an inference as a list; empty without any.
     """
 
     name: str
@@ -49,13 +50,14 @@ class OutputEntry(NamedTuple):
     reports_sha256: str = ""
     reading: str = ""
     gold: str = ""
+    notes: str = ""
 
     @classmethod
-    def of(cls, path: Path, kind: str, reports_sha256: str = "", reading: str = "", gold: str = "") -> "OutputEntry":
-        """Return the entry for the present state of a file."""
+    def of(cls, path: Path, kind: str, *more: str) -> "OutputEntry":
+        """Return the entry for the present state of a file; `more` are the members after its digest."""
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, reports_sha256, reading, gold)
+            return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest, *more)
 
     def matches(self, path: Path) -> bool:
         """Return whether a file is unchanged since it was written."""
@@ -147,6 +149,6 @@ def _entry(name: str, kind: str, size: int, sha256: str, reports_sha256: str = "
     if text_defect(kind) or size < 0 or not all(map(DIGEST.fullmatch, (sha256, reports_sha256 or sha256))):
         raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
     if not more.keys() <= set(OBJECTS) or not all(isinstance(value, dict) for value in more.values()):
-        raise TypeError(f"of further members an entry has the objects {' and '.join(OBJECTS)}")
+        raise TypeError(f"of further members an entry has the objects {', '.join(OBJECTS)}")
     texts = {name: json.dumps(value, ensure_ascii=False, sort_keys=True) for name, value in more.items()}
     return OutputEntry(name, kind, size, sha256, reports_sha256, **texts)

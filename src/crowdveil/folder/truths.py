@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,8 @@ PAGE, PREDICTIONS = "page of results", "predictions"
 FROM_REPORTS = (PAGE, PREDICTIONS, "shares", "agreement", "review", "next answers")
 """Kinds of outputs that follow from reports or their truths."""
 NO_RESULTS = "the folder must hold truths and workers with the record that infer writes"
+WARNINGS = "warnings"
+"""Member of the notes of a record."""
 LONGEST = 60
 """Characters of the name of a question's folder."""
 INFER_AGAIN = "Give a folder that `crowdveil infer` wrote, unchanged, or run `infer` again."
@@ -37,6 +39,7 @@ def write_estimate(
     form: TableForm = "csv",
     reports_sha256: str = "",
     reading: str = "",
+    notes: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write truths and workers as `ESTIMATE_FILES[form]`; a task without reports has an empty or null number.
@@ -48,6 +51,7 @@ def write_estimate(
         estimate: the truths and workers.
         reports_sha256: `Evidence.digest` of the reports, which the record names; without it no release accepts reports.
         reading: how they were read (`NamedReports.to_json`), which the record names, too.
+        notes: warnings of the inference, which the record holds for the page of results.
         progress: called with the number of tasks written and of all.
 
     Raises:
@@ -60,7 +64,9 @@ def write_estimate(
         lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
     ]
     gold = "" if estimate.cross_validation is None else estimate.cross_validation.to_json()
+    warnings = json.dumps({WARNINGS: list(notes)}) if notes else ""
     outputs = replace(estimate_outputs(directory, form), reports_sha256=reports_sha256, reading=reading, gold=gold)
+    outputs = replace(outputs, notes=warnings)
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 
 

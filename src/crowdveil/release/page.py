@@ -195,6 +195,7 @@ def _question_section(one: Answered, conclusion: Conclusion, number: int | None)
         "sha256": one.results.sha256,
         "statement": one.statement,
         "conclusion": conclusion,
+        "warnings": one.results.notes,
         "summary": _error_summary(estimate) if inferred else ALL_GOLD,
         "pictures": list(_pictures(estimate, suffix)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),

@@ -24,10 +24,12 @@ from crowdveil.folder.answers import PROBABILITY
 from crowdveil.folder.truths import (
     INFER_AGAIN,
     NO_RESULTS,
+    WARNINGS,
     estimate_names,
     refuse_question_folders,
     unchanged_output,
 )
+from crowdveil.standalone.verification import parse_json
 
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS, GOLD = ("task", "worker"), "gold"
@@ -40,11 +42,13 @@ class Results(NamedTuple):
         estimate: truths and workers; of an estimate that was read from files, method and steps are unknown.
         sha256: of the file of truths, in hexadecimal.
         reports_sha256: `Evidence.digest` of the reports from which it was inferred; empty if it is not recorded.
+        notes: warnings of the inference.
     """
 
     estimate: Estimate
     sha256: str
     reports_sha256: str
+    notes: tuple[str, ...] = ()
 
 
 def read_results(folder: Path) -> Results:
@@ -64,7 +68,7 @@ def read_results(folder: Path) -> Results:
             raise _damaged(folder, str(error)) from error
         found = _with_check(found, entry.gold, folder)
         _require_consistency(found, folder)
-        return Results(found, entry.sha256, entry.reports_sha256)
+        return Results(found, entry.sha256, entry.reports_sha256, _notes(entry.notes, folder))
     refuse_question_folders(folder)
     raise ReportsError(NO_RESULTS, source=str(folder), hint=INFER_AGAIN)
 
@@ -76,6 +80,14 @@ def _with_check(estimate: Estimate, text: str, folder: Path) -> Estimate:
     except (ValueError, TypeError) as error:
         rule = "the record of a folder must say how gold was cross-validated"
         raise SettingsError(rule, value=str(folder), hint=INFER_AGAIN) from error
+
+
+def _notes(text: str, folder: Path) -> tuple[str, ...]:
+    """Return the warnings in the record."""
+    notes = parse_json(text).get(WARNINGS) if text else []
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise SettingsError("the warnings in the record must be texts", value=str(folder), hint=INFER_AGAIN)
+    return tuple(notes)
 
 
 def _damaged(folder: Path, why: str) -> ReportsError:

@@ -1,15 +1,17 @@
 """`crowdveil report`, and verbs on a folder of results: reports are read as `infer` read them, or refused."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from crowdveil.cli import main
-from tests.cli.conftest import LISTS, Refusal, Run, RunJson, rows
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
 RENAMED = {"task": "item_id", "worker": "person", "label": "verdict"}
 COLUMNS = ("--task-column", "item_id", "--worker-column", "person", "--label-column", "verdict")
@@ -249,3 +251,24 @@ def test_standard_input_is_not_recorded(folder: Path) -> None:
     result = CliRunner().invoke(main, ["infer", "-", "--out", "found"], input=Path("labels.csv").read_bytes())
     assert 0 == result.exit_code
     assert "reading" not in Path("found/.crowdveil.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong", "said"),
+    [("--gold", 2, "Gold makes the probabilities worse"), ("--score", 20, "scores as well or better")],
+)
+def test_the_page_has_the_warnings_of_infer(
+    option: str, wrong: int, said: str, folder: Path, run: Run, run_json: RunJson
+) -> None:
+    """Where known truths contradict the inferred ones, the page says what the terminal says."""
+    gold = [(row["task"], LABELS.index(row["truth"])) for row in rows("labels-gold.csv")]
+    write_table(
+        "known.csv",
+        [{"task": task, "truth": LABELS[(truth + (place < wrong)) % 3]} for place, (task, truth) in enumerate(gold)],
+    )
+    warnings = run_json("infer", "labels.csv", option, "known.csv", "--out", "found")["warnings"]
+    run("report", "found")
+    page = unescape(re.sub("</?code>", "`", Path("found/report.html").read_text("utf-8")))
+
+    assert any(said in text for text in warnings)
+    assert [] == [text for text in warnings if f"<p>{text}</p>" not in page]

@@ -96,7 +96,7 @@ def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
         inference = infer(evidence, Method())
         write_estimate(one.folder, inference.estimate, reports_sha256=inference.reports_sha256)
         digest_of_truths = content_digest(one.folder / TRUTHS_FILE)
-        results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256)
+        results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256, inference.notes)
         answered.append(Answered(results, state_evidence(evidence, campaign), evidence, campaign_text(one.campaign)))
         notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
     text, statement = campaign_text(campaign), state_questions([one.statement for one in answered])
