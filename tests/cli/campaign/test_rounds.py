@@ -183,6 +183,25 @@ def test_what_has_no_later_round_is_refused(run: Run, folder: Path) -> None:
     assert not Path("two").exists()
 
 
+def test_reports_that_were_collected_before_the_closing_are_refused(run: Run, folder: Path) -> None:
+    """Truths of the reports so far are no results of a round that was closed with more of them; those of all are."""
+    ask(run, "labels")
+    words = ("campaign", "collect", "sent-one", "--campaign", "one/campaign.json", "--out", "got-one")
+    last = max(Path("sent-one").iterdir())
+    Path("one/closed.json").rename("closed.json")
+    last.rename("last")
+    run(*words)
+    run("infer", "got-one/reports.csv", "--out", "found-one")
+    Path("closed.json").rename("one/closed.json")
+    Path("last").rename(last)
+    rule = refused(next_round(run, "one", "two", code=1))
+    run(*words)
+    run("infer", "got-one/reports.csv", "--out", "found-one")
+
+    assert "the 8 that counted when the campaign was closed" in rule
+    assert 2 == json.loads(next_round(run, "one", "two").stdout)["round"]
+
+
 def test_a_round_of_another_campaign_is_refused(run: Run, folder: Path) -> None:
     """Reports of another campaign beside a later round are refused by collect, and its document by verify."""
     ask(run, "labels")

@@ -19,8 +19,9 @@ from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
-from crowdveil.files.atomic_write import write_files
+from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
+from crowdveil.files.output_record import read_record
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.export import AcceptedReport, Exported, read_body, write_questions
 from crowdveil.folder.campaign.rounds import Collection
@@ -104,13 +105,31 @@ def write_collected(
 ) -> list[Exported]:
     """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
 
+    The record of `files.csv` has the digest of the reports that count, as a closing of the campaign has it.
+
     Raises:
         SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
     """
     exported = write_questions(directory, campaign, collected.accepted, replace=True, earlier=earlier)
     rows = [("file", "state"), *collected.states.items()]
-    write_files(directory, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)}, kind=LIST_KIND)
+    digest = collected.closing.digest
+    outputs = Outputs(folder=Path(directory), names=(LIST_FILE,), kind=LIST_KIND, reports_sha256=digest)
+    write_outputs(outputs, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)})
     return exported
+
+
+def require_closed_reports(collected: Path, closing: Closing) -> None:
+    """Refuse a collection of other reports than those that counted at the closing of its campaign.
+
+    Raises:
+        ReportsError: `collect` recorded other reports, or none.
+    """
+    if closing.digest not in [one.reports_sha256 for one in read_record(collected) if one.name == LIST_FILE]:
+        raise ReportsError(
+            f"the reports must be the {len(closing.reports):,} that counted when the campaign was closed",
+            source=str(collected),
+            hint="Run `crowdveil campaign collect` and `infer` again, and give the new results.",
+        )
 
 
 def _possible_report_files(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:

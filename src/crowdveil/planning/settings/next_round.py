@@ -27,6 +27,7 @@ from crowdveil.em.estimate import NORMAL_QUANTILE, Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
 from crowdveil.folder.campaign.closing import Closing
+from crowdveil.folder.campaign.report_files import require_closed_reports
 from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection, require_few_entries
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.write_collection import COLLECTION
@@ -100,10 +101,12 @@ def create_next_round(
         ReportsError: reports or truths that are not those of the campaign.
         CampaignError, CertificateError: as `assemble`.
     """
-    campaign, today = before.campaign, datetime.now(UTC).date()
+    campaign, today, closing = before.campaign, datetime.now(UTC).date(), Closing.read(before)
     require_new(out)
-    _require_later(campaign, closed=campaign.state_on(today) == "closed" or Closing.read(before) is not None)
+    _require_later(campaign, closed=campaign.state_on(today) == "closed" or closing is not None)
     require_few_entries(campaign.slots, len(campaign.tasks))
+    if closing is not None:
+        require_closed_reports(collected, closing)
     found = read_collection(collected, campaign.name, inferred_from)
     posterior, errors = _posterior(estimate, campaign)
     group, priors = posterior_groups(posterior, _most_groups(found, campaign))
