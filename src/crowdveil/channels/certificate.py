@@ -88,7 +88,7 @@ def has_format(text: str | bytes, *forms: str) -> bool:
     return isinstance(data, dict) and data.get("format") in forms
 
 
-def require_claims(data: bytes, source: str) -> None:
+def require_known_format(data: bytes, source: str) -> None:
     """Refuse a file that claims nothing: it is no JSON object of a known format, such as a table of answers.
 
     Raises:

@@ -17,7 +17,7 @@ import numpy as np
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
-from crowdveil.channels.certificate import has_format, require_claims
+from crowdveil.channels.certificate import has_format, require_known_format
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
@@ -127,7 +127,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         )
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
-        require_claims(source, str(path))
+        require_known_format(source, str(path))
     if source is not None and not is_campaign(source):
         return _state_certificate(path, source, answers), YARDSTICK
     if answers is not None:
@@ -135,7 +135,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     named = path if source is not None else find_asked(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:
-        _require_claims(named)
+        require_claims(named)
     facts = YARDSTICK if campaign is None or named is None else (*asked_facts(campaign, named), *YARDSTICK)
     whole = source is not None or (campaign is not None and bool(held_questions(path, campaign)))
     reports = None if whole else find_reports(path)
@@ -164,8 +164,12 @@ def _state_certificate(path: Path, source: bytes, answers: int | None) -> Privac
     return state_channel(channel, sha256=sha256, answers=answers, apart=apart)
 
 
-def _require_claims(campaign: Path) -> None:
-    """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker."""
+def require_claims(campaign: Path) -> None:
+    """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker.
+
+    Raises:
+        ClaimError: with the false claims.
+    """
     claims = verify(
         read_bounded(campaign), read_parts(campaign), read_prior(campaign), read_round_before(campaign)
     ).claims

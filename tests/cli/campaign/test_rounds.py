@@ -225,6 +225,24 @@ def test_a_round_of_another_campaign_is_refused(run: Run, folder: Path) -> None:
     assert collected == files("got-two")
 
 
+def test_a_round_that_hides_answers_of_the_one_before_is_not_collected(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document that states one answer of the round before in place of three is refused by the curator's command."""
+    from crowdveil.planning.settings import next_round as planned
+
+    stated = planned.EarlierRound
+    monkeypatch.setattr(planned, "EarlierRound", lambda name, _, *ratio: stated(name, 1, *ratio))
+    ask(run, "labels")
+    next_round(run, "one", "two")
+    for home in Path().glob("home-*"):  # devices with their ledgers refuse it themselves
+        shutil.rmtree(home)
+    with pytest.raises(AssertionError, match="The round before is the one that the campaign names"):
+        collect(run, "two", range(8))
+
+    assert not Path("got-two").exists()
+
+
 def serve_two_rounds(run: Run) -> None:
     """Make two rounds with a service, the first one deleted 30 days after its end, and register the second."""
     ask(run, "labels")

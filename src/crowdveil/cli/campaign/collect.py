@@ -40,6 +40,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
     from crowdveil.folder.campaign.rounds import read_earlier
+    from crowdveil.release.privacy_statement import require_claims
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     document = asked.campaign
@@ -61,7 +62,10 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     folders = export_folders(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
-    exported = write_collected(out, document, collected, earlier=read_earlier(asked.path, document))
+    earlier = read_earlier(asked.path, document)
+    if earlier is not None:
+        require_claims(asked.path / "campaign.json")
+    exported = write_collected(out, document, collected, earlier=earlier)
     data = {
         "campaign": document.name,
         "workers": len(collected.accepted),

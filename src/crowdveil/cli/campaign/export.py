@@ -38,12 +38,15 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
         from crowdveil.folder.campaign.rounds import read_earlier
         from crowdveil.folder.write_collection import collection_outputs
+        from crowdveil.release.privacy_statement import require_claims
         from crowdveil.service.release import export as export_campaign
 
         folders = export_folders(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
         replaced = [str(path) for one in outputs for path in one.check(inputs=[file])]
         earlier = read_earlier(file.parent, campaign)
+        if earlier is not None:
+            require_claims(file)
         sent = export_campaign(store, campaign.digest, out, replace=replace, earlier=earlier)
         labels = [label for one in campaign.by_question for label in one.labels]
         warnings = formula_notes("csv", labels, (task.id for task in campaign.tasks))

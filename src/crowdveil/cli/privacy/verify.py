@@ -46,7 +46,7 @@ def verify(file: Path) -> None:
 
     Exit codes: 0 all claims hold; 1 a claim is false; 2 wrong usage; 3 the check could not run.
     """
-    from crowdveil.channels.certificate import require_claims
+    from crowdveil.channels.certificate import require_known_format
     from crowdveil.standalone.checks import EVERY_TASK
     from crowdveil.standalone.verification import (
         SAME_PRIOR,
@@ -62,7 +62,7 @@ def verify(file: Path) -> None:
     file = claim_file(file)
     parts = read_parts(file)
     source = read_bounded(file)
-    require_claims(source, str(file))
+    require_known_format(source, str(file))
     checked = check(source, parts, read_prior(file), read_round_before(file))
     claims = [claim._asdict() for claim in checked.claims]
     asked = parts or EVERY_TASK in (claim.claim for claim in checked.claims)

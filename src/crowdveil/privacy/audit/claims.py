@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.channels.certificate import require_claims
+from crowdveil.channels.certificate import require_known_format
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
@@ -165,7 +165,7 @@ def audit_file(
     if epsilon is not None:
         require_claim(epsilon)
     data = path.read_bytes()
-    require_claims(data, str(path))
+    require_known_format(data, str(path))
     channels, cells, own = _read_channels(data, tasks)
     kind: Neighbours = neighbours or "value"
     if kind == "worker" and b'"crowdveil-campaign/' in data and (campaign := Campaign.from_bytes(data)).questions:
