@@ -118,13 +118,14 @@ def write_collected(
     return exported
 
 
-def require_closed_reports(collected: Path, closing: Closing) -> None:
-    """Refuse a collection of other reports than those that counted at the closing of its campaign.
+def require_closed_reports(collected: Path, closing: Closing | None) -> None:
+    """Refuse a collection of other reports than those that counted at the closing of its campaign, if there is one.
 
     Raises:
         ReportsError: `collect` recorded other reports, or none.
     """
-    if closing.digest not in [one.reports_sha256 for one in read_record(collected) if one.name == LIST_FILE]:
+    recorded = [one.reports_sha256 for one in read_record(collected) if one.name == LIST_FILE]
+    if closing is not None and closing.digest not in recorded:
         raise ReportsError(
             f"the reports must be the {len(closing.reports):,} that counted when the campaign was closed",
             source=str(collected),

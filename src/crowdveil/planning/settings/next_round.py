@@ -101,12 +101,10 @@ def create_next_round(
         ReportsError: reports or truths that are not those of the campaign.
         CampaignError, CertificateError: as `assemble`.
     """
-    campaign, today, closing = before.campaign, datetime.now(UTC).date(), Closing.read(before)
+    campaign, today = before.campaign, datetime.now(UTC).date()
     require_new(out)
-    _require_later(campaign, closed=campaign.state_on(today) == "closed" or closing is not None)
+    _require_later(before, collected, today)
     require_few_entries(campaign.slots, len(campaign.tasks))
-    if closing is not None:
-        require_closed_reports(collected, closing)
     found = read_collection(collected, campaign.name, inferred_from)
     posterior, errors = _posterior(estimate, campaign)
     group, priors = posterior_groups(posterior, _most_groups(found, campaign))
@@ -169,18 +167,20 @@ def _records(before: CampaignFolder, collected: Path, excluded: Sequence[set[int
     return made | {name: path.read_bytes() for name, path in kept.items()}
 
 
-def _require_later(campaign: Campaign, *, closed: bool) -> None:
-    """Refuse a campaign that is open, or that a later round cannot follow."""
+def _require_later(before: CampaignFolder, collected: Path, today: date) -> None:
+    """Refuse a campaign that is open, or that a later round cannot follow, and reports that did not count at its end."""
+    campaign, closing = before.campaign, Closing.read(before)
     if campaign.relay is not None or campaign.levels is not None or campaign.questions:
         raise SettingsError(
             "a later round follows a campaign with one question, without levels and relay", value=campaign.name
         )
-    if not closed and campaign.url is None:
+    if closing is None and campaign.state_on(today) != "closed" and campaign.url is None:
         raise SettingsError(
             "a round is closed before the next one",
             value=f"open until {campaign.closes.isoformat()}",
             hint="End it: crowdveil campaign close FOLDER/campaign.json --reports RECEIVED.",
         )
+    require_closed_reports(collected, closing)
 
 
 def _most_groups(found: Collection, campaign: Campaign) -> int:
