@@ -168,7 +168,7 @@ def _records(before: CampaignFolder, collected: Path, excluded: Sequence[set[int
 
 
 def _require_later(before: CampaignFolder, collected: Path, today: date) -> None:
-    """Refuse a campaign that is open, or that a later round cannot follow, and reports that did not count at its end."""
+    """Refuse a campaign that is open, or that no round can follow, and reports that did not count at its end."""
     campaign, closing = before.campaign, Closing.read(before)
     if campaign.relay is not None or campaign.levels is not None or campaign.questions:
         raise SettingsError(
