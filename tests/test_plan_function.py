@@ -7,7 +7,7 @@ import pytest
 import crowdveil
 from crowdveil import Categories, Scale
 from crowdveil.errors import CrowdveilError
-from crowdveil.planning.summary import verdict
+from crowdveil.planning.plan_sentences import verdict
 
 LABELS = Categories(("no", "yes"))
 SIZE = {"workers": 30, "tasks": 60, "participation_rate": 1.0}

@@ -13,7 +13,7 @@ from crowdveil.channel_design import design_channel, normal_worker_model, one_co
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.mechanisms import DesignObjective, MatrixFactorization, RandomizedResponse
-from crowdveil.privacy.shuffling import shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
 from crowdveil.randomness import seeded
 from tests.comparators import comparators
 
@@ -90,9 +90,9 @@ def test_the_table_of_shuffling_is_rounded_up():
     """Central epsilon of a cell, of several cells, and of two linked reports, at local epsilon 3."""
     epsilon = 3
     channel = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=epsilon).channel()
-    found = [shuffled(channel, reports=2000, delta=1e-6).epsilon]
+    found = [shuffled_cell_guarantee(channel, reports=2000, delta=1e-6).epsilon]
     for cells, linked in ((5, 1), (20, 1), (200, 1), (2, 2)):
-        found.append(shuffled_worker(channel, reports=2000, cells=cells, delta=1e-6, linked=linked).epsilon)
+        found.append(shuffled_worker_guarantee(channel, reports=2000, cells=cells, delta=1e-6, linked=linked).epsilon)
     up = Context(prec=3, rounding=ROUND_CEILING)
     printed = {row[0]: row[1:] for row in rows("shuffling.md", "| local epsilon |")}[str(epsilon)][:5]
 

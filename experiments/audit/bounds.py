@@ -25,8 +25,8 @@ from crowdveil.mechanisms import (
     TwoLayer,
 )
 from crowdveil.privacy.audit.black_box import Pair
-from crowdveil.privacy.audit.claims import Audit, audit_mechanism, audit_pairs
 from crowdveil.privacy.audit.exact_loss import Neighbours
+from crowdveil.privacy.audit.stated_claims import Audit, audit_mechanism, audit_pairs
 from crowdveil.randomness import secure
 from crowdveil.synthesis.claims import Claims, scale_claims
 from crowdveil.synthesis.private.histogram import Histogram

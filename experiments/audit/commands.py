@@ -19,8 +19,8 @@ import crowdveil.folder.synthesis
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import run_in_process
 from crowdveil.privacy.audit.black_box import Pair
-from crowdveil.privacy.audit.claims import audit_pairs
 from crowdveil.privacy.audit.command import CommandBox, run_process
+from crowdveil.privacy.audit.stated_claims import audit_pairs
 from crowdveil.synthesis.expected_error import ReleaseErrors
 
 EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000

@@ -17,9 +17,9 @@ from experiments.audit.bounds import Row, row_of
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, Mechanism, RandomizedResponse, TwoLayer
 from crowdveil.privacy.audit.black_box import Pair
-from crowdveil.privacy.audit.claims import audit_pairs
+from crowdveil.privacy.audit.stated_claims import audit_pairs
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
-from crowdveil.privacy.shuffling import shuffled
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee
 from crowdveil.randomness import seeded
 
 SOURCE = seeded(secrets.randbits(63))
@@ -84,7 +84,7 @@ def false_claims() -> list[FalseClaim]:
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1.0, participation="public").channel()
     answered = composed_epsilon([(channel_profile(response), ANSWERED)], 1e-6)
     channel = RandomizedResponse(alphabet=YES_NO, epsilon=SHUFFLED_EPSILON, participation="public").channel()
-    batch = shuffled(channel, reports=BATCH, delta=SHUFFLED_DELTA).epsilon
+    batch = shuffled_cell_guarantee(channel, reports=BATCH, delta=SHUFFLED_DELTA).epsilon
     density = math.log(1 + 200 * 0.5 / (50 * math.sqrt(2 * math.pi)))
     accountant = accounted_epsilon(USES)
     shuffled_claim = {"epsilon": batch, "delta": SHUFFLED_DELTA, "draws": 2000}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, scale_claims
-from crowdveil.synthesis.discrete_noise import floor_epsilon
+from crowdveil.synthesis.discrete_noise import epsilon_rounded_down
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 from crowdveil.synthesis.private.noisy_counts import NoisyCounter
@@ -73,7 +73,7 @@ def steps_error(densities: HistogramDensities) -> float:
 def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     """Return the mean error of the simplest private histogram: 12 bins, noise, threshold at its scale, normalise."""
     rows = np.arange(len(claims.tasks))
-    counter = NoisyCounter(epsilon=floor_epsilon(epsilon), bins=12, select_range=False)
+    counter = NoisyCounter(epsilon=epsilon_rounded_down(epsilon), bins=12, select_range=False)
     used = np.ones(len(claims), dtype=bool)
     counts = counter.count(scale_claims(claims, rows, used), claims.per_task.astype(float), seeded(seed)).counts
     counts = np.where(counts > float(counter.scale), counts, 0.0)

@@ -10,7 +10,7 @@ from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted, refuse_be
 from crowdveil.arguments import require_list, require_number, require_truth_value, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.crowd_review.agreement import agreement_of, measures, worker_columns
+from crowdveil.crowd_review.agreement import agreement_columns, agreement_of, worker_columns
 from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.crowd_review.gold_tasks import draw_from
 from crowdveil.crowd_review.next_answers import purchase_of, require_open
@@ -61,7 +61,7 @@ def agreement(
     require_truth_value("with_workers", with_workers)
     evidence = evidence_of(answers, None, channel, assignment, options)
     found = agreement_of(evidence)
-    overall = _as_frame(answers, evidence.reports, measures(found))
+    overall = _as_frame(answers, evidence.reports, agreement_columns(found))
     return (overall, _as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
 
 

@@ -15,8 +15,8 @@ from crowdveil.channels.rounding import (
     format_bound,
     format_delta,
     format_odds,
-    format_promise,
-    least_reading,
+    format_three_decimals,
+    lower_of_binary_and_decimal,
     sum_rounded_up,
 )
 from crowdveil.standalone.checks import epsilon_of
@@ -81,12 +81,12 @@ def test_a_float_states_at_least_the_exact_number(exact):
 @example([(0.7, 7), (1.1, 10)])
 def test_a_sum_is_rounded_up_once(terms):
     """A sum of losses is the exact sum of what the floats state, rounded up to a float."""
-    exact = sum((least_reading(value) * count for value, count in terms), Fraction(0))
+    exact = sum((lower_of_binary_and_decimal(value) * count for value, count in terms), Fraction(0))
 
     found = sum_rounded_up(terms)
 
-    assert least_reading(found) >= exact
-    assert exact == 0 or least_reading(math.nextafter(found, -math.inf)) < exact
+    assert lower_of_binary_and_decimal(found) >= exact
+    assert exact == 0 or lower_of_binary_and_decimal(math.nextafter(found, -math.inf)) < exact
 
 
 def test_whole_sums_are_whole():
@@ -142,7 +142,7 @@ def test_a_loss_beyond_all_floats_is_infinite():
 @given(losses)
 def test_a_promise_has_three_decimals_and_is_never_too_small(value):
     """A promise is at least the loss, less than a thousandth above it, and has three decimals."""
-    text = format_promise(value)
+    text = format_three_decimals(value)
 
     assert 0 <= Fraction(text) - Fraction(repr(value)) < Fraction(1, 1000)
     assert 3 == len(text.partition(".")[2])

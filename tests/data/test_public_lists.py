@@ -20,8 +20,8 @@ from crowdveil.folder.write_collection import write_reports
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
-from crowdveil.simulate.channel_assignment import Setup
-from crowdveil.simulate.collection import collect, write_collection
+from crowdveil.simulate.channel_assignment import ChannelAssignment
+from crowdveil.simulate.perturbed_collection import perturb_collection, write_collection
 
 LABELS = Categories(("no", "yes"))
 NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}
@@ -87,11 +87,11 @@ def test_needed_lists_follow_from_participation() -> None:
 def test_the_library_refuses_what_the_command_refuses(missing: str, tmp_path: Path) -> None:
     """`campaign collect` without a seed refuses a list taken from answers; with permission it writes no epsilon."""
     held = answers("tasks", "workers", "alphabet").with_public_lists(ALL_LISTS - {missing})
-    setup = Setup(mechanism=MECHANISM)
+    setup = ChannelAssignment(mechanism=MECHANISM)
 
     with pytest.raises(SettingsError, match=f"{missing} taken from the answers"):
-        collect(held, setup)
-    collection = collect(held, setup, lists_from_answers=True)
+        perturb_collection(held, setup)
+    collection = perturb_collection(held, setup, lists_from_answers=True)
     write_collection(tmp_path, collection)
     written = (tmp_path / "crowd.json").read_text()
 

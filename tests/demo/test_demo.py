@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.comparison.trials import ASSIGNED, Trial, compare_with_unprotected, run
+from crowdveil.comparison.trials import ASSIGNED, Trial, compare_with_unprotected, run_trial
 from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.crowds import (
@@ -28,7 +28,7 @@ from crowdveil.demo.crowds import (
     simulated_ratings,
     trials_for,
 )
-from crowdveil.demo.page import participation_text, render, show_bound, show_claim, verdict
+from crowdveil.demo.page import bound_text, claim_text, comparison_with_constant, page_html, participation_text
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.evaluation.metrics import score
@@ -74,7 +74,7 @@ def test_a_row_equals_a_direct_fit() -> None:
     """The channel-aware Dawid-Skene row equals a direct fit with the same seed and settings."""
     crowd = small_crowd()
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0)
-    row = run(trial_of(crowd, mechanism, 5))[-1]
+    row = run_trial(trial_of(crowd, mechanism, 5))[-1]
 
     reports = perturb(crowd.answers, mechanism, seeded(5))
     estimate = DawidSkene(max_steps=200, tolerance=1e-3).fit(reports, channel=mechanism.channel())
@@ -89,7 +89,7 @@ def test_numbers_are_inferred_with_their_public_prior() -> None:
     crowd = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
     crowd = replace(small_crowd(), answers=crowd.answers, gold=crowd.gold, error="mae", prior=(0.0, 1.0))
     mechanism = RandomizedResponse(alphabet=Scale(0, 9), epsilon=3.0)
-    row = run(trial_of(crowd, mechanism, 5))[-1]
+    row = run_trial(trial_of(crowd, mechanism, 5))[-1]
 
     reports = perturb(crowd.answers, mechanism, seeded(5))
     gaussian = Gaussian(
@@ -230,25 +230,25 @@ def test_verdict_compares_with_the_constant(demo: Demo) -> None:
     """An error within 0.005 of that of the constant is equal to it."""
     row = demo.rows[0]
 
-    assert "better" == verdict(replace(row, error=row.constant_error - 0.1))
-    assert "equal" == verdict(replace(row, error=row.constant_error + 0.001))
-    assert "worse" == verdict(replace(row, error=row.constant_error + 0.1))
+    assert "better" == comparison_with_constant(replace(row, error=row.constant_error - 0.1))
+    assert "equal" == comparison_with_constant(replace(row, error=row.constant_error + 0.001))
+    assert "worse" == comparison_with_constant(replace(row, error=row.constant_error + 0.1))
 
 
 def test_the_page_rounds_exact_epsilons_up() -> None:
     """Exact epsilons are rounded up, to four digits or to a whole number; claims are rounded to nearest."""
     exact = (None, float("inf"), 33084.2, 0.5, 1.0846045)
 
-    assert ("–", "infinite", "33,085", "0.5", "1.085") == tuple(map(show_bound, exact))
-    assert ("–", "1", "1.084") == tuple(map(show_claim, (None, 1.0, 1.0841)))
+    assert ("–", "infinite", "33,085", "0.5", "1.085") == tuple(map(bound_text, exact))
+    assert ("–", "1", "1.084") == tuple(map(claim_text, (None, 1.0, 1.0841)))
 
 
 def test_markup_in_titles_is_escaped() -> None:
     """Markup in the title of a crowd is escaped on the page."""
     crowd = small_crowd(title="<script>alert(1)</script>")
     response = RandomizedResponse(alphabet=LABELS, epsilon=3.0)
-    rows = [row for mechanism in (None, response) for row in run(trial_of(crowd, mechanism, 1))]
-    page = render([crowd], compare_with_unprotected(rows), 1)
+    rows = [row for mechanism in (None, response) for row in run_trial(trial_of(crowd, mechanism, 1))]
+    page = page_html([crowd], compare_with_unprotected(rows), 1)
 
     assert "<script" not in page
     assert "&lt;script&gt;" in page

@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil import DawidSkene, MajorityVote, OneCoin, Reports, Scale, WeightedMean
 from crowdveil.channels.channel import Channel
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import PrivateDawidSkene
@@ -24,13 +24,13 @@ def test_summary_counts_reports() -> None:
     for worker, value in zip(REPORTS.worker, REPORTS.value, strict=True):
         counts[worker, value] += 1
 
-    summary = summarize(DawidSkene(), REPORTS, None, None, {"a": 0.5, "b": 0.25, "c": 0.25})[1]
+    summary = coded_and_summarized(DawidSkene(), REPORTS, None, None, {"a": 0.5, "b": 0.25, "c": 0.25})[1]
 
     np.testing.assert_array_equal(summary.symbol_counts, counts)
     np.testing.assert_array_equal(summary.per_worker, counts.sum(axis=1))
     assert (12, 6, 3, 3) == (summary.tasks, summary.workers, summary.labels, summary.symbols)
     assert [0.5, 0.25, 0.25] == list(summary.prior if summary.prior is not None else [])
-    assert 0 == summarize(WeightedMean(), NUMBERS, None, None, None)[1].labels
+    assert 0 == coded_and_summarized(WeightedMean(), NUMBERS, None, None, None)[1].labels
 
 
 @pytest.mark.parametrize(

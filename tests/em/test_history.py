@@ -9,7 +9,7 @@ from scipy.stats import beta, chi2
 
 from crowdveil import Categories, MajorityVote, RandomizedResponse, Reports, Scale, aggregate
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.history import WorkerHistory, beta_answers, log_answers
+from crowdveil.em.history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.randomness import seeded
@@ -136,7 +136,7 @@ def test_the_interval_of_a_beta_distribution_gives_its_answers(right: float, wro
     """Moments recover the concentration within a fifth, also of skewed distributions."""
     mean, low, high = right / (right + wrong), *beta.ppf([0.05, 0.95], right, wrong)
 
-    found = beta_answers(np.array([mean]), np.array([low]), np.array([high]))
+    found = answers_of_ability_interval(np.array([mean]), np.array([low]), np.array([high]))
 
     assert pytest.approx(right + wrong, rel=0.2) == found[0]
 
@@ -146,7 +146,7 @@ def test_the_interval_of_sigma_gives_its_answers(answers: int) -> None:
     """The interval of the standard deviation of n normal errors is worth about n errors."""
     low, high = np.sqrt(answers / chi2.ppf([0.95, 0.05], answers))
 
-    assert pytest.approx(answers, rel=0.1) == log_answers(np.array([low]), np.array([high]))[0]
+    assert pytest.approx(answers, rel=0.1) == answers_of_sigma_interval(np.array([low]), np.array([high]))[0]
 
 
 def test_an_unknown_quality_or_interval_is_no_history() -> None:

@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import PrivateDawidSkene
@@ -89,7 +89,7 @@ def crowd(
     """Return reports, the same by symbol, parameters that fit them by chance only, and the assigned cells."""
     rng = np.random.default_rng(100 + seed)
     reports, cells = sent(table, seed, assigned=assigned)
-    coded, summary = summarize(DawidSkene(), reports, table, assignment_of(cells), None)
+    coded, summary = coded_and_summarized(DawidSkene(), reports, table, assignment_of(cells), None)
     parameters = replace(
         DawidSkene().initialize(summary),
         confusion=rng.dirichlet(np.ones(3), size=(WORKERS, 3)),

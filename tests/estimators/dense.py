@@ -13,7 +13,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.em.observation_model import ObservationModel, observation_model
@@ -174,7 +174,7 @@ def summary_of(
     """Return the counts of the reports, with a public prior over the labels if one is given."""
     names = () if reports.alphabet is None else (reports.alphabet if channel is None else channel.alphabet).names
     public = None if prior is None else dict(zip(names, prior.tolist(), strict=True))
-    return summarize(DawidSkene(), reports, channel, assignment, public)[1]
+    return coded_and_summarized(DawidSkene(), reports, channel, assignment, public)[1]
 
 
 def model_of(channel: Channel) -> ObservationModel:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
-from crowdveil.em.estimator import validate
+from crowdveil.em.estimator import validated_input
 from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted, mix_votes
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
@@ -254,7 +254,7 @@ def test_a_report_of_known_participants_is_worth_more() -> None:
 
     def worth(mechanism: RandomizedResponse) -> tuple[float, float]:
         reports, channel = perturb(answers, mechanism, seeded(1)), mechanism.channel()
-        data, own = validate(HierarchicalDawidSkene(), reports, channel), HierarchicalDawidSkene()
+        data, own = validated_input(HierarchicalDawidSkene(), reports, channel), HierarchicalDawidSkene()
         initial = own.initialize(data.summary)
         participation = np.repeat([1.0, 0.01], [20, 40]) if initial.pool.protected else initial.participation
         found = answers_per_report(replace(initial, participation=participation))

@@ -9,7 +9,7 @@ import pytest
 from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import validate
+from crowdveil.em.estimator import validated_input
 from crowdveil.em.loop import run_em
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import ordinal_dawid_skene as ordinal
@@ -201,7 +201,7 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
     for seed in range(4):
         reports, _ = ordered_crowd(seed, levels=4)
         model = OrdinalDawidSkene(tolerance=1e-4)
-        data = validate(model, reports)
+        data = validated_input(model, reports)
         ends = [run_em(model, initial, data) for initial in model.initializations(data.summary)]
         bounds = [end.log_likelihoods[-1] for end in ends]
 

@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import NULL, Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.model import Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene, symmetric_entries
@@ -149,7 +149,7 @@ def test_the_likelihood_is_equation_2() -> None:
 
 def _summary(reports: Reports, channel: Channel) -> Summary:
     """Summarize reports as a fit does."""
-    return summarize(PrivateDawidSkene(), reports, channel, None, None)[1]
+    return coded_and_summarized(PrivateDawidSkene(), reports, channel, None, None)[1]
 
 
 @pytest.mark.parametrize("labels", [2, 4])

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from crowdveil.channels.alphabet import MAX_MAGNITUDE, MIN_MAGNITUDE, Categories, Scale
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.estimators.weighted_mean import MeanStatistics, WeightedMean
 from tests import strategies
 
@@ -124,7 +124,7 @@ def test_rounding_is_perfect_agreement() -> None:
 def test_the_floor_never_grows() -> None:
     """The floor is a share of the smallest median of sigmas so far: the objective that falls needs that."""
     estimator, reports = WeightedMean(floor=0.1), random_reports(0)
-    parameters = estimator.initialize(summarize(estimator, reports, None, None, None)[1])
+    parameters = estimator.initialize(coded_and_summarized(estimator, reports, None, None, None)[1])
     floors = []
     for sigma in (3.0, 1.0, 2.0):
         parameters = estimator.m_step(MeanStatistics(reports.per_worker * sigma**2), parameters)

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.model import GoldBlock
@@ -87,7 +87,7 @@ def test_the_vote_settles(reports: Reports) -> None:
 def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
     """Votes that differ by rounding share the task; the smallest real difference decides it."""
     reports, estimator = Reports.from_arrays([1, 1], ["u", "v"], ["a", "b"]), WeightedVote()
-    start = estimator.initialize(summarize(estimator, reports, None, None, None)[1])
+    start = estimator.initialize(coded_and_summarized(estimator, reports, None, None, None)[1])
     (block,) = reports.blocks()
 
     found = estimator.e_step(

@@ -7,8 +7,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.evaluation.pair_abilities import (
     WorkerPairs,
     abilities_of_pairs,
-    agreement,
     listed_pairs,
+    pair_agreements,
     trimmed_means,
 )
 from tests.estimators.dense import LABELS, one_block, random_reports
@@ -25,7 +25,7 @@ def test_agreement_equals_loops_over_pairs() -> None:
             same = np.mean([answer[j, i] == answer[j, k] for j in both])
             expected.append((i, k, (3 * same - 1) / 2))
 
-    entries = agreement(WorkerPairs.of(*listed_pairs(one_block(reports).block, 5)), 5, 3)
+    entries = pair_agreements(WorkerPairs.of(*listed_pairs(one_block(reports).block, 5)), 5, 3)
 
     np.testing.assert_allclose(np.stack(entries, axis=1), expected, atol=1e-12)
 

@@ -8,12 +8,12 @@ from scipy.stats import t
 
 from crowdveil.evaluation.prediction_powered import (
     SQUARE,
-    Sampled,
+    SampledValues,
     difference_interval,
+    regression_coefficient,
     rogan_gladen,
     sample_interval,
     share_interval,
-    slope,
 )
 
 GENERATOR = np.random.default_rng(3)
@@ -21,9 +21,9 @@ VALUES = (GENERATOR.random(30) < 0.4).astype(float)
 PREDICTED = 0.6 * VALUES + 0.4 * GENERATOR.random(30)
 
 
-def sampled(values: np.ndarray = VALUES, predicted: np.ndarray = PREDICTED, items: int = 200) -> Sampled:
+def sampled(values: np.ndarray = VALUES, predicted: np.ndarray = PREDICTED, items: int = 200) -> SampledValues:
     """Return a sample whose predictions have the mean .45 over all items."""
-    return Sampled(values, predicted, 0.45, items)
+    return SampledValues(values, predicted, 0.45, items)
 
 
 def test_a_share_follows_the_formula_written_as_loops() -> None:
@@ -59,7 +59,7 @@ def test_the_intervals_hold_and_are_shorter(share: float) -> None:
     held, widths, alone = 0, 0.0, 0.0
     for _ in range(2000):
         at = source.permutation(400)[:50]
-        low, high = share_interval(Sampled(truths[at], predicted[at], float(predicted.mean()), 400))[1:]
+        low, high = share_interval(SampledValues(truths[at], predicted[at], float(predicted.mean()), 400))[1:]
         only = sample_interval(truths[at], 400)
         held += low <= share <= high
         widths, alone = widths + high - low, alone + only.high - only.low
@@ -88,11 +88,11 @@ def test_an_end_is_where_the_sample_contradicts_nothing() -> None:
 def test_a_difference_follows_the_formula() -> None:
     """Its estimate is l mean(f) + mean(d), its half width the t quantile times the standard error."""
     values, predicted = VALUES - VALUES[::-1], PREDICTED - PREDICTED[::-1]
-    weight = slope(values, predicted)
+    weight = regression_coefficient(values, predicted)
     residuals = values - weight * predicted
     error = math.sqrt((((residuals - residuals.mean()) ** 2).sum() + SQUARE) / 29 / 30 * (1 - 30 / 200))
 
-    found = difference_interval(Sampled(values, predicted, 0.1, 200), weight)
+    found = difference_interval(SampledValues(values, predicted, 0.1, 200), weight)
 
     assert found.estimate == pytest.approx(weight * 0.1 + residuals.mean())
     assert found.high - found.estimate == pytest.approx(float(t.ppf(0.95, 29)) * error)

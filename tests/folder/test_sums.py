@@ -20,8 +20,8 @@ from crowdveil.inference.methods import Method
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
-from crowdveil.simulate.channel_assignment import Setup
-from crowdveil.simulate.collection import collect, write_collection
+from crowdveil.simulate.channel_assignment import ChannelAssignment
+from crowdveil.simulate.perturbed_collection import perturb_collection, write_collection
 
 CROWD = numeric_crowd(workers=5, tasks=6, sparsity=0.4, source=seeded(3)).answers
 MECHANISM = MatrixFactorization(alphabet=Scale(0, 9), epsilon=2.0, dimensions=3)
@@ -30,7 +30,7 @@ MECHANISM = MatrixFactorization(alphabet=Scale(0, 9), epsilon=2.0, dimensions=3)
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
     """Return a folder with the sums and the crowd of a simulation."""
-    write_collection(tmp_path, collect(CROWD, Setup(mechanism=MECHANISM), seed=1))
+    write_collection(tmp_path, perturb_collection(CROWD, ChannelAssignment(mechanism=MECHANISM), seed=1))
     return tmp_path
 
 
@@ -59,7 +59,7 @@ def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.M
 
 def test_the_same_sums_come_back(sent: Path) -> None:
     """What is written is read back: the mechanism with all its settings, and every number."""
-    written = collect(CROWD, Setup(mechanism=MECHANISM), seed=1).sent
+    written = perturb_collection(CROWD, ChannelAssignment(mechanism=MECHANISM), seed=1).sent
     read = read_sums(sent / "sums.json", read_crowd(sent / "crowd.json"))
 
     assert isinstance(written, tuple)

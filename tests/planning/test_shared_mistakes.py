@@ -93,7 +93,7 @@ def test_a_population_without_mistakes_leaves_the_planned_error() -> None:
     """With shares near 0, no shift and no residual, the expected error is that of the crowd as planned."""
     sets = tuple(replace(one, share=1e-6, shift=0.0, residual=0.0) for one in SETS)
     pilot = replace(Pilot.of(CROWD.answers), tasks=10**6, shares=np.array([0.5, 0.5]))
-    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected(0.2, 10**6)
+    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected_error_interval(0.2, 10**6)
 
     assert 0.1 == pytest.approx(error, abs=2e-3)
     assert (0.1, 0.1) == pytest.approx((low, high), abs=3e-3)

@@ -5,8 +5,8 @@ import pytest
 from crowdveil.errors import SettingsError
 from crowdveil.planning import Plan, plan_budgets, predict, verdict
 from crowdveil.planning.candidates import candidates
-from crowdveil.planning.summary import privacy_loss
-from crowdveil.planning.worker_budget import largest_load, loads, with_load
+from crowdveil.planning.plan_sentences import privacy_loss
+from crowdveil.planning.worker_budget import largest_load, loads_to_compare, with_load
 from tests.planning.campaigns import of_labels, of_numbers
 
 BUDGETS, TARGET = (1.0, 4.0, 12.0), 0.35
@@ -23,7 +23,7 @@ def test_no_worker_exceeds_the_budget(made: Plan) -> None:
     """The exact loss of the worker with the most assigned tasks is at most the budget, whatever the participation."""
     for one in (*made.results, *made.without_assignment):
         assert one.cost.cells == largest_load(one.campaign)
-        assert one.cost.worker_epsilon <= one.position
+        assert one.cost.worker_epsilon <= one.axis_value
         assert one.mechanism.guarantee.participation == one.campaign.participation
 
 
@@ -53,7 +53,7 @@ def test_the_choice_is_near_the_best_of_a_full_search() -> None:
     campaign = of_labels()
     chosen = plan_budgets(campaign, (12.0,)).results[0]
     full = []
-    for load in loads(campaign):
+    for load in loads_to_compare(campaign):
         assigned = with_load(campaign, load)
         for one in candidates(assigned, 12.0 / largest_load(assigned) * (1 - 1e-12), search_only=True):
             full.append(predict(one.campaign, one.mechanism).error)
@@ -67,9 +67,9 @@ def test_the_least_budget_meets_the_target(made: Plan) -> None:
 
     assert least is not None
     assert least.prediction.error <= TARGET
-    smaller = [one for one in made.results if one.position < least.position]
+    smaller = [one for one in made.results if one.axis_value < least.axis_value]
     assert all(one.prediction.error > TARGET for one in smaller)
-    assert {one.position for one in smaller} <= set(made.workers_needed)
+    assert {one.axis_value for one in smaller} <= set(made.workers_needed)
     for budget, more in made.workers_needed.items():
         if more is not None and more.mechanism is not None:
             assert more.campaign.workers > made.campaign.workers

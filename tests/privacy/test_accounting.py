@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.channels.rounding import least_reading
+from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
@@ -56,11 +56,13 @@ def test_the_worst_worker_of_a_table_is_found_exactly(choice, seed):
         workers={f"w{k}": k for k in range(len(choice))},
         tasks={f"t{k}": k for k in range(4)},
     )
-    exact = max(sum(least_reading(table.channels[index].epsilon) for index in row) for row in table.choice)
+    exact = max(
+        sum(lower_of_binary_and_decimal(table.channels[index].epsilon) for index in row) for row in table.choice
+    )
 
     worker = account_channel_table(table, tasks=list(table.tasks), workers=list(table.workers))[1]
 
-    assert exact <= least_reading(worker.exact) <= exact * (1 + Fraction(1, 10**15))
+    assert exact <= lower_of_binary_and_decimal(worker.exact) <= exact * (1 + Fraction(1, 10**15))
 
 
 def test_shared_flip_probability_is_counted_by_the_mechanism():

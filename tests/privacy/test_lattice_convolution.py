@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from crowdveil.privacy.lattice_convolution import LatticeMeasure, half_width, moments, tilted_sum
+from crowdveil.privacy.lattice_convolution import LatticeMeasure, half_width, tilted_moments, tilted_sum
 
 
 def positive_part(terms, tilt):
@@ -60,7 +60,7 @@ def test_two_kinds_of_variables_are_summed():
     coin, die = LatticeMeasure(0, np.full(2, 0.5)), LatticeMeasure(1, np.full(6, 1 / 6))
 
     assert (0.0, 10 * 0.5 + 4 * 3.5, 10 * 0.25 + 4 * 35 / 12, 2.5) == pytest.approx(
-        moments([(coin, 10), (die, 4)], 0.0)
+        tilted_moments([(coin, 10), (die, 4)], 0.0)
     )
 
 

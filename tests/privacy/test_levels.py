@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crowdveil.privacy.levels import level_guarantees, level_sentences
-from crowdveil.privacy.statement import sentences, state_campaign
+from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from tests.campaign.builders import build_campaign, response
 
 CHANNELS = [response(epsilon=one) for one in (0.25, 0.5)]
@@ -37,17 +37,17 @@ def test_numbers_are_stated_only_if_each_level_has_enough(chosen, said):
 
 def test_a_statement_promises_the_last_level_and_names_the_choice_as_not_covered():
     """The figures for everybody are those of the last level; the choice itself is listed as not covered."""
-    statement = state_campaign(CAMPAIGN)
+    statement = campaign_statement(CAMPAIGN)
 
     assert statement.per_worker is not None
     assert CAMPAIGN.worker_epsilon == statement.per_worker.epsilon
-    assert set(statement.levels) <= set(sentences(statement))
+    assert set(statement.levels) <= set(statement_sentences(statement))
     assert "The level of privacy that a worker chose: it is sent as it is." in statement.not_covered
 
 
 def test_a_campaign_without_levels_says_nothing_of_them():
     """Without levels there are no sentences, no guarantees and nothing more that is not covered."""
-    statement = state_campaign(build_campaign().campaign)
+    statement = campaign_statement(build_campaign().campaign)
 
     assert ((), ()) == (statement.levels, level_sentences(build_campaign().campaign))
     assert not any("level" in sentence for sentence in statement.not_covered)

@@ -9,8 +9,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, SunTwoLayer, TwoLayer
 from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism, describe
-from crowdveil.simulate.channel_assignment import Setup
-from crowdveil.simulate.collection import collect, expected_rows
+from crowdveil.simulate.channel_assignment import ChannelAssignment
+from crowdveil.simulate.perturbed_collection import expected_rows, perturb_collection
 
 LABELS, GRID = Categories(("no", "yes")), Scale(0, 9)
 
@@ -76,7 +76,7 @@ def test_one_cell_sends_one_report() -> None:
     for name in ("matrix-factorization", "randomized-response"):
         mechanism = build_mechanism(MechanismSettings(name=name, epsilon=1.0), GRID, tasks=1)
         with pytest.raises(ReportsError, match="one cell sends one report"):
-            collect(coded, Setup(mechanism=mechanism), seed=1)
+            perturb_collection(coded, ChannelAssignment(mechanism=mechanism), seed=1)
 
 
 def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() -> None:
@@ -95,7 +95,7 @@ def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() 
     foreseen = {}
     for participation in ("protected", "public"):
         wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
-        setup = Setup(mechanism=build_mechanism(wanted, LABELS, tasks=4))
+        setup = ChannelAssignment(mechanism=build_mechanism(wanted, LABELS, tasks=4))
         foreseen[participation] = [expected_rows(answers, setup) for answers in (one, four)]
 
     assert foreseen["protected"][0] == foreseen["protected"][1] > 4
@@ -104,9 +104,9 @@ def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() 
 
 def test_too_many_reports_are_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every mechanism that makes rows is held to the same limit (here: 3 reports)."""
-    monkeypatch.setattr("crowdveil.simulate.collection.MAX_REPORTS", 3)
+    monkeypatch.setattr("crowdveil.simulate.perturbed_collection.MAX_REPORTS", 3)
     answers = Reports.from_arrays(list("abcd"), list("uvwx"), ["no", "yes", "no", "yes"], alphabet=LABELS)
     for name in ("two-layer", "randomized-response"):
         mechanism = build_mechanism(MechanismSettings(name=name, epsilon=1.0), LABELS, tasks=4)
         with pytest.raises(SettingsError, match="at most 3 reports"):
-            collect(answers, Setup(mechanism=mechanism), seed=1)
+            perturb_collection(answers, ChannelAssignment(mechanism=mechanism), seed=1)

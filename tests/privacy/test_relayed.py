@@ -4,8 +4,8 @@ import pytest
 
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
-from crowdveil.privacy.shuffling import shuffled, shuffled_worker
-from crowdveil.privacy.statement import sentences, state_campaign, statement_text
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
+from crowdveil.privacy.statement import campaign_statement, statement_sentences, statement_text
 from crowdveil.release.campaign_facts import campaign_facts
 from tests.campaign.builders import PUBLIC_KEY, build_campaign
 
@@ -26,14 +26,18 @@ def test_the_guarantee_is_that_of_the_least_batch(unit: str, linked: int) -> Non
     channel = campaign.channels[0]
 
     assert found is not None
-    assert shuffled(channel, reports=100, delta=DELTA, linked=linked).epsilon == found[0].epsilon < campaign.epsilon
-    worker = shuffled_worker(channel, reports=100, cells=2, delta=DELTA, linked=linked)
+    assert (
+        shuffled_cell_guarantee(channel, reports=100, delta=DELTA, linked=linked).epsilon
+        == found[0].epsilon
+        < campaign.epsilon
+    )
+    worker = shuffled_worker_guarantee(channel, reports=100, cells=2, delta=DELTA, linked=linked)
     assert worker.epsilon == found[1].epsilon < campaign.worker_epsilon
 
 
 def test_the_statement_names_both_figures_and_their_assumptions() -> None:
     """The local epsilon comes first; the shuffled one has its delta, and holds if relay and curator are apart."""
-    text = " ".join(sentences(state_campaign(relayed("cell", tasks=2))))
+    text = " ".join(statement_sentences(campaign_statement(relayed("cell", tasks=2))))
 
     assert text.index("epsilon 1 per single answer") < text.index("As long as relay and curator do not work together")
     assert "at least 100 workers of a batch are honest" in text
@@ -45,7 +49,7 @@ def test_the_statement_names_both_figures_and_their_assumptions() -> None:
 def test_the_operator_stands_apart_from_the_statement() -> None:
     """The curator's name of the relay is quoted in a line of its own; no sentence of the statement holds it."""
     campaign = relayed("cell", tasks=2)
-    text = statement_text(state_campaign(campaign), campaign_facts(campaign))
+    text = statement_text(campaign_statement(campaign), campaign_facts(campaign))
 
     assert "Relay, as the curator names it: 'The library'" in text.splitlines()
     assert 1 == text.count("The library")

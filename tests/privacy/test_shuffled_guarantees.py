@@ -9,7 +9,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.privacy.shuffled_guarantees import shuffled_guarantees
-from crowdveil.privacy.shuffling import shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,8 @@ def test_figures_are_those_of_the_certificates():
     """Epsilon per answer and per worker are the ones computed from the table, with their delta and unit."""
     figures = shuffled_guarantees(MECHANISM, reports=500, delta=1e-6, tasks=20)
 
-    assert shuffled(CHANNEL, reports=500, delta=1e-6).epsilon == figures.per_answer.epsilon
-    assert shuffled_worker(CHANNEL, reports=500, cells=20, delta=1e-6).epsilon == figures.per_worker.epsilon
+    assert shuffled_cell_guarantee(CHANNEL, reports=500, delta=1e-6).epsilon == figures.per_answer.epsilon
+    assert shuffled_worker_guarantee(CHANNEL, reports=500, cells=20, delta=1e-6).epsilon == figures.per_worker.epsilon
     assert ("cell", "worker", 1e-6) == (figures.per_answer.unit, figures.per_worker.unit, figures.per_worker.delta)
 
 

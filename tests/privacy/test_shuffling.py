@@ -14,15 +14,15 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import (
-    Pair,
+    BlanketPair,
     _cell_pairs,
     blanket_delta,
     blanket_pairs,
-    messages,
+    message_sizes,
     pairs_epsilon,
-    shuffled,
+    shuffled_cell_guarantee,
     shuffled_profile,
-    shuffled_worker,
+    shuffled_worker_guarantee,
 )
 from tests.privacy.channels import SMALL, randomized_response, table
 
@@ -56,7 +56,7 @@ def upper_delta(channel: Channel, reports: int, epsilon: float) -> float:
     return max(blanket_delta(pair, reports, epsilon) for pair in blanket_pairs(channel))
 
 
-def homogeneous_pairs(channel: Channel) -> list[Pair]:
+def homogeneous_pairs(channel: Channel) -> list[BlanketPair]:
     """Distinct pairs against others who all give the same answer: exact, for lower bounds."""
     rows = np.unique(channel.probabilities, axis=0)
     return list({pair.key(): pair for others in rows for pair in _cell_pairs(rows, others)[0]}.values())
@@ -149,7 +149,7 @@ def test_a_batch_of_one_has_the_local_guarantee():
         assert own == pytest.approx([upper_delta(channel, 1, e) for e in (0.2, 0.6)], abs=2e-4)
     channel = SMALL["rest"]
 
-    assert shuffled(channel, reports=1, delta=1e-12).epsilon == pytest.approx(channel.epsilon, rel=1e-3)
+    assert shuffled_cell_guarantee(channel, reports=1, delta=1e-12).epsilon == pytest.approx(channel.epsilon, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -157,8 +157,8 @@ def test_a_batch_of_one_has_the_local_guarantee():
 def test_monotone_in_reports_delta_and_epsilon(name):
     """More reports and a larger delta need a smaller epsilon; no epsilon is above the channel's."""
     channel = SMALL[name]
-    by_reports = [shuffled(channel, reports=n, delta=1e-5).epsilon for n in (5, 50, 500)]
-    by_delta = [shuffled(channel, reports=50, delta=d).epsilon for d in (1e-9, 1e-6, 1e-3)]
+    by_reports = [shuffled_cell_guarantee(channel, reports=n, delta=1e-5).epsilon for n in (5, 50, 500)]
+    by_delta = [shuffled_cell_guarantee(channel, reports=50, delta=d).epsilon for d in (1e-9, 1e-6, 1e-3)]
 
     assert sorted(by_reports, reverse=True) == by_reports
     assert sorted(by_delta, reverse=True) == by_delta
@@ -169,8 +169,8 @@ def test_rows_and_columns_in_any_order():
     """A table with rows and columns permuted has the same epsilon."""
     rows = SMALL["random 1"].probabilities
 
-    assert shuffled(table(rows), reports=200, delta=1e-6).epsilon == pytest.approx(
-        shuffled(table(rows[[2, 0, 1]][:, [1, 2, 0]]), reports=200, delta=1e-6).epsilon, rel=1e-6
+    assert shuffled_cell_guarantee(table(rows), reports=200, delta=1e-6).epsilon == pytest.approx(
+        shuffled_cell_guarantee(table(rows[[2, 0, 1]][:, [1, 2, 0]]), reports=200, delta=1e-6).epsilon, rel=1e-6
     )
 
 
@@ -181,15 +181,18 @@ def test_post_processing_adds_nothing():
     product = channel.probabilities @ second
     both = Channel.from_probabilities(channel.alphabet, "public", ("x", "y"), product, channel.ratio)
 
-    after = shuffled(both, reports=300, delta=1e-6).epsilon
+    after = shuffled_cell_guarantee(both, reports=300, delta=1e-6).epsilon
 
-    assert after <= shuffled(channel, reports=300, delta=1e-6).epsilon
+    assert after <= shuffled_cell_guarantee(channel, reports=300, delta=1e-6).epsilon
 
 
 @pytest.mark.slow
 def test_a_worker_of_unlinked_cells():
     """200 cells of randomized response over three symbols at epsilon 3, 2 and 1: (9.82, 1e-6), (4.52), (1.545)."""
-    found = [shuffled_worker(randomized_response(3, e), reports=2000, cells=200, delta=1e-6) for e in (3.0, 2.0, 1.0)]
+    found = [
+        shuffled_worker_guarantee(randomized_response(3, e), reports=2000, cells=200, delta=1e-6)
+        for e in (3.0, 2.0, 1.0)
+    ]
 
     assert [9.817, 4.516, 1.545] == pytest.approx([guarantee.epsilon for guarantee in found], rel=2e-3)
 
@@ -197,8 +200,8 @@ def test_a_worker_of_unlinked_cells():
 def test_one_cell_of_a_worker_is_the_cell():
     """The composed loss of one cell is the cell's own, up to the lattice."""
     channel = randomized_response(3, 2.0)
-    worker = shuffled_worker(channel, reports=500, cells=1, delta=1e-6).epsilon
-    cell = shuffled(channel, reports=500, delta=1e-6).epsilon
+    worker = shuffled_worker_guarantee(channel, reports=500, cells=1, delta=1e-6).epsilon
+    cell = shuffled_cell_guarantee(channel, reports=500, delta=1e-6).epsilon
 
     assert cell * (1 - 1e-4) <= worker <= cell * 1.005
 
@@ -207,8 +210,8 @@ def test_one_cell_of_a_worker_is_the_cell():
 def test_a_table_with_many_pairs_composes():
     """A truncated geometric channel over three levels: 20 cells cost more than one, less than the sum."""
     channel = Laplace(alphabet=Scale(0, 2), epsilon=1.0, participation="public").channel()
-    cell = shuffled(channel, reports=400, delta=1e-6).epsilon
-    worker = shuffled_worker(channel, reports=400, cells=20, delta=1e-6).epsilon
+    cell = shuffled_cell_guarantee(channel, reports=400, delta=1e-6).epsilon
+    worker = shuffled_worker_guarantee(channel, reports=400, cells=20, delta=1e-6).epsilon
 
     assert cell < worker < 20 * cell
 
@@ -218,13 +221,13 @@ def test_a_table_with_many_pairs_composes():
 def test_linked_reports_cost_more(linked, epsilon):
     """k reports in one message, all changed: the product table's epsilon, more than k unlinked reports and one cell."""
     channel = randomized_response(3, 1.0)
-    apart = shuffled_worker(channel, reports=2000, cells=linked, delta=1e-6).epsilon
-    one = shuffled(channel, reports=2000, delta=1e-6, linked=linked).epsilon
-    together = shuffled_worker(channel, reports=2000, cells=linked, delta=1e-6, linked=linked).epsilon
+    apart = shuffled_worker_guarantee(channel, reports=2000, cells=linked, delta=1e-6).epsilon
+    one = shuffled_cell_guarantee(channel, reports=2000, delta=1e-6, linked=linked).epsilon
+    together = shuffled_worker_guarantee(channel, reports=2000, cells=linked, delta=1e-6, linked=linked).epsilon
 
     assert epsilon == pytest.approx(together, rel=5e-3)
     assert apart < together
-    assert shuffled(channel, reports=2000, delta=1e-6).epsilon < one < together
+    assert shuffled_cell_guarantee(channel, reports=2000, delta=1e-6).epsilon < one < together
 
 
 @pytest.mark.slow
@@ -240,7 +243,7 @@ def test_linked_reports_are_the_enumerated_product():
 
 def test_a_remainder_of_linked_cells_is_its_own_message():
     """Seven cells in messages of three: two messages of three and one of one."""
-    assert [(3, 2), (1, 1)] == messages(7, 3)
+    assert [(3, 2), (1, 1)] == message_sizes(7, 3)
 
 
 def attack(shuffle, channel: Channel, reports: int, epsilon: float, looks_at) -> float:
@@ -269,7 +272,7 @@ def counts_of(symbols: int):
 def test_an_attack_on_shuffled_reports_stays_below_delta(reports):
     """The best event of the counts, against others who all give one of the two answers, keeps (epsilon, 0.05)."""
     channel = randomized_response(3, 2.0)
-    epsilon = shuffled(channel, reports=reports, delta=0.05).epsilon
+    epsilon = shuffled_cell_guarantee(channel, reports=reports, delta=0.05).epsilon
 
     assert attack(lambda row, rng: rng.permutation(row), channel, reports, epsilon, counts_of(3)) <= 0.05 + 0.06
 
@@ -278,7 +281,7 @@ def test_an_attack_on_shuffled_reports_stays_below_delta(reports):
 def test_a_shuffler_that_keeps_the_order_is_caught(reports):
     """Where the first report stays first, the same attack exceeds the claim many times over."""
     channel = randomized_response(3, 2.0)
-    epsilon = shuffled(channel, reports=reports, delta=0.05).epsilon
+    epsilon = shuffled_cell_guarantee(channel, reports=reports, delta=0.05).epsilon
 
     assert attack(lambda row, rng: row, channel, reports, epsilon, lambda row: int(row[0])) > 0.15
 
@@ -286,7 +289,7 @@ def test_a_shuffler_that_keeps_the_order_is_caught(reports):
 def test_a_batch_of_one_is_caught():
     """A report sent alone under the claim of 40 exceeds it; the figure of one report is kept."""
     channel = randomized_response(3, 2.0)
-    claimed, honest = (shuffled(channel, reports=n, delta=0.05).epsilon for n in (40, 1))
+    claimed, honest = (shuffled_cell_guarantee(channel, reports=n, delta=0.05).epsilon for n in (40, 1))
 
     assert attack(lambda row, rng: row, channel, 1, claimed, counts_of(3)) > 0.4
     assert attack(lambda row, rng: row, channel, 1, honest, counts_of(3)) <= 0.05 + 0.06
@@ -306,11 +309,11 @@ def test_a_composition_with_cells_dropped_is_smaller():
 def test_bad_settings_are_refused(change, rule):
     """No reports, no delta and nothing linked are refused with a rule."""
     with pytest.raises(SettingsError, match=rule):
-        shuffled(SMALL["2-rr"], **{"reports": 100, "delta": 1e-6, **change})
+        shuffled_cell_guarantee(SMALL["2-rr"], **{"reports": 100, "delta": 1e-6, **change})
 
 
 def test_only_tables_with_finite_epsilon_are_amplified():
     """The identity, a table with zeros, has no shuffled guarantee."""
     names = Categories(("no", "yes"))
     with pytest.raises(SettingsError, match="finite epsilon"):
-        shuffled(Channel.identity(names, "public"), reports=100, delta=1e-6)
+        shuffled_cell_guarantee(Channel.identity(names, "public"), reports=100, delta=1e-6)

@@ -11,7 +11,14 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Participation
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.privacy.statement import MARKED, UNPROTECTED, sentences, state_campaign, state_channel, statement_text
+from crowdveil.privacy.statement import (
+    MARKED,
+    UNPROTECTED,
+    campaign_statement,
+    channel_statement,
+    statement_sentences,
+    statement_text,
+)
 from tests.campaign.builders import build_campaign, response
 
 LABELS = Categories(("no", "yes"))
@@ -24,13 +31,13 @@ def channel(participation: Participation = "protected") -> Channel:
 
 def test_a_certificate_has_no_epsilon_per_worker_without_their_number() -> None:
     """Epsilon per worker needs the number of answers; the text says so."""
-    alone, counted = state_channel(channel()), state_channel(channel(), answers=7)
+    alone, counted = channel_statement(channel()), channel_statement(channel(), answers=7)
 
     assert None is alone.per_worker
-    assert "times the number of asked tasks" in " ".join(sentences(alone))
+    assert "times the number of asked tasks" in " ".join(statement_sentences(alone))
     assert counted.per_worker is not None
     assert pytest.approx(7.0) == counted.per_worker.epsilon
-    assert "7 for all answers of one worker (at most 7)" in " ".join(sentences(counted))
+    assert "7 for all answers of one worker (at most 7)" in " ".join(statement_sentences(counted))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ def test_a_certificate_has_no_epsilon_per_worker_without_their_number() -> None:
 )
 def test_parameters_follow_from_the_table(participation: Participation, kept: str, answers: str) -> None:
     """The probability of the unchanged answer, rounded down, and the sizes stand in the paragraph."""
-    text = " ".join(sentences(state_channel(channel(participation))))
+    text = " ".join(statement_sentences(channel_statement(channel(participation))))
 
     assert f"reported unchanged with a probability of at least {kept}" in text
     assert answers in text
@@ -52,7 +59,7 @@ def test_a_channel_without_a_guarantee_has_its_reason() -> None:
     bare = ChannelTable.by_task((channel("public"), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
 
     for one, reason in ((marked, MARKED), (bare, UNPROTECTED)):
-        statement = state_channel(one)
+        statement = channel_statement(one)
         assert ("none", reason) == (statement.status, statement.reason)
         assert None is re.search(r"epsilon\s+[0-9]", statement_text(statement))
 
@@ -60,7 +67,7 @@ def test_a_channel_without_a_guarantee_has_its_reason() -> None:
 def test_a_campaign_has_its_own_guarantee() -> None:
     """Epsilon per worker is that of the campaign, for its number of answers; name and certificate are given."""
     campaign: Campaign = build_campaign(channels=[response(LABELS, 0.5)], tasks=6).campaign
-    statement = state_campaign(campaign)
+    statement = campaign_statement(campaign)
 
     assert statement.per_answer is not None
     assert statement.per_worker is not None
@@ -72,9 +79,9 @@ def test_a_campaign_has_its_own_guarantee() -> None:
 
 def test_the_paragraph_is_one() -> None:
     """The text has the sentences as one paragraph, then facts, the digest and exclusions."""
-    statement = state_channel(channel(), sha256="ab" * 32)
+    statement = channel_statement(channel(), sha256="ab" * 32)
     parts = statement_text(statement, (("Days (UTC)", "today"),)).split("\n\n")
 
-    assert " ".join(sentences(statement)) == " ".join(parts[1].split())
+    assert " ".join(statement_sentences(statement)) == " ".join(parts[1].split())
     assert f"Days (UTC): today\nCertificate, SHA-256: {'ab' * 32}" == parts[2]
     assert parts[3].startswith("Not covered:\n- ")

@@ -9,7 +9,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import ReportsError
 from crowdveil.folder.campaign import export
 from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
-from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.conclusion import conclude
 from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, state_results
 from tests.campaign.builders import build_campaign, response
@@ -43,7 +43,7 @@ def test_with_the_document_each_level_is_counted(tmp_path):
     """Every level that enough workers chose is counted, in the order of the campaign."""
     statement = statement_of(tmp_path, [0] * 3 + [1] * 4 + [2] * 5, named=True)
 
-    assert "Chosen: 3 level 1, 4 level 2, 5 level 3." in sentences(statement)
+    assert "Chosen: 3 level 1, 4 level 2, 5 level 3." in statement_sentences(statement)
     assert CHANNEL_VISIBLE not in statement.not_covered
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.errors import CertificateError, ReportsError
-from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.privacy_statement import HOLDER, state_results
 from crowdveil.release.result_files import read_results
 from tests.release.conftest import TASKS, Folder, command
@@ -37,7 +37,7 @@ def test_protected_reports_state_epsilon_per_answer_and_worker(collected: Folder
     assert ("cell", "worker") == (statement.per_answer.unit, statement.per_worker.unit)
     assert "20.1" == statement.odds
     stated = "epsilon 45 for all answers of one worker (at most 15), epsilon 3 per single answer"
-    assert stated in " ".join(sentences(statement))
+    assert stated in " ".join(statement_sentences(statement))
 
 
 def test_public_participation_counts_the_answers_of_the_busiest_worker(collected: Folder) -> None:
@@ -57,9 +57,9 @@ def test_simulation_has_no_privacy(collected: Folder) -> None:
     statement = statement_of(collected("--seed", 1))
 
     assert "simulation" == statement.status
-    assert "Simulation only: no privacy." == sentences(statement)[0]
+    assert "Simulation only: no privacy." == statement_sentences(statement)[0]
     assert None is statement.per_answer
-    assert "epsilon" not in " ".join(sentences(statement))
+    assert "epsilon" not in " ".join(statement_sentences(statement))
 
 
 def test_simulation_that_denies_itself_has_no_privacy(collected: Folder) -> None:
@@ -69,7 +69,7 @@ def test_simulation_that_denies_itself_has_no_privacy(collected: Folder) -> None
     statement = statement_of(folder)
 
     assert "none" == statement.status
-    assert "epsilon" not in " ".join((*sentences(statement), statement.mechanism))
+    assert "epsilon" not in " ".join((*statement_sentences(statement), statement.mechanism))
 
     edit_crowd(folder, guarantee="epsilon = 3 per cell, participation protected")
     with pytest.raises(ReportsError, match="must not state a guarantee"):

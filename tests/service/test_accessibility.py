@@ -9,8 +9,8 @@ import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.channels.alphabet import Scale
-from crowdveil.comparison.trials import compare_with_unprotected, run
-from crowdveil.demo.page import render
+from crowdveil.comparison.trials import compare_with_unprotected, run_trial
+from crowdveil.demo.page import page_html
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
@@ -59,8 +59,8 @@ def test_the_page_of_the_demo(browser: Any, tmp_path: Path, scheme: str) -> None
     crowd = small_crowd()
     mechanisms = [RandomizedResponse(alphabet=LABELS, epsilon=epsilon) for epsilon in (1.0, 3.0)]
     others = [OneLayer(alphabet=LABELS, epsilon=1.0, participation="public")]
-    rows = [row for mechanism in (None, *mechanisms, *others) for row in run(trial_of(crowd, mechanism, 1))]
-    (tmp_path / "demo.html").write_text(render([crowd], compare_with_unprotected(rows), 1), "utf-8")
+    rows = [row for mechanism in (None, *mechanisms, *others) for row in run_trial(trial_of(crowd, mechanism, 1))]
+    (tmp_path / "demo.html").write_text(page_html([crowd], compare_with_unprotected(rows), 1), "utf-8")
     page = browser.new_page(color_scheme=scheme)
     page.goto((tmp_path / "demo.html").as_uri())
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")

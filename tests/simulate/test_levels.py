@@ -18,7 +18,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.mechanisms.randomized_response import RandomizedResponse, epsilon_for_flip
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.randomness import seeded
-from crowdveil.simulate.campaigns import perturb_cells
+from crowdveil.simulate.cell_perturbation import perturb_cells
 from tests.campaign.builders import build_campaign
 from tests.chi_square import chi_square_p_value
 

@@ -13,8 +13,8 @@ from crowdveil.mechanisms import discrete_laplace as device
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.discrete_noise import (
     discrete_laplace_variance,
-    floor_epsilon,
-    sample_discrete_laplace,
+    epsilon_rounded_down,
+    sample_discrete_laplace_array,
     uniform_below,
     uniform_floats,
 )
@@ -30,12 +30,12 @@ def cells(scale: Fraction, reach: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "scale", [Fraction(2), Fraction(7, 5), Fraction(2) / floor_epsilon(0.7), Fraction(1, 2)], ids=str
+    "scale", [Fraction(2), Fraction(7, 5), Fraction(2) / epsilon_rounded_down(0.7), Fraction(1, 2)], ids=str
 )
 def test_noise_has_the_discrete_laplace_distribution(scale: Fraction) -> None:
     """100,000 draws pass a chi-square test at 1e-4: false-alarm rate 1e-4 a case, fixed seed."""
     reach = max(1, int(3 * scale))
-    drawn = sample_discrete_laplace(scale, 100_000, seeded(11))
+    drawn = sample_discrete_laplace_array(scale, 100_000, seeded(11))
     counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
 
     assert chi_square_p_value(counts, cells(scale, reach)) > 1e-4
@@ -44,7 +44,7 @@ def test_noise_has_the_discrete_laplace_distribution(scale: Fraction) -> None:
 def test_the_test_above_can_fail() -> None:
     """Noise of a scale 5 % too small does not pass the same test."""
     reach = 6
-    drawn = sample_discrete_laplace(Fraction(19, 10), 100_000, seeded(11))
+    drawn = sample_discrete_laplace_array(Fraction(19, 10), 100_000, seeded(11))
     counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
 
     assert chi_square_p_value(counts, cells(Fraction(2), reach)) < 1e-4
@@ -75,7 +75,7 @@ def test_uniform_integers_are_uniform(unit: int) -> None:
 
 def test_secure_randomness_serves_too() -> None:
     """The operating system's words give integers and fractions in their ranges."""
-    assert sample_discrete_laplace(Fraction(2), 100, secure()).dtype == np.int64
+    assert sample_discrete_laplace_array(Fraction(2), 100, secure()).dtype == np.int64
     fractions = uniform_floats(100, secure())
     assert ((fractions > 0) & (fractions < 1)).all()
 
@@ -83,14 +83,14 @@ def test_secure_randomness_serves_too() -> None:
 @given(st.floats(1e-5, 20))
 def test_a_budget_never_exceeds_what_was_asked(epsilon: float) -> None:
     """A budget is rounded down, by less than 2**-20."""
-    assert 0 <= epsilon - float(floor_epsilon(epsilon)) < 2**-20
+    assert 0 <= epsilon - float(epsilon_rounded_down(epsilon)) < 2**-20
 
 
 def test_impossible_settings_are_refused() -> None:
     """No budget without a positive finite epsilon, no noise without a positive scale of moderate size."""
     for epsilon in (0.0, 1e-9, math.inf, math.nan):
         with pytest.raises(SettingsError, match="epsilon must be finite and at least 1e-6"):
-            floor_epsilon(epsilon)
+            epsilon_rounded_down(epsilon)
     for scale in (Fraction(0), Fraction(-1), Fraction(1 << 40)):
         with pytest.raises(SettingsError, match="noise scale"):
-            sample_discrete_laplace(scale, 1, seeded(1))
+            sample_discrete_laplace_array(scale, 1, seeded(1))

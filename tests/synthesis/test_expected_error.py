@@ -10,10 +10,10 @@ from crowdveil.randomness import seeded
 from crowdveil.synthesis import expected_error as module
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.expected_error import (
-    ExpectedError,
     PrivateMethod,
     ReleaseErrors,
-    expected_error,
+    TaskMeanError,
+    expected_task_mean_error,
     more_accurate,
     release_errors,
     task_means,
@@ -53,14 +53,14 @@ def test_no_claim_is_read(method: PrivateMethod) -> None:
     """Crowds with the same participation and other values have the same expected error."""
     first, second = crowd(40, 12), crowd(40, 12, spread=0.1, seed=5)
 
-    assert expected_error(method, first) == expected_error(method, second)
+    assert expected_task_mean_error(method, first) == expected_task_mean_error(method, second)
 
 
 def test_under_protected_participation_not_even_the_number_of_claims_is_read() -> None:
     """Another number of claims of other workers on other tasks leaves the expected error as it is."""
     few = Claims.from_arrays([3], ["w"], [5.0], bounds=(0, 100), tasks=range(40))
 
-    assert expected_error(Histogram(epsilon=2.0, **HIDDEN), crowd(40, 12)) == expected_error(
+    assert expected_task_mean_error(Histogram(epsilon=2.0, **HIDDEN), crowd(40, 12)) == expected_task_mean_error(
         Histogram(epsilon=2.0, **HIDDEN), few
     )
 
@@ -71,7 +71,7 @@ def test_under_protected_participation_not_even_the_number_of_claims_is_read() -
 def test_the_error_is_near_the_expected_one(kind: Kind, epsilon: float, unit: Unit) -> None:
     """On 300 tasks with truths anywhere, error and constant's error are within a third of what was expected."""
     claims, method = crowd(300, 12), kind(epsilon=epsilon, unit=unit)
-    found, real = expected_error(method, claims), errors(method, claims)
+    found, real = expected_task_mean_error(method, claims), errors(method, claims)
 
     assert found is not None
     assert found == pytest.approx(real, rel=1 / 3)
@@ -99,10 +99,10 @@ def test_a_useless_release_is_flat_and_warns(kind: Kind, epsilon: float) -> None
 @pytest.mark.parametrize(("error", "word"), [(0.59, "hardly better"), (0.61, "no better"), (0.7, "no better")])
 def test_the_warning_says_whether_records_are_better_at_all(error: float, word: str) -> None:
     """A small advantage over one number is "hardly better", none is "no better"."""
-    said = ReleaseErrors(ExpectedError(error, 0.61), None)
+    said = ReleaseErrors(TaskMeanError(error, 0.61), None)
 
     assert f"expected to be {word} than one number for all tasks" in said.warning(1.0)
-    assert "" == ReleaseErrors(ExpectedError(0.5, 0.61), None).warning(1.0)
+    assert "" == ReleaseErrors(TaskMeanError(0.5, 0.61), None).warning(1.0)
 
 
 def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
@@ -144,9 +144,9 @@ def test_a_part_of_a_large_crowd_is_enough(monkeypatch: pytest.MonkeyPatch, unit
     """With a quarter of the tasks, and of a worker's epsilon, the expected error is within a tenth."""
     claims = crowd(1000, 12)
     method = Histogram(epsilon=2.0) if unit == "cell" else Histogram(epsilon=20.0, unit="worker", most_claims=100)
-    whole = expected_error(method, claims)
+    whole = expected_task_mean_error(method, claims)
     monkeypatch.setattr(module, "MAX_CLAIMS", 3000)
-    part = expected_error(method, claims)
+    part = expected_task_mean_error(method, claims)
 
     assert whole != part
     assert part == pytest.approx(whole, rel=0.1)
@@ -154,7 +154,7 @@ def test_a_part_of_a_large_crowd_is_enough(monkeypatch: pytest.MonkeyPatch, unit
 
 def test_one_task_is_simulated_many_times() -> None:
     """The expected error of one task is a mean over many crowds: constants are near a quarter of the bounds."""
-    found = expected_error(Histogram(epsilon=1.0), crowd(1, 40))
+    found = expected_task_mean_error(Histogram(epsilon=1.0), crowd(1, 40))
 
     assert found is not None
     assert 0.15 < found.constant < 0.35

@@ -10,9 +10,9 @@ import pytest
 from crowdveil.channels.guarantee import Unit
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.budgets import TaskBudgets, allocate
+from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
 from crowdveil.synthesis.claims import Claims, scale_claims
-from crowdveil.synthesis.discrete_noise import floor_epsilon
+from crowdveil.synthesis.discrete_noise import epsilon_rounded_down
 from crowdveil.synthesis.private.exponential_mechanism import (
     DyadicRanges,
     exponential_weights,
@@ -59,7 +59,7 @@ def histogram_table(state: State, method: Histogram) -> np.ndarray:
     Counts are 0 or 1, so that noisy counts below 0 have the information of 0, and those above 1 that of 1.
     """
     claims = worker_claims(state)
-    budgets = allocate(
+    budgets = allocated_budgets(
         claims, epsilon=method.epsilon, unit=method.unit, participation="protected", most_claims=method.most_claims
     )
     epsilon = budgets.exact_epsilon[int(budgets.divisor[0])]
@@ -95,7 +95,7 @@ def test_printed_figures_hold_for_every_change_of_claims(asked: Unit, most: int 
 def shared_outputs(pair: tuple[State, State], method: PooledShape) -> Iterable[tuple[float, float]]:
     """Probabilities of outputs of `Shared` under two states of one worker; two others have a claim on a task each."""
     crowds = [_with_others(state) for state in pair]
-    budgets = allocate(
+    budgets = allocated_budgets(
         crowds[0], epsilon=method.epsilon, unit=method.unit, participation="public", most_claims=method.most_claims
     )
     chances = [_chances(crowd, budgets, method) for crowd in crowds]
@@ -113,7 +113,10 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
     mine = np.flatnonzero(claims.worker == 0)
     choices = list(itertools.combinations(mine, min(2, method.most_claims or 2)))
     least = min(budgets.exact_epsilon.values())
-    for_spread, for_shapes = floor_epsilon(float(least) * SPREAD_SHARE), floor_epsilon(float(least) * SHAPE_SHARE)
+    for_spread, for_shapes = (
+        epsilon_rounded_down(float(least) * SPREAD_SHARE),
+        epsilon_rounded_down(float(least) * SHAPE_SHARE),
+    )
     rest = float(least - for_spread - for_shapes)
     rows, columns = np.arange(2), np.array(list(itertools.product(range(3), repeat=3)))
 

@@ -35,7 +35,7 @@ LISTS_MARK = f", LISTS FROM ANSWERS{NO_PRIVACY}"
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def certificate_errors() -> Iterator[None]:
     """Context in which a false claim is a CertificateError."""
     try:
         yield
@@ -123,6 +123,6 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
         CertificateError: oversize, not json, or a defect of `checks.check_certificate`.
     """
     data = parse_document(text)
-    with refusals():
+    with certificate_errors():
         check_certificate(data, Claims())
     return dict(data)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
-from crowdveil.channels.certificate import check_symbol_names, has_format, parse_document, refusals
+from crowdveil.channels.certificate import certificate_errors, check_symbol_names, has_format, parse_document
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
@@ -162,7 +162,7 @@ class ChannelTable:
         """
         return _group_codes(self.tasks, tasks, "task"), _group_codes(self.workers, workers, "worker")
 
-    def by_names(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
+    def channel_indices(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the index of the channel of each cell, indexed [worker, task]; errors as `groups`."""
         of_task, of_worker = self.groups(tasks, workers)
         return np.array(self.choice)[np.ix_(of_worker, of_task)]
@@ -207,7 +207,7 @@ class ChannelTable:
             CertificateError: as for a channel; `format` if it is not a table.
         """
         data = parse_document(text)
-        with refusals():
+        with certificate_errors():
             check_table(data, Claims())
         choice = tuple(tuple(row) for row in data["choice"])
         channels = tuple(_channel(part) for part in data["channels"])

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from crowdveil.folder.answers import AnswersRead
     from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_settings import MechanismSettings
-    from crowdveil.simulate.collection import Collection
+    from crowdveil.simulate.perturbed_collection import PerturbedCollection
 
 SHOWN_DIGITS = 4
 """Significant digits of the epsilon that a simulation does not give."""
@@ -142,9 +142,9 @@ def perturb(
     from crowdveil.folder.answers import read_answers, read_lists
     from crowdveil.folder.truths import estimate_notes
     from crowdveil.folder.write_collection import collection_outputs
-    from crowdveil.privacy.mechanism_settings import within_budget
-    from crowdveil.simulate import collection as simulated
-    from crowdveil.simulate.channel_assignment import set_up
+    from crowdveil.privacy.mechanism_settings import settings_within_budget
+    from crowdveil.simulate import perturbed_collection as simulated
+    from crowdveil.simulate.channel_assignment import assign_channels
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
     with open_sources(answers, layout) as source, progress_bar("reading", unit="bytes") as reading:
@@ -159,14 +159,16 @@ def perturb(
             progress=reading,
         )
     cells = _most_cells_of_worker(requested.budget, delta, channels, lists.assignment, len(read.answers.tasks))
-    requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
-    setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
+    requested = settings_within_budget(
+        requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta
+    )
+    setup = assign_channels(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, simulated.collection_files(setup, form), replace=replace)
     inputs = [*source.inputs, tasks, workers, assignment, channels, requested.expected.prior_file]
     replaced = outputs.check(inputs=inputs)
     outdated = estimate_notes(out)
     with progress_bar("perturbing") as bar:
-        collection = simulated.collect(
+        collection = simulated.perturb_collection(
             read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
         )
     simulated.write_collection(out, collection, form, replace=replace)
@@ -177,7 +179,7 @@ def perturb(
     print_written(data, _rows(data, _mechanism_text(collection, channels)))
 
 
-def _notes(read: AnswersRead, collection: Collection) -> list[str]:
+def _notes(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     """Return the rules that changed answers; for runs without privacy also how often they did."""
     from crowdveil.data.public_lists import not_public_text
 
@@ -199,7 +201,7 @@ def _most_cells_of_worker(
     return tasks if assignment is None else int(assignment.per_worker.max())
 
 
-def _compositions(collection: Collection, cells: int, delta: float | None) -> list[dict[str, Any]]:
+def _compositions(collection: PerturbedCollection, cells: int, delta: float | None) -> list[dict[str, Any]]:
     """Return the loss at delta as JSON values; empty without delta, privacy or a single table."""
     from crowdveil.privacy.composition import composition
 
@@ -208,7 +210,7 @@ def _compositions(collection: Collection, cells: int, delta: float | None) -> li
     return [asdict(row) for row in composition(collection.mechanism, tasks=cells, delta=delta)]
 
 
-def _summary(collection: Collection) -> dict[str, Any]:
+def _summary(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.folder.evidence import GUARANTEE_SCOPE
     from crowdveil.privacy.mechanism_settings import parameters
 
@@ -222,7 +224,7 @@ def _summary(collection: Collection) -> dict[str, Any]:
         "simulation": collection.seed is not None,
         "seed": collection.seed,
         "lists_from_answers": list(collection.missing_lists),
-        "privacy": f"none: {collection.caveat}" if collection.caveat else collection.promise,
+        "privacy": f"none: {collection.caveat}" if collection.caveat else collection.guarantee_summary,
         "holder": GUARANTEE_SCOPE,
         "accounts": account_data(collection.accounts),
         "labels": [] if alphabet is None else list(alphabet.names),
@@ -235,9 +237,9 @@ def _summary(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _mechanism_text(collection: Collection, channels: Path | None) -> str:
+def _mechanism_text(collection: PerturbedCollection, channels: Path | None) -> str:
     """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
-    from crowdveil.privacy.mechanism_settings import summarize
+    from crowdveil.privacy.mechanism_settings import short_description
 
     table, mechanism = collection.setup.table, collection.mechanism
     if channels is not None:
@@ -248,7 +250,7 @@ def _mechanism_text(collection: Collection, channels: Path | None) -> str:
         return f"{mechanism.name}; {given} from {channels}"
     if table is not None:
         return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"
-    return summarize(mechanism, epsilon=not collection.caveat)
+    return short_description(mechanism, epsilon=not collection.caveat)
 
 
 def _epsilon_rows(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -15,7 +15,14 @@ from crowdveil.channels.alphabet import Scale, short_list
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.trials import GoldCrowd, Row, Trial, compare_with_unprotected, run, sampling_error
+from crowdveil.comparison.trials import (
+    GoldCrowd,
+    Row,
+    Trial,
+    compare_with_unprotected,
+    run_trial,
+    sampling_error_sentence,
+)
 from crowdveil.data.frames import ArrowRows
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import Estimator
@@ -110,7 +117,7 @@ class Comparison(ArrowRows):
     def _facts(self) -> list[str]:
         first = self.rows[0]
         constant = f"Best constant {first.constant}: error {first.constant_error:.3g} on {first.scored:,} gold tasks."
-        return [SIMULATION, constant + sampling_error(first)]
+        return [SIMULATION, constant + sampling_error_sentence(first)]
 
     def _series(self) -> list[tuple[str, list[tuple[float, float]]]]:
         """Return the points (epsilon, error) of each mechanism and method; mechanisms without a finite claim are left
@@ -180,7 +187,7 @@ def compare(
     rows: list[Row] = []
     with ProgressDisplay("compare", len(trials)) as display:
         for number, trial in enumerate(trials, start=1):
-            rows += run(trial)
+            rows += run_trial(trial)
             if progress:
                 display(number, 0.0)
     return Comparison(rows=compare_with_unprotected(rows))

@@ -134,7 +134,7 @@ class Trial:
         return len(answers.tasks) if self.participation == PROTECTED else int(answers.per_worker.max())
 
 
-def run(trial: Trial) -> list[Row]:
+def run_trial(trial: Trial) -> list[Row]:
     """Perturb, infer with every applicable method, and score; `unprotected` is that of the reports."""
     answers, mechanism = trial.crowd.answers, trial.mechanism
     if isinstance(mechanism, MatrixFactorization):
@@ -231,7 +231,7 @@ def compare_with_unprotected(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(replace(row, unprotected=plain[row.crowd, method_of(row)]) for row in rows)
 
 
-def sampling_error(row: Row) -> str:
+def sampling_error_sentence(row: Row) -> str:
     """Return a sentence with two standard errors of the constant's error rate; empty for numbers, and without any."""
     if row.error_name != "error_rate" or not 0 < row.constant_error < 1:
         return ""

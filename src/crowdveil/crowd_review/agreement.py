@@ -44,7 +44,7 @@ def worker_columns(found: Agreement) -> dict[str, Identifiers]:
     return {"worker": found.workers.names, found.pairwise_name: found.workers.pairwise, "pairs": found.workers.pairs}
 
 
-def measures(found: Agreement) -> dict[str, NDArray[Any]]:
+def agreement_columns(found: Agreement) -> dict[str, NDArray[Any]]:
     """Return the measures of all answers as columns: measure, value, low, high."""
     rows = {
         **{f"alpha, {metric}": alpha for metric, alpha in found.alphas.items()},

@@ -18,13 +18,13 @@ from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn, unlike_random
 from crowdveil.evaluation.prediction_powered import (
-    Interval,
-    Sampled,
+    IntervalEstimate,
+    SampledValues,
     difference_interval,
+    regression_coefficient,
     rogan_gladen,
     sample_interval,
     share_interval,
-    slope,
 )
 from crowdveil.folder.answers import kind_of, read_drawn_gold
 from crowdveil.folder.evidence import Evidence, required_channel
@@ -36,10 +36,10 @@ MIN_GOLD, MIN_GOLD_ANSWERS = 10, 5
 """Fewest gold tasks for prevalences, and fewest gold tasks that a worker has answered for the worker's accuracy."""
 NOT_BEHIND_CHANNEL = "accuracies are left out: behind a channel it is not observed whether an answer was right"
 NOT_OF_TRUTHS = "accuracies are left out: truths have labels of their own, so that no answer is right or wrong"
-UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
+UNKNOWN = IntervalEstimate(float("nan"), float("nan"), float("nan"))
 
 
-class Conclusion(NamedTuple):
+class ConcludedQuantity(NamedTuple):
     """One quantity of all tasks.
 
     Attributes:
@@ -56,10 +56,10 @@ class Conclusion(NamedTuple):
     quantity: str
     name: str
     other: str
-    found: Interval
+    found: IntervalEstimate
     gold: int
     tasks: int
-    gold_alone: Interval = UNKNOWN
+    gold_alone: IntervalEstimate = UNKNOWN
     rogan_gladen: float = float("nan")
 
 
@@ -76,7 +76,7 @@ class Conclusions:
         notes: warnings.
     """
 
-    rows: tuple[Conclusion, ...]
+    rows: tuple[ConcludedQuantity, ...]
     gold: int
     tasks: int
     left_out: int
@@ -92,7 +92,7 @@ class Conclusions:
         ends = {
             f"{prefix}{end}": np.array([getattr(getattr(row, kind), end) for row in rows])
             for prefix, kind in (("", "found"), ("gold_", "gold_alone"))
-            for end in Interval._fields
+            for end in IntervalEstimate._fields
         }
         counts = {name: np.array([getattr(row, name) for row in rows], np.int64) for name in ("gold", "tasks")}
         return named | ends | counts | {"rogan_gladen": np.array([row.rogan_gladen for row in rows])}
@@ -206,7 +206,7 @@ def _draw_of_gold(
     return "at random, as stated; only means were checked"
 
 
-def _prevalences(estimate: Estimate, known: _GoldTasks) -> list[Conclusion]:
+def _prevalences(estimate: Estimate, known: _GoldTasks) -> list[ConcludedQuantity]:
     assert estimate.alphabet is not None
     posterior, items = known.posterior, len(known.everywhere)
     means = posterior[known.everywhere].mean(axis=0)
@@ -216,13 +216,13 @@ def _prevalences(estimate: Estimate, known: _GoldTasks) -> list[Conclusion]:
     rows = []
     for label, name in enumerate(estimate.alphabet.names):
         values = (known.truths == label).astype(float)
-        sampled = Sampled(values, posterior[known.tasks, label], float(means[label]), items)
+        sampled = SampledValues(values, posterior[known.tasks, label], float(means[label]), items)
         found, alone = share_interval(sampled), sample_interval(values, items)
-        rows.append(Conclusion("prevalence", name, "", found, len(values), items, alone, float(checks[label])))
+        rows.append(ConcludedQuantity("prevalence", name, "", found, len(values), items, alone, float(checks[label])))
     return rows
 
 
-class _Answers(NamedTuple):
+class _GoldAnswers(NamedTuple):
     """Answers to gold tasks: worker, whether it is right, and its predicted probability of being right."""
 
     worker: NDArray[np.int64]
@@ -230,10 +230,10 @@ class _Answers(NamedTuple):
     predicted: NDArray[np.float64]
 
 
-def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tuple[list[Conclusion], int]:
+def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tuple[list[ConcludedQuantity], int]:
     """Return the accuracies of workers with enough gold answers, and the number of other workers with answers."""
     workers = len(reports.workers)
-    totals, counts, parts = np.zeros(workers), np.zeros(workers, dtype=np.int64), list[_Answers]()
+    totals, counts, parts = np.zeros(workers), np.zeros(workers, dtype=np.int64), list[_GoldAnswers]()
     truth = np.full(len(reports.tasks), -1)
     truth[known.tasks] = known.truths
     for chunk in reports.chunks():
@@ -242,9 +242,9 @@ def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tupl
         counts += np.bincount(chunk.worker, minlength=workers)
         at = np.flatnonzero(truth[chunk.task] >= 0)
         right = (chunk.value[at] == truth[chunk.task[at]]).astype(float)
-        parts.append(_Answers(chunk.worker[at].astype(np.int64), right, predicted[at]))
-    answers = _Answers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    given = slope(answers.right, answers.predicted)
+        parts.append(_GoldAnswers(chunk.worker[at].astype(np.int64), right, predicted[at]))
+    answers = _GoldAnswers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    given = regression_coefficient(answers.right, answers.predicted)
     pooled = float((answers.right - given * answers.predicted).var())
     order = np.argsort(answers.worker, kind="stable")
     ends = np.searchsorted(answers.worker[order], np.arange(workers + 1))
@@ -252,13 +252,13 @@ def _accuracies(reports: Reports, estimate: Estimate, known: _GoldTasks) -> tupl
     for worker in np.flatnonzero(np.diff(ends) >= MIN_GOLD_ANSWERS).tolist():
         own = order[ends[worker] : ends[worker + 1]]
         items = int(counts[worker])
-        sampled = Sampled(answers.right[own], answers.predicted[own], totals[worker] / items, items)
+        sampled = SampledValues(answers.right[own], answers.predicted[own], totals[worker] / items, items)
         found, alone = share_interval(sampled, given, pooled), sample_interval(sampled.values, items)
-        rows.append(Conclusion("accuracy", str(reports.workers[worker]), "", found, len(own), items, alone))
+        rows.append(ConcludedQuantity("accuracy", str(reports.workers[worker]), "", found, len(own), items, alone))
     return rows, int((counts > 0).sum()) - len(rows)
 
 
-def _difference(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> Conclusion:
+def _difference(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> ConcludedQuantity:
     """Return the difference of the accuracies of two workers on the tasks that both have answered."""
     codes = index_of(reports.workers, dict.fromkeys(pair))
     for name in pair:
@@ -277,10 +277,12 @@ def _difference(reports: Reports, known: _GoldTasks, pair: tuple[str, str]) -> C
     truths = known.truths[np.searchsorted(known.tasks, gold)]
     values = (first[gold] == truths) * 1.0 - (second[gold] == truths)
     own = predicted[np.searchsorted(both, gold)]
-    sampled = Sampled(values, own, float(predicted.mean()), len(both))
-    nothing = Sampled(values, np.zeros(len(gold)), 0.0, len(both))
-    found = difference_interval(sampled, slope(values, own))
-    return Conclusion("difference", pair[0], pair[1], found, len(gold), len(both), difference_interval(nothing, 0.0))
+    sampled = SampledValues(values, own, float(predicted.mean()), len(both))
+    nothing = SampledValues(values, np.zeros(len(gold)), 0.0, len(both))
+    found = difference_interval(sampled, regression_coefficient(values, own))
+    return ConcludedQuantity(
+        "difference", pair[0], pair[1], found, len(gold), len(both), difference_interval(nothing, 0.0)
+    )
 
 
 def _labels_of(reports: Reports, worker: int) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from crowdveil.folder.evidence import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnGold:
+class GoldDraw:
     """Tasks in the order of their draw.
 
     Attributes:
@@ -40,7 +40,7 @@ class DrawnGold:
 
 def draw_from(
     reports: Reports, number: int, *, seed: int | None = None, known: frozenset[str] = frozenset()
-) -> DrawnGold:
+) -> GoldDraw:
     """Return tasks with reports in the order of a draw, without those that are known.
 
     Raises:
@@ -57,10 +57,10 @@ def draw_from(
             value=number,
             hint=f"Draw {len(left):,} or fewer.",
         )
-    return DrawnGold(tasks=tuple(left[:number]), seed=used, of=len(order))
+    return GoldDraw(tasks=tuple(left[:number]), seed=used, of=len(order))
 
 
-def draw_more(evidence: Evidence, number: int, gold: str) -> DrawnGold:
+def draw_more(evidence: Evidence, number: int, gold: str) -> GoldDraw:
     """Return the next tasks of the draw of a file of gold; without a seed, new ones among the other tasks.
 
     Raises:

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run
+from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run_trial
+from crowdveil.demo.conclusion import conclusion_text
 from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_for
-from crowdveil.demo.page import render
-from crowdveil.demo.recommendation import conclude
+from crowdveil.demo.page import page_html
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
@@ -33,7 +33,8 @@ class Demo:
     def conclusions(self) -> dict[str, str]:
         """Conclusion in words for each crowd, by its title."""
         return {
-            crowd.title: conclude(crowd, [row for row in self.rows if row.crowd == crowd.name]) for crowd in self.crowds
+            crowd.title: conclusion_text(crowd, [row for row in self.rows if row.crowd == crowd.name])
+            for crowd in self.crowds
         }
 
     def to_json(self, seed: int) -> dict[str, object]:
@@ -71,7 +72,7 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
     trials = [trial for crowd in crowds for trial in trials_for(crowd, seed)]
     demo = Demo(crowds=crowds, rows=compare_with_unprotected(_rows_of(trials, progress)), page=out / PAGE_FILE)
     rows = json.dumps(demo.to_json(seed), indent=1)
-    write_outputs(outputs, {PAGE_FILE: render(crowds, demo.rows, seed), ROWS_FILE: rows})
+    write_outputs(outputs, {PAGE_FILE: page_html(crowds, demo.rows, seed), ROWS_FILE: rows})
     return demo
 
 
@@ -79,7 +80,7 @@ def _rows_of(trials: list[Trial], progress: Progress | None) -> list[Row]:
     """Run trials on all cores and return their rows in the order of the trials."""
     threads = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS))
     try:
-        running = {threads.submit(run, trial): trial for trial in trials}
+        running = {threads.submit(run_trial, trial): trial for trial in trials}
         for done, future in enumerate(as_completed(running), start=1):
             future.result()
             if progress is not None:

@@ -8,10 +8,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.trials import ASSIGNED, Row, sampling_error
+from crowdveil.comparison.trials import ASSIGNED, Row, sampling_error_sentence
 from crowdveil.demo.chart import QUALITY_EPSILON, error_picture
+from crowdveil.demo.conclusion import conclusion_text
 from crowdveil.demo.crowds import DemoCrowd
-from crowdveil.demo.recommendation import conclude
 from crowdveil.release.page import style_sheet
 
 CLOSE = 0.005
@@ -20,7 +20,7 @@ PARTICIPATION_TEXTS = {ASSIGNED: "participation hidden among assigned cells only
 """Participation texts that differ from "participation NAME"."""
 
 
-def render(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> str:
+def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> str:
     """Return the page as text.
 
     Args:
@@ -35,10 +35,10 @@ def render(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> str:
         trim_blocks=True,
     )
     environment.filters |= {
-        "claim": show_claim,
-        "constant": show_constant,
-        "bound": show_bound,
-        "verdict": verdict,
+        "claim": claim_text,
+        "constant": constant_text,
+        "bound": bound_text,
+        "verdict": comparison_with_constant,
         "participation_text": participation_text,
     }
     return environment.get_template("demo.html").render(
@@ -54,7 +54,7 @@ def _chapter(crowd: DemoCrowd, rows: Sequence[Row]) -> dict[str, object]:
     return {
         "crowd": crowd,
         "shown_epsilon": QUALITY_EPSILON,
-        "conclusion": conclude(crowd, rows) + sampling_error(rows[0]),
+        "conclusion": conclusion_text(crowd, rows) + sampling_error_sentence(rows[0]),
         "errors": error_picture(crowd, rows),
         "groups": all_groups,
         "short": [group for group in all_groups if _in_short(group[0].requested)],
@@ -74,14 +74,14 @@ def _in_short(requested: float | None) -> bool:
     return requested is None or math.isclose(requested, QUALITY_EPSILON, rel_tol=1e-6)
 
 
-def verdict(row: Row) -> str:
+def comparison_with_constant(row: Row) -> str:
     """Return "better", "equal" or "worse": the error of a row compared with that of the best constant."""
     if abs(row.error - row.constant_error) <= CLOSE * max(1.0, row.constant_error):
         return "equal"
     return "better" if row.error < row.constant_error else "worse"
 
 
-def show_constant(constant: str) -> str:
+def constant_text(constant: str) -> str:
     """Return a constant; a number with three digits."""
     try:
         return f"{float(constant):.3g}"
@@ -89,12 +89,12 @@ def show_constant(constant: str) -> str:
         return constant
 
 
-def show_claim(value: float | None) -> str:
+def claim_text(value: float | None) -> str:
     """Return a claimed epsilon, rounded to four digits."""
     return "–" if value is None else f"{value:.4g}"
 
 
-def show_bound(value: float | None) -> str:
+def bound_text(value: float | None) -> str:
     """Return an exact epsilon, rounded up to four digits, or to a whole number from 1,000."""
     if value is None:
         return "–"

@@ -226,11 +226,11 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
                 given |= {"prior": prior, "history": history}
                 return self.fit(reports, channel=channel, assignment=assignment, gold=gold, **given)
         reports = self._as_reports(reports)
-        data = validate(self, reports, channel, assignment, gold, prior, history)
+        data = validated_input(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
             _refuse_history(history)
-            initial = _resumed(model, model.initialize(data.summary), warm_start, reports)
+            initial = _resumed_parameters(model, model.initialize(data.summary), warm_start, reports)
             # Gold may be new, which the counts of reports do not show.
             model = model if data.gold.used else model.resumed(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
@@ -259,7 +259,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             raise SettingsError(
                 f"{self.name} has no probabilities of labels",
                 value="fit_predict_proba",
-                hint=f"Use {one_of(kind='categorical', probabilistic=True)}.",
+                hint=f"Use {names_of_estimators(kind='categorical', probabilistic=True)}.",
             )
         estimate = self.fit(reports, **inputs)
         assert estimate.alphabet is not None
@@ -294,7 +294,7 @@ def fit_without_intervals(
     prior: Mapping[str, float] | None = None,
 ) -> Estimate:
     """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
-    data = validate(estimator, reports, channel, assignment, prior=prior)
+    data = validated_input(estimator, reports, channel, assignment, prior=prior)
     model, results = estimator.simplify(data.summary), []
     for initial in model.initializations(data.summary):
         results.append(resolve_saddle(run_em(model, initial, data, intervals=False), initial, data))
@@ -344,7 +344,7 @@ def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
     )
 
 
-def _resumed(model: Model[P, S], initial: P, state: FitState, reports: Reports) -> P:
+def _resumed_parameters(model: Model[P, S], initial: P, state: FitState, reports: Reports) -> P:
     """Return initial parameters with the learned arrays of an earlier fit.
 
     Raises:
@@ -362,7 +362,7 @@ def _resumed(model: Model[P, S], initial: P, state: FitState, reports: Reports) 
     )
 
 
-def validate(
+def validated_input(
     estimator: "Estimator[Any, Any]",
     reports: Reports,
     channel: Channel | ChannelTable | None = None,
@@ -372,14 +372,14 @@ def validate(
     history: Any = None,
 ) -> FitInput:
     """Return the validated input of a fit; errors as in `Estimator.fit`."""
-    coded, summary = summarize(estimator, reports, channel, assignment, prior)
+    coded, summary = coded_and_summarized(estimator, reports, channel, assignment, prior)
     if history is not None:
         summary = replace(summary, history=_earlier_answers(estimator, history, reports, summary))
     numeric = estimator.capabilities.kind == "numeric"
     return FitInput(coded, summary, align_gold(reports, gold, summary.alphabet, numeric=numeric))
 
 
-def summarize(
+def coded_and_summarized(
     estimator: Estimator[Any, Any],
     reports: Reports,
     channel: Channel | ChannelTable | None,
@@ -458,11 +458,11 @@ def _check_order(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> N
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
             hint="Declare them ordered (Categories(..., ordered=True), --ordered), or use "
-            f"{one_of(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
+            f"{names_of_estimators(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
         )
 
 
-def one_of(**required: object) -> str:
+def names_of_estimators(**required: object) -> str:
     """Return the names of the estimators with these capabilities as text for a hint: "a, b or c"."""
     *most, last = estimators_with(**required)
     return f"{', '.join(most)} or {last}" if most else last
@@ -473,7 +473,7 @@ def _require_capability(
 ) -> None:
     """Refuse an input that a method cannot use; the hint names those of its kind that can, or what to do otherwise."""
     if not getattr(estimator.capabilities, capability):
-        others = one_of(**{"kind": estimator.capabilities.kind, capability: True})
+        others = names_of_estimators(**{"kind": estimator.capabilities.kind, capability: True})
         raise SettingsError(f"{estimator.name} {rule}", value=value, hint=f"Use {others}{otherwise}.")
 
 

@@ -140,7 +140,11 @@ class WorkerHistory:
                 quality, low, high = _number_columns(table, columns)
                 if ((low > quality) | (high < quality)).any():
                     raise ReportsError(f"{name} of a history must be inside its interval", hint=HINT)
-                number = beta_answers(quality, low, high) if name == "ability" else log_answers(low, high)
+                number = (
+                    answers_of_ability_interval(quality, low, high)
+                    if name == "ability"
+                    else answers_of_sigma_interval(low, high)
+                )
                 return cls._with_bounded_answers(_worker_names(table), number, np.nan_to_num(quality), name, **given)
         found = ", ".join(table.column_names)
         raise ReportsError(
@@ -210,7 +214,9 @@ def as_history(history: Any) -> WorkerHistory:
     return WorkerHistory.from_estimate(history) if is_estimate else WorkerHistory.from_frame(history)
 
 
-def beta_answers(mean: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def answers_of_ability_interval(
+    mean: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the concentration of Beta distributions with these means and 90 % intervals; 0 where one is nan.
 
     Means at an end of their interval are moved inside: a Beta distribution has its mean between its quantiles.
@@ -222,7 +228,7 @@ def beta_answers(mean: NDArray[np.float64], low: NDArray[np.float64], high: NDAr
     return np.nan_to_num(np.maximum(number, 0.0), nan=0.0, posinf=np.finfo(float).max)
 
 
-def log_answers(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def answers_of_sigma_interval(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the number of normal errors whose standard deviation is known to these 90 % intervals; 0 where nan."""
     with np.errstate(divide="ignore", invalid="ignore"):
         number = 0.5 * (2 * HALF_WIDTH / np.log(high / low)) ** 2

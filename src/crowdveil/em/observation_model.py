@@ -81,7 +81,7 @@ class ObservationModel:
         """Number of groups of tasks."""
         return self.choice.shape[1]
 
-    def replaces(self) -> NDArray[np.float64]:
+    def replaced_nulls(self) -> NDArray[np.float64]:
         """Return 1 where a listed symbol replaces an implicit NULL, indexed [symbol, implicit NULL]."""
         return np.equal(self.implicit_null_of[:, None], np.arange(self.implicit_null_count)).astype(float)
 
@@ -106,7 +106,7 @@ class ObservationModel:
         of_group = np.zeros(self.task_groups)
         for first in range(0, len(self.task_group), CHUNK_TASKS):
             of_group += np.bincount(self.task_group[first : first + CHUNK_TASKS], minlength=self.task_groups)
-        return np.concatenate((listed, of_group @ self.implicit_null_cells() - listed @ self.replaces()))
+        return np.concatenate((listed, of_group @ self.implicit_null_cells() - listed @ self.replaced_nulls()))
 
     def implicit_counts(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the number of workers with each implicit NULL, indexed [task, implicit NULL].
@@ -115,7 +115,7 @@ class ObservationModel:
             listed: reports by symbol, indexed [task, symbol].
             task_group: group of each task, shape (tasks,).
         """
-        return self.implicit_null_cells()[task_group] - listed @ self.replaces()
+        return self.implicit_null_cells()[task_group] - listed @ self.replaced_nulls()
 
     def implicit_null_sums(self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return posterior sums over the tasks with each worker's implicit NULL, [worker, truth, implicit NULL].
@@ -126,7 +126,7 @@ class ObservationModel:
         """
         chosen = np.equal(self.choice[:, :, None], np.arange(self.implicit_null_count))
         asked = np.einsum("wgs,gz->wzs", chosen, by_truth)[self.worker_group]
-        return np.maximum(asked - by_report @ self.replaces(), 0.0)
+        return np.maximum(asked - by_report @ self.replaced_nulls(), 0.0)
 
 
 def observation_model(

@@ -28,7 +28,12 @@ from crowdveil.estimators.confusion.credible_intervals import (
     confusion_intervals,
     with_intervals,
 )
-from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics, inside, log_dirichlet
+from crowdveil.estimators.confusion.model import (
+    ConfusionEstimator,
+    CrowdStatistics,
+    log_dirichlet,
+    with_finite_log_odds,
+)
 from crowdveil.estimators.confusion.parameters import (
     TINY,
     CrowdParameters,
@@ -53,16 +58,16 @@ class CoinParameters:
     pool: AnswerFrequencies
     class_prior: NDArray[np.float64]
     ability: NDArray[np.float64] | None
-    votes: "Votes | None" = None
+    votes: "VoteLogLikelihoods | None" = None
 
     @property
-    def rest(self) -> NDArray[np.float64]:
+    def wrong_probability(self) -> NDArray[np.float64]:
         """P(a given wrong answer), shape (workers,)."""
         assert self.ability is not None
         return np.maximum((1 - self.ability) / (self.summary.labels - 1), TINY)
 
 
-class Votes(NamedTuple):
+class VoteLogLikelihoods(NamedTuple):
     """log P(a given wrong answer), and the log-likelihood ratio of a right answer to it; shapes (workers,)."""
 
     wrong: NDArray[np.float64]
@@ -103,7 +108,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
     def coordinates(self, parameters: CoinParameters) -> Coordinates | None:
         """Return the log-odds of abilities."""
-        return None if parameters.ability is None else (logit(inside(parameters.ability)),)
+        return None if parameters.ability is None else (logit(with_finite_log_odds(parameters.ability)),)
 
     def from_coordinates(self, parameters: CoinParameters, coordinates: Coordinates) -> CoinParameters:
         """Return the parameters with abilities of these log-odds."""
@@ -116,14 +121,14 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
     def precompute(self, parameters: CoinParameters) -> CoinParameters:
         """Return the parameters with their votes."""
-        return parameters if parameters.ability is None else replace(parameters, votes=votes(parameters))
+        return parameters if parameters.ability is None else replace(parameters, votes=vote_log_likelihoods(parameters))
 
     def e_step(self, block: GoldBlock, parameters: CoinParameters) -> EStep[CoinStatistics]:
         """Return posteriors of the block's tasks and the right answers that follow."""
         if parameters.ability is None:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
             return EStep(CoinStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
-        wrong, weight = parameters.votes or votes(parameters)
+        wrong, weight = parameters.votes or vote_log_likelihoods(parameters)
         step = block.coded.one_coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
         return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, change=step.change)
@@ -145,7 +150,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             prior_mean = self.anchor_ability * np.eye(labels) + (1 - self.anchor_ability) * parameters.pool.label_shares
             ability = np.full(workers, float(np.diag(prior_mean) @ parameters.class_prior))
             return WorkerTable(ability, "ability", confusion=np.repeat(prior_mean[None], workers, axis=0))
-        table = np.repeat(parameters.rest, labels**2).reshape(-1, labels, labels)
+        table = np.repeat(parameters.wrong_probability, labels**2).reshape(-1, labels, labels)
         table[:, np.arange(labels), np.arange(labels)] = parameters.ability[:, None]
         return WorkerTable(parameters.ability, "ability", confusion=table)
 
@@ -186,7 +191,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         if parameters.ability is None:
             return 0.0
         labels = parameters.summary.labels
-        cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(parameters.rest)
+        cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(parameters.wrong_probability)
         earlier, rest = parameters.summary.history, np.maximum(1 - parameters.ability, TINY)
         if earlier is None:
             return self.smoothing * float(cells.sum())
@@ -194,11 +199,11 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return self.smoothing * float(cells.sum()) + float(known)
 
 
-def votes(parameters: CoinParameters) -> Votes:
+def vote_log_likelihoods(parameters: CoinParameters) -> VoteLogLikelihoods:
     """Return the log-likelihoods of a report of each worker; abilities must not be None."""
     assert parameters.ability is not None
-    wrong = np.log(parameters.rest)
-    return Votes(wrong, np.log(parameters.ability) - wrong)
+    wrong = np.log(parameters.wrong_probability)
+    return VoteLogLikelihoods(wrong, np.log(parameters.ability) - wrong)
 
 
 @final

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import Estimator, one_of
+from crowdveil.em.estimator import Estimator, names_of_estimators
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, GoldBlock, Summary
@@ -270,13 +270,13 @@ def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
         raise SettingsError(
             "private-dawid-skene needs a channel that treats all labels alike",
             value=channel.mechanism,
-            hint=f"Use {one_of(kind='categorical', reads_channel_tables=True)}, which read any channel.",
+            hint=f"Use {names_of_estimators(kind='categorical', reads_channel_tables=True)}, which read any channel.",
         )
     keep, flip = float(parts[0].mean()), float(parts[1].mean())
     if keep < flip - EQUALITY_TOLERANCE:
         raise SettingsError(
             "private-dawid-skene needs a channel that keeps an answer at least as often as it sends a given other one",
             value=(keep, flip),
-            hint=f"Use {one_of(kind='categorical', reads_channel_tables=True)}, which read any channel.",
+            hint=f"Use {names_of_estimators(kind='categorical', reads_channel_tables=True)}, which read any channel.",
         )
     return keep, flip, float(parts[2].mean()) if parts[2].size else None

@@ -128,7 +128,7 @@ def agreement(reports: Reports) -> Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
+class _ComparedAnswers:
     """Answers of a block to tasks with two or more answers.
 
     Attributes:
@@ -160,15 +160,15 @@ class _Totals(NamedTuple):
     mean: float
 
 
-def _answers(reports: Reports) -> Iterator[_Answers]:
+def _compared_answers(reports: Reports) -> Iterator[_ComparedAnswers]:
     for block in reports.blocks():
         sizes = np.diff(block.pointers)
         several = sizes >= 2
         if several.all():
-            yield _Answers(block.pointers[:-1], sizes, block.worker, block.value)
+            yield _ComparedAnswers(block.pointers[:-1], sizes, block.worker, block.value)
             continue
         kept, used = np.repeat(several, sizes), sizes[several]
-        yield _Answers(np.cumsum(used) - used, used, block.worker[kept], block.value[kept])
+        yield _ComparedAnswers(np.cumsum(used) - used, used, block.worker[kept], block.value[kept])
 
 
 def refuse_repeats(reports: Reports) -> None:
@@ -201,7 +201,7 @@ def _totals(reports: Reports) -> _Totals:
     """
     tasks = answers = 0
     counts, total = np.zeros(reports.labels), 0.0
-    for part in _answers(reports):
+    for part in _compared_answers(reports):
         tasks, answers = tasks + len(part.starts), answers + len(part.value)
         if reports.labels:
             counts += np.bincount(part.value, minlength=reports.labels)
@@ -232,7 +232,7 @@ def _scores(reports: Reports, metric: Metric, totals: _Totals) -> _Scores | None
     return _Scores(None if reports.alphabet is None else reports.alphabet.values, totals.mean)
 
 
-def _equal_answers(part: _Answers, labels: int) -> NDArray[np.int64]:
+def _equal_answers(part: _ComparedAnswers, labels: int) -> NDArray[np.int64]:
     """Return how many answers to the same task have the same label, itself included; shape (answers,)."""
     key = part.spread(np.arange(len(part.sizes))) * labels + part.value
     if len(part.sizes) * labels <= DENSE_CELLS * len(key):
@@ -241,13 +241,13 @@ def _equal_answers(part: _Answers, labels: int) -> NDArray[np.int64]:
     return np.asarray(counts[place])
 
 
-def _deviations_from_task_mean(part: _Answers, scores: _Scores) -> NDArray[np.float64]:
+def _deviations_from_task_mean(part: _ComparedAnswers, scores: _Scores) -> NDArray[np.float64]:
     """Return the deviation of each answer from the mean of its task, shape (answers,)."""
     values = scores(part.value)
     return np.asarray(values - part.spread(part.sums(values) / part.sizes))
 
 
-def _squared_distances_by_task(part: _Answers, labels: int, scores: _Scores | None) -> NDArray[np.float64]:
+def _squared_distances_by_task(part: _ComparedAnswers, labels: int, scores: _Scores | None) -> NDArray[np.float64]:
     """Return the sum of squared distances over ordered pairs of answers to each task, shape (tasks,)."""
     if scores is None:
         return np.asarray(part.sizes**2 - part.sums(_equal_answers(part, labels)), dtype=float)
@@ -257,7 +257,7 @@ def _squared_distances_by_task(part: _Answers, labels: int, scores: _Scores | No
 def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
     scores, n, labels = _scores(reports, metric, totals), totals.answers, reports.labels
     observed, squares, slopes = 0.0, 0.0, np.zeros(labels)
-    for part in _answers(reports):
+    for part in _compared_answers(reports):
         observed += float((_squared_distances_by_task(part, labels, scores) / (part.sizes - 1)).sum())
         squares += 0.0 if scores is None else float((scores(part.value) ** 2).sum())
         if scores is not None and metric == "ordinal":
@@ -273,7 +273,7 @@ def _alpha(reports: Reports, metric: Metric, totals: _Totals) -> Interval:
         n, observed, expected, squares, totals.counts, scores, slopes if metric == "ordinal" else None
     )
     moments = np.zeros(2)
-    for part in _answers(reports):
+    for part in _compared_answers(reports):
         q = _squared_distances_by_task(part, labels, scores) / (part.sizes - 1)
         slope = part.sums(_answer_slopes(part.value, found)) - (n - 1) / expected * q
         moments += (slope.sum(), slope @ slope)
@@ -331,7 +331,7 @@ def _pairwise(reports: Reports, scores: _Scores | None) -> tuple[Interval, Worke
     workers = len(reports.workers)
     found, pairs = np.zeros(workers), np.zeros(workers)
     crossed, tasks = np.zeros(3), 0
-    for part in _answers(reports):
+    for part in _compared_answers(reports):
         others = part.spread(part.sizes - 1).astype(float)
         if scores is None:
             own = _equal_answers(part, reports.labels) - 1.0

@@ -181,7 +181,7 @@ def _pairs_by_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pair
     groups = max(2, min(GROUPS, len(coded.tasks), TABLE_NUMBERS // reports**2))
     weighted, plain = np.zeros((2, groups, reports, reports))
     single, tasks = np.zeros((groups, reports)), 0
-    for first, counts in report_counts(coded, model):
+    for first, counts in task_report_counts_by_block(coded, model):
         sizes = counts.sum(axis=1)
         counts[sizes < 2] = 0.0
         tasks += int((sizes >= 2).sum())
@@ -197,7 +197,7 @@ def _pairs_by_group(coded: Reports, model: ObservationModel) -> tuple[int, _Pair
     return tasks, _Pairs(weighted, plain, single)
 
 
-def report_counts(coded: Reports, model: ObservationModel) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def task_report_counts_by_block(coded: Reports, model: ObservationModel) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Yield the first task of a range and its reports by symbol, then implicit NULL; indexed [task, report]."""
     step = max(1, TABLE_NUMBERS // model.full_table.shape[1])
     for block in coded.blocks():

@@ -33,7 +33,7 @@ MAX_BUCKETS = 1 << 22
 """Largest number of counts of equal answers; more pairs of workers share them."""
 
 
-class Alike(NamedTuple):
+class AlikePairs(NamedTuple):
     """Pairs of workers who are alike: codes with first < second, common tasks, and those with equal answers."""
 
     first: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Copies(NamedTuple):
     """
 
     group: NDArray[np.int64]
-    pairs: Alike
+    pairs: AlikePairs
 
     @property
     def copied_workers(self) -> int:
@@ -73,13 +73,15 @@ def find_copies(reports: Reports) -> Copies | None:
         return None
     group = _groups(alike, len(reports.workers))
     single = once(reports, group)
-    copied = _unlikely(alike, 0.5) & _judged(reports, single)[group[alike.first]]  # no expected share is smaller
+    copied = (
+        _unlikely(alike, 0.5) & _answered_by_others(reports, single)[group[alike.first]]
+    )  # no expected share is smaller
     if copied.any():
         ability = _largest_abilities(single)[group[alike.first]]
         copied &= _unlikely(alike, ability**2 + (1 - ability) ** 2)
     if not copied.any():
         return None
-    pairs = Alike(*(column[copied] for column in alike))
+    pairs = AlikePairs(*(column[copied] for column in alike))
     return Copies(_groups(pairs, len(reports.workers)), pairs)
 
 
@@ -112,26 +114,26 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
     )
 
 
-def _alike(reports: Reports) -> Alike:
+def _alike(reports: Reports) -> AlikePairs:
     """Return the pairs that are alike, ascending; a pair is sorted only if enough equal answers are in its bucket."""
     workers = len(reports.workers)
-    pair, same = _listed(reports)
+    pair, same = _all_pairs(reports)
     buckets = min(workers**2, MAX_BUCKETS)
     often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
     kept = np.flatnonzero(often[pair % buckets])
     pairs = WorkerPairs.of(pair[kept], same[kept])
     found = np.flatnonzero((pairs.common >= MIN_COMMON) & (pairs.same >= ALIKE * pairs.common))
-    return Alike(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
+    return AlikePairs(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
 
 
-def _listed(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _all_pairs(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the pairs of all reports, as `listed_pairs`."""
     listed = (listed_pairs(block, len(reports.workers)) for block in reports.blocks(LISTED_REPORTS))
     pair, same = map(np.concatenate, zip(*listed, strict=True))
     return pair, same
 
 
-def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
+def _groups(pairs: AlikePairs, workers: int) -> NDArray[np.int64]:
     """Return the code of the first worker of the group that pairs link, for each worker."""
     from scipy.sparse import coo_array  # these imports are slow
     from scipy.sparse.csgraph import connected_components
@@ -146,7 +148,7 @@ def _groups(pairs: Alike, workers: int) -> NDArray[np.int64]:
 def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     """Return an upper bound of each worker's ability from the agreement with workers of other groups."""
     labels, workers = single.labels, len(single.workers)
-    pairs = WorkerPairs.of(*_listed(single))
+    pairs = WorkerPairs.of(*_all_pairs(single))
     ability = abilities_of_pairs(pairs, single)
     skill = np.nan_to_num((labels * ability - 1) / (labels - 1), nan=1.0)
     first, second = np.divmod(pairs.pair, workers)
@@ -156,12 +158,12 @@ def _largest_abilities(single: Reports) -> NDArray[np.float64]:
     return np.asarray((skill * (labels - 1) + 1) / labels)
 
 
-def _unlikely(alike: Alike, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+def _unlikely(alike: AlikePairs, expected: NDArray[np.float64] | float) -> NDArray[np.bool_]:
     """Return which pairs agree more than chance explains if they are expected to agree in this share of tasks."""
     return np.asarray(betainc(alike.same, alike.common - alike.same + 1, expected) < RARE)
 
 
-def _judged(reports: Reports, single: Reports) -> NDArray[np.bool_]:
+def _answered_by_others(reports: Reports, single: Reports) -> NDArray[np.bool_]:
     """Return whether most answers of each worker are to tasks that enough workers of other groups have answered."""
     others = np.asarray(single.per_task)[reports.task] - 1
     enough = np.bincount(reports.worker, others >= MIN_OTHERS, minlength=len(reports.workers))

@@ -52,7 +52,7 @@ def listed_pairs(block: Block, workers: int) -> tuple[NDArray[np.int64], NDArray
     return (pair, same) if apart.all() else (pair[apart], same[apart])
 
 
-class Agreement(NamedTuple):
+class PairAgreements(NamedTuple):
     """Entries of C in both directions: row and column worker, and value; shapes (entries,), ascending by row."""
 
     row: NDArray[np.int64]
@@ -68,17 +68,17 @@ def abilities_of_pairs(pairs: WorkerPairs, reports: Reports) -> NDArray[np.float
         reports: labels.
     """
     labels, workers = reports.labels, len(reports.workers)
-    entries = agreement(pairs, workers, labels)
+    entries = pair_agreements(pairs, workers, labels)
     known = np.bincount(entries.row, minlength=workers) > 0
     skill = np.zeros(workers)
-    skill[known] = (signs(entries, workers) * _sizes(entries, workers, len(reports.tasks)))[known]
+    skill[known] = (skill_signs(entries, workers) * _skill_sizes(entries, workers, len(reports.tasks)))[known]
     margin = min(max(int((np.asarray(reports.per_task) > 0).sum()), 1) ** -0.5, 0.5)
     skill = np.clip(skill, margin - 1 / (labels - 1), 1 - margin)
     skill[~known] = skill[known].mean() if known.any() else 1 - margin
     return np.where(np.asarray(reports.per_worker) > 0, (skill * (labels - 1) + 1) / labels, np.nan)
 
 
-def _sizes(entries: Agreement, workers: int, tasks: int) -> NDArray[np.float64]:
+def _skill_sizes(entries: PairAgreements, workers: int, tasks: int) -> NDArray[np.float64]:
     """Return |s| of each worker by alternating trimmed means, shape (workers,)."""
     degree = np.bincount(entries.row, minlength=workers)
     trimmed = max(int(degree[degree > 0].min(initial=0)) // 2 - 1, 0)
@@ -86,15 +86,15 @@ def _sizes(entries: Agreement, workers: int, tasks: int) -> NDArray[np.float64]:
     u = v = np.sqrt(matrix.sum(axis=1) / np.maximum(degree, 1))
     products = np.repeat(u, degree) * v[entries.column]
     for _ in range(MAX_ROUNDS):
-        v = _means(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
-        u = _means(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
+        v = _trimmed_ratio_means(matrix, entries.row, np.maximum(u, smallest), v, trimmed)
+        u = _trimmed_ratio_means(matrix, entries.row, np.maximum(v, smallest), u, trimmed)
         before, products = products, np.repeat(u, degree) * v[entries.column]
         if np.abs(products - before).max(initial=0.0) < SETTLED:
             break
     return np.asarray(np.sqrt(u * v))
 
 
-def _sparse(entries: Agreement, workers: int) -> Any:
+def _sparse(entries: PairAgreements, workers: int) -> Any:
     """Return C as a sparse matrix, [worker, worker]."""
     from scipy.sparse import csr_array  # slow to import
 
@@ -102,7 +102,7 @@ def _sparse(entries: Agreement, workers: int) -> Any:
     return csr_array((entries.value, entries.column, pointers), shape=(workers, workers))
 
 
-def _means(
+def _trimmed_ratio_means(
     matrix: Any, row: NDArray[np.int64], divisor: NDArray[np.float64], own: NDArray[np.float64], trimmed: int
 ) -> NDArray[np.float64]:
     """Return the trimmed mean of |C_ij| / divisor_j of each worker i, own where there is no entry."""
@@ -112,13 +112,13 @@ def _means(
     return np.divide(matrix @ (1 / divisor), degree, out=own.copy(), where=degree > 0)
 
 
-def agreement(pairs: WorkerPairs, workers: int, labels: int) -> Agreement:
+def pair_agreements(pairs: WorkerPairs, workers: int, labels: int) -> PairAgreements:
     """Return the entries of C, in both directions."""
     one, other = np.divmod(pairs.pair, max(workers, 1))
     value = (labels * pairs.same / pairs.common - 1) / (labels - 1)
     row, column = np.append(other, one), np.append(one, other)  # columns ascend in each row, since pairs do
     order = np.argsort(row.astype(np.min_scalar_type(workers)), kind="stable")
-    return Agreement(row[order], column[order], np.append(value, value)[order])
+    return PairAgreements(row[order], column[order], np.append(value, value)[order])
 
 
 def trimmed_means(
@@ -144,7 +144,7 @@ def trimmed_means(
     return np.divide(np.bincount(row, kept * ratio, len(own)), left, out=own.copy(), where=left > 0)
 
 
-def signs(entries: Agreement, workers: int) -> NDArray[np.float64]:
+def skill_signs(entries: PairAgreements, workers: int) -> NDArray[np.float64]:
     """Return the signs of s, shape (workers,): those of the leading eigenvector of C with normalized rows.
 
     Power iteration from equal entries; the sum is positive, and an entry without a sign counts as positive.

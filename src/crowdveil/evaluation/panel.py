@@ -26,7 +26,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class AlikeWorkers:
     """Two workers whose errors are alike.
 
     Attributes:
@@ -61,7 +61,7 @@ class Panel:
     correlation: float | None
     from_gold: bool
     alike: int
-    pairs: tuple[Alike, ...]
+    pairs: tuple[AlikeWorkers, ...]
     best_worker: str | None = None
     best_accuracy: float | None = None
     stacked_accuracy: float | None = None
@@ -130,12 +130,12 @@ def effective_number(
     return workers / (1 + (workers - 1) * min(max(mean, 0.0), 1.0)), mean
 
 
-def alike_pairs(correlation: NDArray[np.float64], common: NDArray[np.float64], names: list[str]) -> list[Alike]:
+def alike_pairs(correlation: NDArray[np.float64], common: NDArray[np.float64], names: list[str]) -> list[AlikeWorkers]:
     """Return the pairs of workers whose errors are alike, the most correlated first; arguments [worker, worker]."""
     least = correlation - ALIKE_DEVIATIONS * (1 - correlation**2) / np.sqrt(np.maximum(common, 1))
     alike = np.triu((common >= MIN_COMMON) & (least >= ALIKE), 1)
     found = [
-        Alike((names[one], names[other]), round(common[one, other]), float(correlation[one, other]))
+        AlikeWorkers((names[one], names[other]), round(common[one, other]), float(correlation[one, other]))
         for one, other in np.argwhere(alike)
     ]
     return sorted(found, key=lambda pair: -pair.correlation)
@@ -164,12 +164,12 @@ def best_worker(
     codes, right = codes_of(answers, np.arange(len(able))), 0.0
     for held in range(FOLDS):
         train, test = tasks[fold[tasks] != held], tasks[fold[tasks] == held]
-        _, chosen, reading = _chosen(answers, np.where(fold == held, NO_GOLD, gold), codes, train, truths)
+        _, chosen, reading = _best_on_gold(answers, np.where(fold == held, NO_GOLD, gold), codes, train, truths)
         right += float((reading[codes[test, chosen]] == gold[test]).sum())
-    return int(able[_chosen(answers, gold, codes, tasks, truths)[1]]), right / len(tasks)
+    return int(able[_best_on_gold(answers, gold, codes, tasks, truths)[1]]), right / len(tasks)
 
 
-def _chosen(
+def _best_on_gold(
     answers: Answers, gold: NDArray[np.int64], codes: NDArray[np.int64], tasks: NDArray[np.int64], truths: int
 ) -> tuple[float, int, NDArray[np.int64]]:
     """Return the accuracy of the best worker on these gold tasks, its code, and its truth by answer (last: none)."""

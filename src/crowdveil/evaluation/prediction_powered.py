@@ -23,7 +23,7 @@ POOLED = 8.0
 """Observations by which the residual variance of all workers counts for one worker."""
 
 
-class Interval(NamedTuple):
+class IntervalEstimate(NamedTuple):
     """Estimate and the ends of its 90 % interval."""
 
     estimate: float
@@ -31,7 +31,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Sampled(NamedTuple):
+class SampledValues(NamedTuple):
     """Known values of a sample with predictions.
 
     Attributes:
@@ -47,14 +47,14 @@ class Sampled(NamedTuple):
     items: int
 
 
-def slope(values: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
+def regression_coefficient(values: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
     """Return the regression coefficient l of values on predictions, within [0, 1]; 0 for constant predictions."""
     centred = predicted - predicted.mean()
     square = float(centred @ centred)
     return min(max(float(centred @ values) / square, 0.0), 1.0) if square > 1e-12 else 0.0
 
 
-def share_interval(sampled: Sampled, given: float | None = None, pooled: float | None = None) -> Interval:
+def share_interval(sampled: SampledValues, given: float | None = None, pooled: float | None = None) -> IntervalEstimate:
     """Return the mean of values that are 0 or 1.
 
     Args:
@@ -64,7 +64,7 @@ def share_interval(sampled: Sampled, given: float | None = None, pooled: float |
     """
     values, predicted, mean, items = sampled
     n, lost = len(values), 2 if given is None else 1
-    weight = slope(values, predicted) if given is None else given
+    weight = regression_coefficient(values, predicted) if given is None else given
     residuals = values - weight * predicted
     share = min(max(weight * mean + float(residuals.mean()), 0.0), 1.0)
     more, variance = (0.0, 0.0) if pooled is None else (POOLED, pooled)
@@ -74,12 +74,12 @@ def share_interval(sampled: Sampled, given: float | None = None, pooled: float |
     return _wilson(share, max(n * plain / spread, 1.0), values, items, n - lost + more)
 
 
-def sample_interval(values: NDArray[np.float64], items: int) -> Interval:
+def sample_interval(values: NDArray[np.float64], items: int) -> IntervalEstimate:
     """Return the mean of values that are 0 or 1 from the sample alone, by Wilson's interval."""
     return _wilson(float(values.mean()), float(len(values)), values, items, len(values) - 1)
 
 
-def difference_interval(sampled: Sampled, given: float) -> Interval:
+def difference_interval(sampled: SampledValues, given: float) -> IntervalEstimate:
     """Return the mean of values from -1 to 1, of which `given` is the coefficient l."""
     values, predicted, mean, items = sampled
     n = len(values)
@@ -87,20 +87,22 @@ def difference_interval(sampled: Sampled, given: float) -> Interval:
     estimate = given * mean + float(residuals.mean())
     square = float(((residuals - residuals.mean()) ** 2).sum()) + SQUARE
     half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * (square / (n - 1) / n * (1 - n / items)) ** 0.5
-    return Interval(min(max(estimate, -1.0), 1.0), max(estimate - half, -1.0), min(estimate + half, 1.0))
+    return IntervalEstimate(min(max(estimate, -1.0), 1.0), max(estimate - half, -1.0), min(estimate + half, 1.0))
 
 
-def _wilson(share: float, effective: float, values: NDArray[np.float64], items: int, freedom: float) -> Interval:
+def _wilson(
+    share: float, effective: float, values: NDArray[np.float64], items: int, freedom: float
+) -> IntervalEstimate:
     """Return Wilson's interval of a share of an effective sample, corrected for a finite number of items."""
     left = 1 - len(values) / items
     if left <= 0:
-        return Interval(share, share, share)
+        return IntervalEstimate(share, share, share)
     effective /= left
     square = float(stdtrit(freedom, (1 + LEVEL) / 2)) ** 2
     middle = (share + square / (2 * effective)) / (1 + square / effective)
     half = (square * (share * (1 - share) / effective + square / (4 * effective**2))) ** 0.5 / (1 + square / effective)
     low = 0.0 if not values.any() else max(middle - half, 0.0)
-    return Interval(share, low, 1.0 if values.all() else min(middle + half, 1.0))
+    return IntervalEstimate(share, low, 1.0 if values.all() else min(middle + half, 1.0))
 
 
 def rogan_gladen(

@@ -29,7 +29,7 @@ from crowdveil.em.estimator import check_null_reports
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.agreement import NORMAL_QUANTILE, refuse_repeats
-from crowdveil.evaluation.agreement_through_channel import report_counts
+from crowdveil.evaluation.agreement_through_channel import task_report_counts_by_block
 
 PSEUDO_COUNT = 1e-6
 """Pseudo-reports of each input symbol, with which the solver stays inside the simplex."""
@@ -111,7 +111,7 @@ def label_shares(
         check_null_reports(reports, channel)
     used = channel or Channel.identity(reports.alphabet, "public")
     coded, model = observation_model(used, reports, assignment)
-    counts = np.concatenate([part for _, part in report_counts(coded, model)])
+    counts = np.concatenate([part for _, part in task_report_counts_by_block(coded, model)])
     distinct, places = np.unique(counts, axis=0, return_inverse=True)
     table, found = model.full_table, []
     step = max(1, BATCH_NUMBERS // table.size)
@@ -169,7 +169,7 @@ def _is_determined(table: NDArray[np.float64], labels: int) -> NDArray[np.bool_]
     return np.asarray(inside & inside[labels:].all())
 
 
-def one_sided(
+def one_sided_interval(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, high: bool
 ) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.bool_]]]:
     """Return an input's shares after one more report towards an end, and which shares the interval holds on that side.
@@ -194,7 +194,7 @@ def _interval_ends(
     counts: NDArray[np.float64], table: NDArray[np.float64], labels: int, target: int, outer: float
 ) -> NDArray[np.float64]:
     """Return the end of the intervals of an input's share towards `outer`, by bisection; shape (tasks,)."""
-    inner, holds = one_sided(counts, table, labels, target, outer > 0.5)
+    inner, holds = one_sided_interval(counts, table, labels, target, outer > 0.5)
     ends = np.full(len(counts), outer)
     for _ in range(BISECTIONS):
         middle = (inner + ends) / 2

@@ -23,7 +23,7 @@ from crowdveil.evaluation.panel import (
     MAX_TASKS,
     MAX_WORKERS,
     SHOWN_PAIRS,
-    Alike,
+    AlikeWorkers,
     Panel,
     alike_pairs,
     best_worker,
@@ -76,7 +76,7 @@ class PanelFit:
     known: Mapping[Any, Any]
     confidence: str
     gold_line: str | None
-    alike: tuple[Alike, ...]
+    alike: tuple[AlikeWorkers, ...]
     notes: tuple[str, ...]
 
 
@@ -281,7 +281,7 @@ def _absent(labels: Categories, known: NDArray[np.int64]) -> list[str]:
 
 def _panel(
     answers: Answers, known: NDArray[np.int64], posterior: NDArray[np.float64], from_gold: bool, names: list[str]
-) -> tuple[Panel, tuple[Alike, ...]]:
+) -> tuple[Panel, tuple[AlikeWorkers, ...]]:
     """Return the dependence of the workers with the most answers, and all pairs of them that answer alike.
 
     They are compared on the first tasks and all gold tasks.

@@ -107,8 +107,8 @@ class MatrixFactorization(Mechanism):
         """
         codes = self._validated(answers)
         answered = codes < self.alphabet.size
-        values = np.where(answered, 2 * codes - self._levels, 0)
-        exact = self._bucket_sums(values, np.where(answered, self._levels, 0))
+        values = np.where(answered, 2 * codes - self._steps, 0)
+        exact = self._bucket_sums(values, np.where(answered, self._steps, 0))
         return exact + np.array(sample_discrete_laplace(self.noise_scale, len(exact), source), dtype=np.int64)
 
     def simulate_sum(
@@ -127,8 +127,8 @@ class MatrixFactorization(Mechanism):
         The units are those of `perturb`.
         """
         values, counts = np.zeros(tasks, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
-        np.add.at(values, task, 2 * np.asarray(code, dtype=np.int64) - self._levels)
-        np.add.at(counts, task, self._levels)
+        np.add.at(values, task, 2 * np.asarray(code, dtype=np.int64) - self._steps)
+        np.add.at(counts, task, self._steps)
         exact = self._bucket_sums(values, counts)
         return exact + simulate_discrete_laplace_sum(self.noise_scale, workers, len(exact), source)
 
@@ -143,10 +143,10 @@ class MatrixFactorization(Mechanism):
         Raises:
             SettingsError: the sum has the wrong length.
         """
-        length = self._length(tasks)
+        length = self._bucket_count(tasks)
         if summed.shape != (2 * length,):
             raise SettingsError(f"a sum of reports about {tasks} tasks has {2 * length} numbers", value=summed.shape)
-        unit, share = self.alphabet.step / 2, 1.0 / self._levels
+        unit, share = self.alphabet.step / 2, 1.0 / self._steps
         deviation = (workers * discrete_laplace_variance(self.noise_scale)) ** 0.5
         return ProfileTotals(
             numerators=np.multiply(summed[:length], unit, dtype=np.float64),
@@ -162,7 +162,7 @@ class MatrixFactorization(Mechanism):
     @property
     def noise_scale(self) -> Fraction:
         """Scale of the noise in the units of the report: sensitivity over epsilon, an exact rational."""
-        return Fraction(2 * self._levels) / self._noise_epsilon
+        return Fraction(2 * self._steps) / self._noise_epsilon
 
     @property
     def _noise_epsilon(self) -> Fraction:
@@ -171,17 +171,17 @@ class MatrixFactorization(Mechanism):
         return binary if binary == decimal else min(binary, decimal) * (1 - MARGIN)
 
     @property
-    def _levels(self) -> int:
+    def _steps(self) -> int:
         """Steps of the scale: half its range in half steps, the midpoint c and the weight g of an answer."""
         return self.alphabet.size - 1
 
-    def _length(self, tasks: int) -> int:
+    def _bucket_count(self, tasks: int) -> int:
         return tasks if self.dimensions is None else self.dimensions
 
     def _bucket_sums(self, values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums of two columns of shape (tasks,) over each bucket, concatenated; shape (2 * dimensions,)."""
         both = np.stack([values, counts])
-        length = self._length(len(values))
+        length = self._bucket_count(len(values))
         sums = np.zeros((length, 2), dtype=np.int64)
         np.add.at(sums, np.arange(len(values)) % length, both.T)
         return sums.T.ravel()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.channels.rounding import float_rounded_up, format_bound, least_reading
+from crowdveil.channels.rounding import float_rounded_up, format_bound, lower_of_binary_and_decimal
 from crowdveil.errors import NoMinimiserError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
@@ -87,7 +87,11 @@ class MatrixFactorizationPublished(Mechanism):
     @property
     def value_epsilon(self) -> float:
         """Epsilon of value against value for known answered tasks, range / |Gamma| * epsilon (part of Theorem 4)."""
-        return float_rounded_up(least_reading(self.alphabet.range) / self.alphabet.size * least_reading(self.epsilon))
+        return float_rounded_up(
+            lower_of_binary_and_decimal(self.alphabet.range)
+            / self.alphabet.size
+            * lower_of_binary_and_decimal(self.epsilon)
+        )
 
     def channel(self) -> None:
         """Return None: a report combines all cells."""

@@ -4,10 +4,10 @@ from crowdveil.planning.bayes_error import bayes_errors
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import CANDIDATE_NAMES, candidates
 from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Plan, plan
+from crowdveil.planning.plan_sentences import verdict
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import Prediction, predict, with_pilot
 from crowdveil.planning.shared_mistakes import Pilot
-from crowdveil.planning.summary import verdict
 from crowdveil.planning.worker_budget import plan_budgets
 
 __all__ = [

@@ -145,7 +145,7 @@ def next_answers(
             raise SettingsError(f"the number of {name} must be at least 1", value=number)
     most = budget if per_worker is None else per_worker
     open_tasks = np.arange(len(state.posterior)) if tasks is None else tasks
-    found = _Choice(state, reports, open_tasks, asked, by, np.full(len(asked), most)).take(budget)
+    found = _GreedyChoice(state, reports, open_tasks, asked, by, np.full(len(asked), most)).take(budget)
     task, worker, gain, information = (np.concatenate(column) for column in zip(*found, strict=True))
     return NextAnswers(
         task=task,
@@ -166,7 +166,7 @@ class _Picked(NamedTuple):
 
 
 @dataclass
-class _Choice:
+class _GreedyChoice:
     """Greedy choice of `tasks` among the `workers`, of whom each has `room` for so many answers; (workers,) both."""
 
     state: CrowdState
@@ -200,11 +200,11 @@ class _Choice:
         leading = self.workers[np.argsort(-quality, kind="stable")[:LEADING_WORKERS]]
         best = np.concatenate(
             [
-                np.stack([part.max(axis=1) for part in self._objectives(*gains)], axis=1)
+                np.stack([part.max(axis=1) for part in self._by_priority(*gains)], axis=1)
                 for gains in self._gains(self.tasks, leading)
             ]
         )
-        return self.tasks[np.lexsort((-best[:, 1], -best[:, 0], self._missing(self.tasks)))]
+        return self.tasks[np.lexsort((-best[:, 1], -best[:, 0], self._missing_first_reports(self.tasks)))]
 
     def _gains(
         self, tasks: NDArray[np.int64], workers: NDArray[np.int64]
@@ -212,12 +212,12 @@ class _Choice:
         step = max(1, CHUNK_NUMBERS // (len(workers) * self.state.likelihood[0].size))
         return (expected_gains(self.state, tasks[at : at + step], workers) for at in range(0, len(tasks), step))
 
-    def _objectives(
+    def _by_priority(
         self, gain: NDArray[np.float64], information: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return (information, gain) if self.by == "information" else (gain, information)
 
-    def _missing(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _missing_first_reports(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return 0 minus the number of first reports that each task lacks."""
         return -np.maximum(FIRST_REPORTS - np.asarray(self.reports.per_task)[tasks].astype(np.int64), 0)
 
@@ -230,8 +230,8 @@ class _Choice:
             return _Picked(nothing, nothing, none, none)
         gain, information = (np.concatenate(column) for column in zip(*parts, strict=True))
         row, column = np.nonzero(~self._answered(tasks, self.workers[open_to]))
-        first, second = self._objectives(gain[row, column], information[row, column])
-        order = np.lexsort((-second, -first, self._missing(tasks)[row]))
+        first, second = self._by_priority(gain[row, column], information[row, column])
+        order = np.lexsort((-second, -first, self._missing_first_reports(tasks)[row]))
         used, chosen = np.zeros(len(tasks), dtype=bool), list[int]()
         for place in order.tolist():
             at, worker = int(row[place]), int(open_to[column[place]])

@@ -73,7 +73,7 @@ class PlanRow:
     same_as: str | None = None
 
     @property
-    def position(self) -> float:
+    def axis_value(self) -> float:
         """Place on the axis of the plan: the budget, or the epsilon per cell."""
         return self.epsilon if self.budget is None else self.budget
 
@@ -154,7 +154,7 @@ class Plan(ArrowRows):
         return self.results[0].budget is not None
 
     @property
-    def wanted(self) -> float:
+    def target_or_lowest(self) -> float:
         """The target; minus infinity, which no error meets, without one."""
         return -math.inf if self.target is None else self.target
 
@@ -164,12 +164,12 @@ class Plan(ArrowRows):
         return min(self.results, key=lambda result: result.prediction.error)
 
     @property
-    def limits(self) -> list[tuple[str, float]]:
+    def reference_errors(self) -> list[tuple[str, float]]:
         """Name and error of the best constant, of unprotected answers, and of the target."""
         target = [] if self.target is None else [("target", self.target)]
         return [("best constant", self.constant_error), ("unprotected", self.unprotected.error), *target]
 
-    def lines(self) -> dict[str, list[PlanRow]]:
+    def rows_by_line(self) -> dict[str, list[PlanRow]]:
         """Return the results by candidate or, of a plan by budgets, by assignment and participation."""
         found: dict[str, list[PlanRow]] = {}
         for one in self.results:
@@ -199,20 +199,21 @@ class Plan(ArrowRows):
 
     def __str__(self) -> str:
         """Return the recommendation, and a line for each row; `verdict` says more."""
-        return "\n".join([*self._advice(), *("  ".join(cells) for cells in (ROW_HEADER, *self._cells()))])
+        return "\n".join([*self._advice(), *("  ".join(cells) for cells in (ROW_HEADER, *self._table_cells()))])
 
     def _repr_html_(self) -> str:
         """Return the recommendation for a notebook, and expected errors on the axis."""
-        return card("Plan", self._advice(), table(ROW_HEADER, self._cells()), self.picture())
+        return card("Plan", self._advice(), table(ROW_HEADER, self._table_cells()), self.picture())
 
     def picture(self) -> Html:
         """Return expected errors by epsilon: the best `MAX_LINES` candidates, constant, unprotected and target."""
         axis = "epsilon per worker" if self.by_budget else "epsilon per answer"
         by_name = [
-            (name, [(one.position, one.prediction.error) for one in rows]) for name, rows in self.lines().items()
+            (name, [(one.axis_value, one.prediction.error) for one in rows])
+            for name, rows in self.rows_by_line().items()
         ]
         nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
-        return lines(f"Expected error by {axis}", "epsilon", nearest, self.limits)
+        return lines(f"Expected error by {axis}", "epsilon", nearest, self.reference_errors)
 
     def _advice(self) -> list[str]:
         """Return what to use, and the size that was planned."""
@@ -224,9 +225,9 @@ class Plan(ArrowRows):
         size = f"{self.campaign.workers:,} workers, {self.campaign.tasks:,} tasks, participation "
         return [advice, size + self.campaign.participation]
 
-    def _cells(self) -> list[tuple[str, str, str]]:
+    def _table_cells(self) -> list[tuple[str, str, str]]:
         """Return the rows under `ROW_HEADER`."""
-        return [(one.name, format_bound(one.position), f"{one.prediction.error:.3g}") for one in self.results]
+        return [(one.name, format_bound(one.axis_value), f"{one.prediction.error:.3g}") for one in self.results]
 
 
 class _SimulationCounter:
@@ -386,15 +387,15 @@ def _workers_needed(
         best: Alternative | None = None
         for one in distinct:
             fewer = more_workers(
-                *_search_of(one), target, below=MAX_WORKERS + 1 if best is None else best.campaign.workers
+                *_search_arguments(one), target, below=MAX_WORKERS + 1 if best is None else best.campaign.workers
             )
             if fewer is not None:
                 result, best = one, fewer
-        needed[epsilon] = more_workers(*_search_of(result), target, check=counter) if best and check else best
+        needed[epsilon] = more_workers(*_search_arguments(result), target, check=counter) if best and check else best
     return needed
 
 
-def _search_of(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
+def _search_arguments(result: PlanRow) -> tuple[Campaign, str, ChannelMechanism, float]:
     return result.campaign, result.name, result.mechanism, result.prediction.relative_excess
 
 

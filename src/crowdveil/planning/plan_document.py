@@ -5,9 +5,9 @@ from typing import Any
 
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import Alternative, Plan, PlanRow
+from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text, verdict
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
 from crowdveil.planning.prediction import Prediction, real_set_summary
-from crowdveil.planning.summary import expected_error, real_interval, verdict
 from crowdveil.privacy.mechanism_settings import Expectation, parameters
 
 
@@ -98,7 +98,7 @@ def _row_data(row: PlanRow) -> dict[str, Any]:
 
 def prediction_data(prediction: Prediction) -> dict[str, Any]:
     """Return a prediction as JSON data, with the error and the interval for real crowds as they are printed."""
-    shown = {"shown": expected_error(prediction), "shown_interval": real_interval(prediction)}
+    shown = {"shown": expected_error_text(prediction), "shown_interval": real_interval_text(prediction)}
     return asdict(prediction) | shown
 
 

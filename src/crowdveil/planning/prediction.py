@@ -348,7 +348,7 @@ def _prediction(campaign: Campaign, channel: Channel | None, bayes: BayesErrors,
         real_low, real_high = widen_interval(low, max(high, less_than or 0.0), constant, sets)
     else:
         relative = max(error, less_than or 0.0) / constant
-        error, real_low, real_high = campaign.shared_mistakes.expected(relative, campaign.tasks)
+        error, real_low, real_high = campaign.shared_mistakes.expected_error_interval(relative, campaign.tasks)
         low, high, less_than = real_low, real_high, None
     if not isinstance(campaign.crowd, NumberCrowd):
         real_low, real_high = _whole_tasks(real_low, real_high, campaign.tasks)

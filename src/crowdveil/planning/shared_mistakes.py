@@ -196,7 +196,7 @@ class SharedMistakes:
             f"such a pilot share a mistake on {low:.0%} to {high:.0%} of the tasks."
         )
 
-    def expected(self, relative: float, tasks: int, level: float = LEVEL) -> tuple[float, float, float]:
+    def expected_error_interval(self, relative: float, tasks: int, level: float = LEVEL) -> tuple[float, float, float]:
         """Return the expected error of a campaign, and the ends of its interval.
 
         Args:

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.budget import SHRINK
+from crowdveil.mechanisms.budget_per_cell import SHRINK
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Candidate, candidates, worker_cost
 from crowdveil.planning.plan import Alternative, Plan, PlanRow, Progress, more_workers
 from crowdveil.planning.prediction import predict, predict_from_bayes_errors
-from crowdveil.privacy.budget import cell_epsilon
+from crowdveil.privacy.budget_at_delta import cell_epsilon
 
 BUDGETS = (1.0, 2.0, 5.0, 10.0)
 """Default budgets, in nats per worker and campaign."""
@@ -61,7 +61,7 @@ def plan_budgets(
     for done, (variant, budget, whole) in enumerate(requests):
         if progress is not None:
             progress(done, len(requests))
-        assigned = [variant] if whole else [with_load(variant, load) for load in loads(variant)]
+        assigned = [variant] if whole else [with_load(variant, load) for load in loads_to_compare(variant)]
         found.append(best_choice(assigned, budget, delta))
     count = len(ascending)
     by_participation = [_with_smaller_budgets(found[at : at + count]) for at in range(0, len(found) - count, count)]
@@ -95,13 +95,13 @@ def _check(campaign: Campaign, budgets: Sequence[float], target: float | None) -
 def _workers_needed(chosen: Sequence[PlanRow], target: float) -> dict[float, Alternative | None]:
     """Return more workers for each budget that misses the target; each keeps its tasks and its epsilon."""
     return {
-        one.position: more_workers(one.campaign, one.name, one.mechanism, one.prediction.relative_excess, target)
+        one.axis_value: more_workers(one.campaign, one.name, one.mechanism, one.prediction.relative_excess, target)
         for one in chosen
         if one.prediction.error > target
     }
 
 
-def loads(campaign: Campaign) -> tuple[int, ...]:
+def loads_to_compare(campaign: Campaign) -> tuple[int, ...]:
     """Return numbers of assigned tasks per worker to be compared: 1, 2, 3, 5, 7, 10, 15, ... and all tasks.
 
     Each task has at least one worker, and each worker at least one task.

@@ -84,7 +84,7 @@ class TiltedSum:
         return (inside + math.exp(min(self.log_scale + log_peak, 700.0)) * self.error) * (1 + self.relative_error)
 
 
-def moments(terms: Terms, tilt: float) -> tuple[float, float, float, float]:
+def tilted_moments(terms: Terms, tilt: float) -> tuple[float, float, float, float]:
     """Return ln of the scale, mean and variance of the tilted sum, and the largest excess of a term over its mean."""
     log_scale = mean = variance = excess = 0.0
     for measure, count in terms:
@@ -108,7 +108,7 @@ def tilted_sum(terms: Terms, tilt: float, least_points: int = 16) -> TiltedSum:
 
     The window has at least `least_points` points, a power of 2.
     """
-    log_scale, mean, variance, excess = moments(terms, tilt)
+    log_scale, mean, variance, excess = tilted_moments(terms, tilt)
     points = max(least_points, 1 << math.ceil(math.log2(2 * half_width(variance, excess) + 4)))
     count = sum(times for _, times in terms)
     product = np.ones(points // 2 + 1, dtype=np.complex128)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, percent_rounded_up, sum_rounded_up
-from crowdveil.privacy.posterior import sure_words
+from crowdveil.privacy.largest_posterior import certainty_text
 
 NOT_COVERED = "The level of privacy that a worker chose: it is sent as it is."
 
@@ -21,7 +21,7 @@ def level_guarantees(campaign: Campaign) -> tuple[Guarantee, ...]:
     return tuple(Guarantee(epsilon=loss, unit="worker", participation=campaign.participation) for loss in losses)
 
 
-def stated_levels(campaign: Campaign, chosen: Sequence[int]) -> tuple[int, ...]:
+def publishable_level_counts(campaign: Campaign, chosen: Sequence[int]) -> tuple[int, ...]:
     """Return the number of workers at each level if it may be stated, else nothing: of all but one the last follows."""
     return tuple(chosen) if campaign.levels and min(chosen) >= campaign.min_reports else ()
 
@@ -40,7 +40,7 @@ def level_sentences(campaign: Campaign, chosen: Sequence[int] | None = None) -> 
         return ()
     each = "; ".join(
         f"level {number}: epsilon {format_bound(one.epsilon, 4)}, "
-        f"{sure_words(percent_rounded_up(one.largest_guess_probability))} between two sets of answers"
+        f"{certainty_text(percent_rounded_up(one.largest_guess_probability))} between two sets of answers"
         for number, one in enumerate(guarantees, start=1)
     )
     first = (
@@ -50,7 +50,7 @@ def level_sentences(campaign: Campaign, chosen: Sequence[int] | None = None) -> 
     visible = "The level that a worker chose is visible."
     if chosen is None:
         return first, visible
-    if not stated_levels(campaign, chosen):
+    if not publishable_level_counts(campaign, chosen):
         few = f"fewer than {campaign.min_reports:,} chose one of them"
         return first, visible, f"How many chose which level is not stated: {few}."
     counts = ", ".join(f"{count:,} level {number}" for number, count in enumerate(chosen, start=1))

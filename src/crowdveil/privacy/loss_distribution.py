@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.lattice_convolution import LatticeMeasure, TiltedSum, half_width, moments, tilted_sum
+from crowdveil.privacy.lattice_convolution import LatticeMeasure, TiltedSum, half_width, tilted_moments, tilted_sum
 
 POINTS = 1024
 """Lattice points between loss 0 and the largest loss of a cell."""
@@ -164,7 +164,7 @@ def compose(cells: Cells, delta: float) -> ComposedLoss:
         parts = [(dominating_distribution(profile, step), count) for profile, count in cells]
         terms = [(part.measure, count) for part, count in parts]
         tilt = _chernoff_tilt(terms, delta, MAX_TILT / (points + 1))
-        _, _, variance, excess = moments(terms, tilt)
+        _, _, variance, excess = tilted_moments(terms, tilt)
         if 2 * half_width(variance, excess) < MAX_WINDOW or points <= MIN_POINTS:
             break
         points //= 2
@@ -178,7 +178,7 @@ def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, larges
     low, high = 0.0, largest
     for _ in range(30):
         tilt = (low + high) / 2
-        log_scale, mean, _, _ = moments(terms, tilt)
+        log_scale, mean, _, _ = tilted_moments(terms, tilt)
         low, high = (tilt, high) if log_scale - tilt * mean > math.log(delta) else (low, tilt)
     return (low + high) / 2
 

@@ -17,9 +17,9 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
-from crowdveil.mechanisms.budget import mechanism_within_budget
+from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
-from crowdveil.privacy.budget import STEPS, cell_epsilon
+from crowdveil.privacy.budget_at_delta import STEPS, cell_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.registry import DESIGNED_MECHANISMS
 
@@ -97,7 +97,7 @@ class MechanismSettings(Settings):
         name: name of the mechanism on the command line.
         dealt_cuts: cuts of several groups of workers, assigned in turn; the first are `cuts`.
         expected: quantized-response, designed: public expectation of the answers.
-        budget: epsilon of all cells of a worker, in place of `epsilon`; see `within_budget`.
+        budget: epsilon of all cells of a worker, in place of `epsilon`; see `settings_within_budget`.
     """
 
     name: str
@@ -129,7 +129,7 @@ def build_mechanism(settings: MechanismSettings, alphabet: Alphabet, *, tasks: i
     return MECHANISMS[settings.name].from_settings(settings, alphabet, tasks=tasks)
 
 
-def within_budget(
+def settings_within_budget(
     settings: MechanismSettings, alphabet: Alphabet, *, tasks: int, cells: int, delta: float | None = None
 ) -> MechanismSettings:
     """Return the settings with the epsilon per cell that a budget per worker gives; unchanged without a budget.
@@ -195,7 +195,7 @@ def describe(mechanism: Mechanism) -> str:
     return f"{mechanism.name} ({settings})"
 
 
-def summarize(mechanism: Mechanism, *, epsilon: bool = True) -> str:
+def short_description(mechanism: Mechanism, *, epsilon: bool = True) -> str:
     """Return name and settings other than the defaults as a short text for people; epsilon is rounded up.
 
     Args:

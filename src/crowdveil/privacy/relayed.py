@@ -3,7 +3,7 @@
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.privacy.shuffling import shuffled, shuffled_worker
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
 
 DELTA = 1e-6
 """Additive slack of the stated guarantees, for all cells together; they need fewer than 1 / `DELTA` workers."""
@@ -22,8 +22,8 @@ def relayed_guarantees(campaign: Campaign) -> tuple[Guarantee, Guarantee] | None
         return None
     linked = campaign.cells if relay.unit == "report" else 1
     channel, batch = campaign.channels[0], {"reports": relay.least_batch, "linked": linked}
-    worker = shuffled_worker(channel, cells=campaign.cells, delta=DELTA, **batch)
-    return shuffled(channel, delta=DELTA, **batch), worker
+    worker = shuffled_worker_guarantee(channel, cells=campaign.cells, delta=DELTA, **batch)
+    return shuffled_cell_guarantee(channel, delta=DELTA, **batch), worker
 
 
 def relay_sentences(campaign: Campaign) -> tuple[str, ...]:

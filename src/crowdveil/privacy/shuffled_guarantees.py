@@ -6,8 +6,8 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
-from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.privacy.shuffling import shuffled, shuffled_worker
+from crowdveil.privacy.largest_posterior import posterior_sentences
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +73,8 @@ def shuffled_guarantees(
             hint="1e-6 is usual.",
         )
     channel, batch = mechanism.channel(), {"reports": reports, "linked": linked}
-    worker = shuffled_worker(channel, cells=tasks * rounds, delta=delta, **batch)
-    answer = shuffled(channel, delta=delta, **batch)
+    worker = shuffled_worker_guarantee(channel, cells=tasks * rounds, delta=delta, **batch)
+    answer = shuffled_cell_guarantee(channel, delta=delta, **batch)
     if rounds > 1:
-        answer = replace(shuffled_worker(channel, cells=rounds * linked, delta=delta, **batch), unit="cell")
+        answer = replace(shuffled_worker_guarantee(channel, cells=rounds * linked, delta=delta, **batch), unit="cell")
     return ShuffledGuarantees(reports=reports, linked=linked, cells=tasks, per_answer=answer, per_worker=worker)

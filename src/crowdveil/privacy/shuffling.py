@@ -38,7 +38,7 @@ LOST = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class BlanketPair:
     """Two neighbouring answers against the reports that hide them; report symbols with equal ratios are one class.
 
     Attributes:
@@ -54,13 +54,13 @@ class Pair:
         """Return a text that is equal for pairs with the same classes."""
         return np.stack((self.first, self.second, self.omega)).tobytes()
 
-    def times(self, other: "Pair") -> "Pair":
+    def times(self, other: "BlanketPair") -> "BlanketPair":
         """Return the pair of two cells in one message."""
         parts = (
             np.outer(mine, theirs).ravel()
             for mine, theirs in ((self.omega, other.omega), (self.first, other.first), (self.second, other.second))
         )
-        return _merged(*parts)
+        return _merged_classes(*parts)
 
 
 def _rounded(values: NDArray[np.float64], up: bool) -> NDArray[np.float64]:
@@ -70,7 +70,7 @@ def _rounded(values: NDArray[np.float64], up: bool) -> NDArray[np.float64]:
     return np.ldexp(whole, exponent - MANTISSA_BITS)
 
 
-def _merged(omega: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> Pair:
+def _merged_classes(omega: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> BlanketPair:
     """Return the pair with one class for each (first, second), sorted, ratios rounded to the safe side.
 
     Omega keeps its values: a smaller one would need larger ratios.
@@ -82,23 +82,23 @@ def _merged(omega: NDArray[np.float64], first: NDArray[np.float64], second: NDAr
             f"linked reports have at most {MAX_CLASSES} classes", value=classes.shape[1], hint="Link fewer reports."
         )
     sums = np.bincount(place.ravel(), weights=omega, minlength=classes.shape[1])
-    return Pair(np.asarray(sums, dtype=np.float64), classes[0], classes[1])
+    return BlanketPair(np.asarray(sums, dtype=np.float64), classes[0], classes[1])
 
 
-def _cell_pairs(rows: NDArray[np.float64], omega: NDArray[np.float64]) -> tuple[list[Pair], list[Pair]]:
+def _cell_pairs(rows: NDArray[np.float64], omega: NDArray[np.float64]) -> tuple[list[BlanketPair], list[BlanketPair]]:
     """Return the distinct pairs of different rows, and of equal rows."""
     low = _rounded(omega, up=False)
-    different: dict[bytes, Pair] = {}
-    equal: dict[bytes, Pair] = {}
+    different: dict[bytes, BlanketPair] = {}
+    equal: dict[bytes, BlanketPair] = {}
     for a, first in enumerate(rows):
         for b, second in enumerate(rows):
-            pair = _merged(low, first / low, second / low)
+            pair = _merged_classes(low, first / low, second / low)
             (equal if a == b else different)[pair.key()] = pair
     return list(different.values()), list(equal.values())
 
 
 @lru_cache(maxsize=64)
-def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tuple[Pair, ...]:
+def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tuple[BlanketPair, ...]:
     """Return the distinct pairs of one message with `linked` reports of a worker, of which `differing` may change.
 
     Raises:
@@ -110,7 +110,9 @@ def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tupl
     return _message_pairs(*_cell_pairs(rows, rows.min(axis=0)), linked, differing)
 
 
-def _message_pairs(different: list[Pair], equal: list[Pair], linked: int, differing: int) -> tuple[Pair, ...]:
+def _message_pairs(
+    different: list[BlanketPair], equal: list[BlanketPair], linked: int, differing: int
+) -> tuple[BlanketPair, ...]:
     total = math.comb(len(different) + len(equal) + linked - 1, linked)
     if linked > 1 and total > MAX_PAIRS:
         raise SettingsError(
@@ -127,7 +129,7 @@ def _message_pairs(different: list[Pair], equal: list[Pair], linked: int, differ
     return tuple(found.values())
 
 
-def blanket_delta(pair: Pair, reports: int, epsilon: float, points: int = POINTS) -> float:
+def blanket_delta(pair: BlanketPair, reports: int, epsilon: float, points: int = POINTS) -> float:
     """Return an upper bound on delta at `epsilon` of one pair among `reports` reports, the worker's included.
 
     Args:
@@ -180,7 +182,7 @@ def _on_lattice(values: NDArray[np.float64], masses: NDArray[np.float64], step: 
     return LatticeMeasure(first, found)
 
 
-def pairs_epsilon(pairs: Iterable[Pair], reports: int, delta: float, most: float, points: int = POINTS) -> float:
+def pairs_epsilon(pairs: Iterable[BlanketPair], reports: int, delta: float, most: float, points: int = POINTS) -> float:
     """Return the largest epsilon of any pair at `delta`, in [0, most], rounded up."""
     found = 0.0
     for pair in pairs:
@@ -193,7 +195,7 @@ def pairs_epsilon(pairs: Iterable[Pair], reports: int, delta: float, most: float
     return found
 
 
-def shuffled(channel: Channel, *, reports: int, delta: float, linked: int = 1) -> Guarantee:
+def shuffled_cell_guarantee(channel: Channel, *, reports: int, delta: float, linked: int = 1) -> Guarantee:
     """Return the central guarantee, against the curator alone, of one cell whose report is shuffled.
 
     Neighbours: the answer is replaced; the other workers' answers are arbitrary.
@@ -212,11 +214,13 @@ def shuffled(channel: Channel, *, reports: int, delta: float, linked: int = 1) -
     return Guarantee(epsilon=epsilon, delta=delta, participation=channel.participation)
 
 
-def shuffled_worker(channel: Channel, *, reports: int, cells: int, delta: float, linked: int = 1) -> Guarantee:
+def shuffled_worker_guarantee(
+    channel: Channel, *, reports: int, cells: int, delta: float, linked: int = 1
+) -> Guarantee:
     """Return the central guarantee of all cells of a worker; messages cannot be linked with one another.
 
     Args:
-        channel, reports, delta: as for `shuffled`; delta is that of all cells together.
+        channel, reports, delta: as for `shuffled_cell_guarantee`; delta is that of all cells together.
         cells: number of cells of the worker; every task is one where participation is protected.
         linked: number of reports that stay together in one message, on the same tasks for all workers.
 
@@ -225,14 +229,14 @@ def shuffled_worker(channel: Channel, *, reports: int, cells: int, delta: float,
     """
     require_delta(delta)
     _require_batch(reports, cells, linked)
-    parts = messages(cells, linked)
+    parts = message_sizes(cells, linked)
     lost = LOST * delta / sum(count for _, count in parts)
     profiles = [(shuffled_profile(channel, reports, together, lost), count) for together, count in parts]
     epsilon = composed_epsilon(profiles, delta)
     return Guarantee(epsilon=epsilon, delta=delta, unit="worker", participation=channel.participation)
 
 
-def messages(cells: int, linked: int) -> list[tuple[int, int]]:
+def message_sizes(cells: int, linked: int) -> list[tuple[int, int]]:
     """Return pairs (reports in a message, number of such messages) of a worker; a remainder is a message of its own."""
     whole, rest = divmod(cells, linked)
     return [(linked, whole), (rest, 1)] if rest else [(linked, whole)]
@@ -272,7 +276,7 @@ def shuffled_profile(channel: Channel, reports: int, linked: int, lost: float) -
 
 
 def _worst_profile(
-    pair: Pair, reports: int, grid: NDArray[np.float64], worst: NDArray[np.float64]
+    pair: BlanketPair, reports: int, grid: NDArray[np.float64], worst: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the larger of `worst` and the pair's delta at the points of the grid, shape (points,).
 

@@ -15,11 +15,11 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
+from crowdveil.privacy.largest_posterior import posterior_sentences
 from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
 from crowdveil.privacy.levels import level_sentences
-from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.privacy.questions import question_sentences, round_sentences, sentences_without_campaign
 from crowdveil.privacy.relayed import relay_sentences
+from crowdveil.privacy.several_questions import question_sentences, round_sentences, single_question_sentences
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]
@@ -143,7 +143,7 @@ def _epsilon_range_text(levels: Sequence[Guarantee], every: Guarantee | None, an
     return " to ".join(dict.fromkeys(format_bound(one.times(answers).epsilon, 4) for one in (levels[0], levels[-1])))
 
 
-def state_channel(
+def channel_statement(
     channel: Channel | ChannelTable, *, sha256: str | None = None, answers: int | None = None, apart: bool = False
 ) -> PrivacyStatement:
     """Return the statement for reports that devices will draw from a channel.
@@ -165,14 +165,14 @@ def state_channel(
         per_answer=channel.guarantee,
         per_worker=None if apart else own,
         cells=0 if apart else answers or 0,
-        questions=sentences_without_campaign(answers or 0, own) if apart else (),
-        not_covered=not_covered(FROM_DEVICES, protected=channel.protects_participation, assigned=False),
+        questions=single_question_sentences(answers or 0, own) if apart else (),
+        not_covered=uncovered_sentences(FROM_DEVICES, protected=channel.protects_participation, assigned=False),
         certificate_sha256=sha256,
         channel=channel if isinstance(channel, Channel) else None,
     )
 
 
-def state_campaign(campaign: Campaign) -> PrivacyStatement:
+def campaign_statement(campaign: Campaign) -> PrivacyStatement:
     """Return the statement for reports that the workers of a checked campaign will send."""
     single = len(campaign.channels) == 1
     protected = campaign.participation == "protected"
@@ -183,7 +183,7 @@ def state_campaign(campaign: Campaign) -> PrivacyStatement:
         per_answer=campaign.answer_guarantee,
         per_worker=campaign.worker_guarantee,
         cells=campaign.all_cells,
-        not_covered=not_covered(campaign_exposes(campaign), protected=protected, assigned=True),
+        not_covered=uncovered_sentences(campaign_exclusions(campaign), protected=protected, assigned=True),
         campaign=campaign.name,
         relay=relay_sentences(campaign),
         levels=level_sentences(campaign),
@@ -206,7 +206,7 @@ def question_guarantees(campaign: Campaign) -> tuple[Guarantee, ...]:
     return tuple(channel.guarantee for channel in campaign.channels) if campaign.questions else ()
 
 
-def campaign_exposes(campaign: Campaign | None) -> tuple[str, ...]:
+def campaign_exclusions(campaign: Campaign | None) -> tuple[str, ...]:
     """Return what the devices of a campaign, None if it is unknown, leave uncovered, as sentences."""
     return FROM_DEVICES if campaign is None or campaign.levels is None else (*FROM_DEVICES, LEVEL_NOT_COVERED)
 
@@ -218,7 +218,7 @@ def no_guarantee_reason(channel: Channel | ChannelTable) -> str:
     return MARKED if channel.has_no_privacy else ""
 
 
-def not_covered(first: Sequence[str], *, protected: bool, assigned: bool) -> tuple[str, ...]:
+def uncovered_sentences(first: Sequence[str], *, protected: bool, assigned: bool) -> tuple[str, ...]:
     """Return what a guarantee does not cover, as sentences.
 
     Args:
@@ -233,7 +233,7 @@ def not_covered(first: Sequence[str], *, protected: bool, assigned: bool) -> tup
     return (*first, visible, *ALWAYS_UNCOVERED)
 
 
-def sentences(statement: PrivacyStatement) -> Sequence[str]:
+def statement_sentences(statement: PrivacyStatement) -> Sequence[str]:
     """Return the statement in plain words; epsilon stands in it only with a checked guarantee."""
     if statement.status == "simulation":
         return ("Simulation only: no privacy.", statement.reason)
@@ -317,7 +317,7 @@ def statement_text(
         filed: date, version and responsible party, in the heading.
     """
     lines = ["Statement of privacy", "", *(f"{name}: {text}" for name, text in filed), *([""] if filed else [])]
-    kept = " ".join(sentences(statement)).replace(" %", "\N{NO-BREAK SPACE}%")
+    kept = " ".join(statement_sentences(statement)).replace(" %", "\N{NO-BREAK SPACE}%")
     lines.append(fill(kept, 80, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " "))
     if statement.status == "protected":
         sealed = [("Certificate, SHA-256", statement.certificate_sha256)] if statement.certificate_sha256 else []

@@ -24,8 +24,8 @@ from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.folder.evidence import Evidence, question_of
 from crowdveil.folder.truths import PAGE
 from crowdveil.presentation.html import Html
-from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
-from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.privacy.largest_posterior import posterior_rows, posterior_sentences
+from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
 from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
@@ -169,7 +169,7 @@ def _render(
         policy=content_security_policy(),
         version=version("crowdveil"),
         statement=statement,
-        sentences=sentences(statement),
+        sentences=statement_sentences(statement),
         privacy_class=_privacy_class(statement),
         whole_person=_certainty_about_a_person(statement),
         posterior_picture=_posterior_picture(statement),

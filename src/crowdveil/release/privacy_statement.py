@@ -40,19 +40,19 @@ from crowdveil.folder.named_reports import recorded_reports
 from crowdveil.folder.truths import estimate_names
 from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.levels import level_sentences, stated_levels
-from crowdveil.privacy.questions import question_sentences, round_sentences, sentences_without_campaign
+from crowdveil.privacy.levels import level_sentences, publishable_level_counts
 from crowdveil.privacy.relayed import relay_sentences
+from crowdveil.privacy.several_questions import question_sentences, round_sentences, single_question_sentences
 from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,
-    campaign_exposes,
+    campaign_exclusions,
+    campaign_statement,
+    channel_statement,
     mechanism_names,
     no_guarantee_reason,
-    not_covered,
     question_guarantees,
-    state_campaign,
-    state_channel,
+    uncovered_sentences,
 )
 from crowdveil.release.campaign_facts import YARDSTICK, Facts, asked_facts
 from crowdveil.release.result_files import read_results
@@ -141,7 +141,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     reports = None if whole else find_reports(path)
     recorded = recorded_reports(path) if reports is None and not whole else None
     if named is not None and campaign is not None and reports is None and recorded is None:
-        return state_campaign(campaign), facts
+        return campaign_statement(campaign), facts
     inferred_from = None if estimate_names(path) is None else read_results(path).reports_sha256
     if reports is None and recorded is None and inferred_from is None and (path / FIRST_QUESTION).is_dir():
         raise SettingsError(
@@ -161,7 +161,7 @@ def _state_certificate(path: Path, source: bytes, answers: int | None) -> Privac
     table = is_channel_table(source)
     channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
     sha256, apart = str(parse_json(source)["sha256"]), is_of_one_question(path)
-    return state_channel(channel, sha256=sha256, answers=answers, apart=apart)
+    return channel_statement(channel, sha256=sha256, answers=answers, apart=apart)
 
 
 def require_claims(campaign: Path) -> None:
@@ -395,8 +395,8 @@ def _state_checked_reports(
         per_worker=None if apart else per_worker,
         of_question=channel.guarantee if campaign is not None and campaign.questions else None,
         cells=0 if apart else cells,
-        not_covered=not_covered(
-            (HOLDER,) if made_from_answers else campaign_exposes(campaign) + (CHANNEL_VISIBLE,) * chosen,
+        not_covered=uncovered_sentences(
+            (HOLDER,) if made_from_answers else campaign_exclusions(campaign) + (CHANNEL_VISIBLE,) * chosen,
             protected=channel.protects_participation,
             assigned=evidence.assignment is not None,
         ),
@@ -404,8 +404,8 @@ def _state_checked_reports(
         relay=() if campaign is None else relay_sentences(campaign),
         levels=() if campaign is None else level_sentences(campaign, workers),
         level_guarantees=_level_guarantees(channel) if chosen or (campaign is not None and campaign.levels) else (),
-        level_workers=() if campaign is None else stated_levels(campaign, workers),
-        questions=sentences_without_campaign(cells, per_worker) if apart else question_sentences(campaign),
+        level_workers=() if campaign is None else publishable_level_counts(campaign, workers),
+        questions=single_question_sentences(cells, per_worker) if apart else question_sentences(campaign),
         rounds=round_sentences(campaign),
         question_guarantees=() if campaign is None else question_guarantees(campaign),
         certificate_sha256=crowd["certificate_sha256"],

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from crowdveil.presentation.html import Html, filled, joined
-from crowdveil.privacy.posterior import posterior_sentences
-from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.privacy.largest_posterior import posterior_sentences
+from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Statement of privacy</title>
@@ -40,7 +40,7 @@ def statement_page(
     worst: tuple[str, ...] = ()
     if statement.per_answer is not None:
         worst = posterior_sentences(statement.per_answer, statement.per_worker)
-    stated = [text for text in sentences(statement) if text not in worst]
+    stated = [text for text in statement_sentences(statement) if text not in worst]
     digest = statement.certificate_sha256
     known = [*facts, *([] if digest is None else [("Certificate, SHA-256", digest)])]
     known = known if statement.status == "protected" else []

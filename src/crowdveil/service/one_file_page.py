@@ -14,7 +14,7 @@ from pathlib import Path
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_odds, format_promise, percent_rounded_up
+from crowdveil.channels.rounding import format_odds, format_three_decimals, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs
 
@@ -78,7 +78,7 @@ def promise_sentences(campaign: Campaign, answers: int) -> dict[str, str]:
         answers: largest number of answers of one worker.
     """
     single, total = campaign.epsilon, campaign.worker_epsilon
-    values = {"count": str(answers), "epsilon": format_promise(single), "total": format_promise(total)}
+    values = {"count": str(answers), "epsilon": format_three_decimals(single), "total": format_three_decimals(total)}
     for factor, sure, loss in (("factor", "sure", single), ("all", "allSure", total)):
         values[factor] = format_odds(loss)
         values[sure] = percent_rounded_up(Guarantee(epsilon=loss).largest_guess_probability).removesuffix(" %")

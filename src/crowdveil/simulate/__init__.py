@@ -1,6 +1,6 @@
 """Simulation of crowds and of their devices, without a dense (workers, tasks) table."""
 
-from crowdveil.simulate.campaigns import perturb_cells, simulated_assignment
+from crowdveil.simulate.cell_perturbation import perturb_cells, simulated_assignment
 from crowdveil.simulate.crowds import (
     Crowd,
     Draw,

@@ -24,7 +24,7 @@ CUT_SEPARATOR = "|"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Setup:
+class ChannelAssignment:
     """Channel of every cell, and the cells that report.
 
     Attributes:
@@ -48,14 +48,14 @@ class Setup:
         return self.mechanism.guarantee if self.table is None else self.table.guarantee
 
 
-def set_up(
+def assign_channels(
     requested: MechanismSettings,
     alphabet: Alphabet,
     answers: Reports,
     *,
     channels: Path | None = None,
     assignment: Assignment | None = None,
-) -> Setup:
+) -> ChannelAssignment:
     """Build the mechanism and, where cells differ, the table of channels.
 
     Args:
@@ -86,7 +86,7 @@ def set_up(
             value=mechanism.name,
             hint="Use randomized-response, quantized-response, designed, one-layer or laplace.",
         )
-    return Setup(mechanism=mechanism, table=table, assignment=assignment)
+    return ChannelAssignment(mechanism=mechanism, table=table, assignment=assignment)
 
 
 def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, tasks: int) -> ChannelTable:

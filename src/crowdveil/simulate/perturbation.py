@@ -60,10 +60,10 @@ def perturb(
         _check_channel(answers, channel)
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
     if channel is None or not isinstance(source, Seeded):
-        task, worker, label = _from_devices(answers, mechanism, source, progress)
+        task, worker, label = _reports_of_devices(answers, mechanism, source, progress)
         return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
     columns = _concatenated_columns(
-        _from_channel(answers, channel, source, progress), expected_reports(answers, channel)
+        _reports_through_channel(answers, channel, source, progress), expected_reports(answers, channel)
     )
     rows = InMemoryRows(*columns, len(answers.tasks))
     return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
@@ -87,11 +87,11 @@ def public_report_count(answers: Reports, channel: Channel) -> float:
     return float(len(answers.tasks) * len(answers.workers) * _report_probabilities(channel)[-1])
 
 
-def _from_channel(
+def _reports_through_channel(
     answers: Reports, channel: Channel, source: Seeded, progress: Progress | None
 ) -> Iterator[ReportChunk]:
     """Yield the reports of answered cells, and of NULL cells that become a label."""
-    drawn = _label_of(channel)[channel.sample(answers.value, source)].astype(np.int16)
+    drawn = _label_codes(channel)[channel.sample(answers.value, source)].astype(np.int16)
     if channel.participation == "protected":
         yield from _merged_chunks(answers, drawn, channel, source, progress)
         return
@@ -154,12 +154,12 @@ def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int
     return labels
 
 
-def _from_devices(
+def _reports_of_devices(
     answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Return the reports of every worker's device, one answer vector at a time."""
     channel, tasks, null = mechanism.channel(), len(answers.tasks), mechanism.alphabet.size
-    label_of = np.append(np.arange(null), -1) if channel is None else _label_of(channel)
+    label_of = np.append(np.arange(null), -1) if channel is None else _label_codes(channel)
     order = np.argsort(answers.worker, kind="stable")
     ends = np.concatenate(([0], np.cumsum(answers.per_worker)))
     parts = []
@@ -195,7 +195,7 @@ def _concatenated_columns(
     return task, worker, label
 
 
-def _label_of(channel: Channel) -> NDArray[np.int64]:
+def _label_codes(channel: Channel) -> NDArray[np.int64]:
     """Return the label code of each report symbol, -1 for NULL, with an extra entry for a public NULL cell."""
     names = channel.report_alphabet.names
     codes = [-1 if name == NULL else names.index(name) for name in channel.outputs]

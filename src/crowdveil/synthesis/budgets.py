@@ -11,7 +11,7 @@ from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, floor_epsilon
+from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, epsilon_rounded_down
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,7 +40,7 @@ class TaskBudgets:
     @cached_property
     def exact_epsilon(self) -> dict[int, Fraction]:
         """Budget of a task by its divisor."""
-        return {int(divisor): floor_epsilon(self.epsilon / int(divisor)) for divisor in np.unique(self.divisor)}
+        return {int(divisor): epsilon_rounded_down(self.epsilon / int(divisor)) for divisor in np.unique(self.divisor)}
 
     @cached_property
     def task_epsilon(self) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class TaskBudgets:
         )
 
 
-def allocate(
+def allocated_budgets(
     claims: Claims, *, epsilon: float, unit: Unit, participation: Participation, most_claims: int | None
 ) -> TaskBudgets:
     """Return the budgets of all tasks for one epsilon.

@@ -186,7 +186,7 @@ class ScaledClaims(NamedTuple):
     position: Floats
 
     @property
-    def counted(self) -> Integers:
+    def claims_per_task(self) -> Integers:
         """Number of claims of each task, shape (tasks,)."""
         return np.bincount(self.task, minlength=self.tasks)
 

@@ -20,7 +20,7 @@ MAX_NUMERATOR = 1 << 38
 """Largest numerator of a noise scale; it keeps the bounds of all uniform draws far below 2**62."""
 
 
-def floor_epsilon(epsilon: float) -> Fraction:
+def epsilon_rounded_down(epsilon: float) -> Fraction:
     """Return the largest multiple of 2**-20 that is at most `epsilon`.
 
     Raises:
@@ -31,7 +31,7 @@ def floor_epsilon(epsilon: float) -> Fraction:
     return Fraction(math.floor(epsilon * 2**EPSILON_BITS), 2**EPSILON_BITS)
 
 
-def sample_discrete_laplace(scale: Fraction, count: int, source: Source) -> Integers:
+def sample_discrete_laplace_array(scale: Fraction, count: int, source: Source) -> Integers:
     """Return independent integers z with P(z) proportional to exp(-|z| / scale), exactly; int64, shape (count,).
 
     Args:

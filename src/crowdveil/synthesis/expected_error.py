@@ -33,7 +33,7 @@ GOOD_ENOUGH = 0.15
 """Ratio to the constant's error up to which the first method is used without a comparison."""
 
 
-class ExpectedError(NamedTuple):
+class TaskMeanError(NamedTuple):
     """Mean absolute errors of task means, in shares of the bounds, weighted by the claims of a task.
 
     Attributes:
@@ -58,8 +58,8 @@ class ReleaseErrors(NamedTuple):
         truths_of_records: truths distributed as the means of the released records; from these and public numbers.
     """
 
-    any_truths: ExpectedError | None
-    truths_of_records: ExpectedError | None
+    any_truths: TaskMeanError | None
+    truths_of_records: TaskMeanError | None
 
     def to_json(self, width: float) -> dict[str, dict[str, float] | None]:
         """Return both as JSON values, in units of claims whose bounds have the distance `width`."""
@@ -82,7 +82,9 @@ class ReleaseErrors(NamedTuple):
         return ""
 
 
-def expected_error(method: PrivateMethod, claims: Claims, truths: Floats | None = None) -> ExpectedError | None:
+def expected_task_mean_error(
+    method: PrivateMethod, claims: Claims, truths: Floats | None = None
+) -> TaskMeanError | None:
     """Return the expected error of a release, None if no task of the simulated crowds releases anything.
 
     Args:
@@ -110,7 +112,7 @@ def expected_error(method: PrivateMethod, claims: Claims, truths: Floats | None 
     if not both.any():
         return None
     errors = np.abs(claimed - released)[both], np.abs(claimed - constant)[both]
-    return ExpectedError(*(float(np.average(error, weights=weight[both])) for error in errors))
+    return TaskMeanError(*(float(np.average(error, weights=weight[both])) for error in errors))
 
 
 def more_accurate(first: PrivateMethod, second: PrivateMethod, claims: Claims) -> PrivateMethod:
@@ -118,22 +120,22 @@ def more_accurate(first: PrivateMethod, second: PrivateMethod, claims: Claims) -
 
     Args:
         first, second: methods for the same claims.
-        claims: as for `expected_error`.
+        claims: as for `expected_task_mean_error`.
     """
-    ours = expected_error(first, claims)
+    ours = expected_task_mean_error(first, claims)
     if ours is None or ours.error <= GOOD_ENOUGH * ours.constant:
         return first
-    theirs = expected_error(second, claims)
+    theirs = expected_task_mean_error(second, claims)
     return second if theirs is not None and theirs.error < CLEARLY_SMALLER * ours.error else first
 
 
 def release_errors(method: PrivateMethod, claims: Claims, release: Release) -> ReleaseErrors:
-    """Return the expected errors of a release that was made; `claims` as for `expected_error`."""
+    """Return the expected errors of a release that was made; `claims` as for `expected_task_mean_error`."""
     means = task_means(release, claims)
     means = means[np.isfinite(means)]
     return ReleaseErrors(
-        any_truths=expected_error(method, claims),
-        truths_of_records=expected_error(method, claims, means) if len(means) >= LEAST_MEANS else None,
+        any_truths=expected_task_mean_error(method, claims),
+        truths_of_records=expected_task_mean_error(method, claims, means) if len(means) >= LEAST_MEANS else None,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crowdveil.campaign.source.build import build_campaign, mechanism_within
 from crowdveil.campaign.source.privacy_request import PrivacyRequest
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.rounding import least_reading
+from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.randomness import seeded
@@ -33,7 +33,7 @@ def test_all_answers_together_stay_within_the_budget(mechanism, budget, cells, p
 
     made = mechanism_within(request, Scale(0, 4), participation, cells=cells)
 
-    spent = least_reading(made.channel().epsilon) * cells
+    spent = lower_of_binary_and_decimal(made.channel().epsilon) * cells
     assert Fraction(budget) * (1 - Fraction(1, 10**9)) <= spent <= Fraction(budget)
 
 

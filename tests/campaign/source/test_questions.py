@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crowdveil.campaign.source.build import build_campaign
 from crowdveil.campaign.source.settings_file import read_source
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.rounding import least_reading
+from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.randomness import seeded
 from tests.campaign.source.test_settings_file import SAMPLES
@@ -88,7 +88,7 @@ def test_all_questions_together_stay_within_the_budget(budget, kinds):
     campaign, _, _ = build_campaign(whole, seeded(1))
 
     spent = sum(
-        least_reading(channel.epsilon) * question.cells
+        lower_of_binary_and_decimal(channel.epsilon) * question.cells
         for channel, question in zip(campaign.channels, campaign.questions, strict=True)
     )
     assert Fraction(budget) * (1 - Fraction(1, 10**6)) <= spent <= Fraction(budget)

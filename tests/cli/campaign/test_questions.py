@@ -15,7 +15,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
-from crowdveil.privacy.questions import OTHERS
+from crowdveil.privacy.several_questions import OTHERS
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 
 SLOTS = 8

@@ -360,7 +360,7 @@ def test_the_truths_read_each_report_through_its_own_channel(run: Run, folder: P
     evidence, one, two = read_evidence(Path("got-two/reports.csv")), CampaignFolder("one"), CampaignFolder("two")
     table: Any = evidence.channel
     place = {task.id: index for index, task in enumerate(two.campaign.tasks)}
-    chosen = table.by_names(evidence.reports.tasks, evidence.reports.workers)
+    chosen = table.channel_indices(evidence.reports.tasks, evidence.reports.workers)
     first, wrong = cells("got-one"), []
     for row, worker in enumerate(map(str, evidence.reports.workers)):
         for column, task in enumerate(map(str, evidence.reports.tasks)):

@@ -6,7 +6,7 @@ import pytest
 from crowdveil import Categories, HierarchicalDawidSkene, OneCoin, RandomizedResponse, Reports
 from crowdveil.channels.channel import Channel
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimator import validate
+from crowdveil.em.estimator import validated_input
 from crowdveil.estimators.confusion.own_ability import MAX_STRENGTH, excess_variance, learn_own_prior
 
 LABELS = Categories(("a", "b", "c", "d"))
@@ -34,7 +34,7 @@ def test_the_variance_of_rows_is_estimated_through_the_channel(epsilon: float) -
     )
     reports, ability = crowd_of_rows(4.0, channel)
     one = Reports(np.array([0]), np.array([0]), np.array([0]), np.array([0]), np.array([0]), LABELS)
-    pool = frequencies_of_reports(validate(HierarchicalDawidSkene(), one, channel).summary)
+    pool = frequencies_of_reports(validated_input(HierarchicalDawidSkene(), one, channel).summary)
 
     found = excess_variance(reports, ability, np.ones(len(ability)), ERRORS, pool)
 
@@ -44,7 +44,7 @@ def test_the_variance_of_rows_is_estimated_through_the_channel(epsilon: float) -
 def test_rows_of_one_ability_share_it_and_other_rows_do_not() -> None:
     """Rows that all have the own ability get the largest strength; rows of concentration 4 no pseudo-answers."""
     one = Reports(np.arange(4), np.zeros(4, dtype=int), np.arange(4), np.arange(4), np.array([0]), LABELS)
-    pool = frequencies_of_reports(validate(HierarchicalDawidSkene(), one, None).summary)
+    pool = frequencies_of_reports(validated_input(HierarchicalDawidSkene(), one, None).summary)
     identity = Channel.identity(LABELS, "public")
     alike, differing = (
         learn_own_prior(reports, reports, np.ones(len(reports)), pool)

@@ -15,7 +15,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.estimators.gaussian import belief_propagation, discretization
 from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Beliefs, Priors, propagate
@@ -57,7 +57,7 @@ def ready(
     estimator: Gaussian = PUBLIC,
 ) -> tuple[Block, GaussianParameters]:
     """Return all reports as one block, and parameters with random beliefs of workers (seed 3)."""
-    coded, summary = summarize(estimator, reports, channel, assignment, None)
+    coded, summary = coded_and_summarized(estimator, reports, channel, assignment, None)
     parameters = estimator.initialize(summary)
     (block,) = coded.blocks()
     q = np.random.default_rng(3).dirichlet(np.ones(parameters.q.shape[1]), len(reports.workers))

@@ -19,9 +19,9 @@ from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_questions
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.mechanisms import Laplace
-from crowdveil.privacy.audit.claims import audit_file
-from crowdveil.privacy.questions import OTHERS
-from crowdveil.privacy.statement import sentences, state_campaign
+from crowdveil.privacy.audit.stated_claims import audit_file
+from crowdveil.privacy.several_questions import OTHERS
+from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from crowdveil.release.privacy_statement import state_evidence, state_questions, state_source
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
@@ -133,7 +133,7 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
     evidence = [read_evidence(one.folder / "reports.csv") for one in exported]
     stated = [state_evidence(one, BUILT.campaign) for one in evidence]
-    whole, before = state_questions(stated), state_campaign(BUILT.campaign)
+    whole, before = state_questions(stated), campaign_statement(BUILT.campaign)
     losses = [channel.epsilon for channel in CHANNELS]
 
     assert losses == [one.of_question.epsilon for one in stated if one.of_question]
@@ -142,9 +142,9 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
         assert one.per_worker is not None
         assert (BUILT.campaign.worker_epsilon, 4) == (one.per_worker.epsilon, one.cells)
         assert (BUILT.campaign.answer_guarantee, "randomized-response / laplace") == (one.per_answer, one.mechanism)
-        assert any("asks 2 questions" in sentence for sentence in sentences(one))
+        assert any("asks 2 questions" in sentence for sentence in statement_sentences(one))
     mixed = "epsilon 0.5 to 1 per single answer, by question (0.5 for the question of these reports)."
-    assert any(mixed in sentence for sentence in sentences(stated[1]))
+    assert any(mixed in sentence for sentence in statement_sentences(stated[1]))
 
 
 def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_path):
@@ -156,9 +156,9 @@ def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_pa
     certificates = [state_source(folder / "certificate.json", answers=answers)[0] for answers in (2, None)]
 
     for one in (reports, *certificates):
-        text = " ".join(sentences(one))
+        text = " ".join(statement_sentences(one))
         assert (None, 0, CHANNELS[0].epsilon) == (one.per_worker, one.cells, one.per_answer and one.per_answer.epsilon)
-        assert OTHERS == sentences(one)[1]
+        assert OTHERS == statement_sentences(one)[1]
         assert "all answers of" not in text
         assert ("(at most 2) alone add up to epsilon 2." in text) == (one is not certificates[1])
 

@@ -53,7 +53,7 @@ def test_every_report_keeps_its_value_and_its_channel(tmp_path: Path) -> None:
     found = {(task, names[worker], LABELS.names[value]) for task, worker, value in zip(*columns, strict=True)}
     assert assignment is not None
     cells = set(zip(assignment.task.tolist(), [names[one] for one in assignment.worker.tolist()], strict=True))
-    chosen = table.by_names(reports.tasks, reports.workers)  # type: ignore[union-attr]
+    chosen = table.channel_indices(reports.tasks, reports.workers)  # type: ignore[union-attr]
     expected = {(0, 0): PLAIN, (0, 2): built.campaign.channels[0], (0, 3): built.campaign.channels[1], (1, 2): PLAIN}
     expected |= {(2, 1): built.campaign.channels[1], (2, 2): built.campaign.channels[0]}
 

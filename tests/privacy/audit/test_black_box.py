@@ -10,9 +10,9 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.privacy.audit.black_box import Pair, audit_black_box
-from crowdveil.privacy.audit.claims import audit_mechanism
 from crowdveil.privacy.audit.confidence import Counts
 from crowdveil.privacy.audit.events import find_event
+from crowdveil.privacy.audit.stated_claims import audit_mechanism
 from crowdveil.randomness import seeded
 from tests.mechanisms.examples import EXAMPLES as CASES
 

@@ -14,7 +14,7 @@ from experiments.audit import broken
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, TwoLayer
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, audit_black_box
-from crowdveil.privacy.audit.claims import audit_mechanism
+from crowdveil.privacy.audit.stated_claims import audit_mechanism
 from crowdveil.randomness import seeded
 
 

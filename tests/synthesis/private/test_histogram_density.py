@@ -10,7 +10,13 @@ from hypothesis.extra.numpy import arrays
 
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, nearest_masses, smooth
+from crowdveil.synthesis.private.histogram_density import (
+    BIN_CHOICES,
+    CELLS,
+    HistogramDensities,
+    project_onto_simplex,
+    smoothed_masses,
+)
 from tests.chi_square import chi_square_p_value
 
 MASS = np.array([[0.1, 0.0, 0.5, 0.0, 0.2, 0.2], [0.0, 0.25, 0.25, 0.25, 0.25, 0.0]])
@@ -105,14 +111,14 @@ def test_smoothing_equals_the_equations(bins: int) -> None:
 
     expected = [slow_smooth(list(counts[k]), variance[k], total[k]) for k in range(3)]
 
-    np.testing.assert_allclose(smooth(counts, variance, total), expected, atol=1e-9)
+    np.testing.assert_allclose(smoothed_masses(counts, variance, total), expected, atol=1e-9)
 
 
 @settings(max_examples=50)
 @given(arrays(float, (2, 9), elements=st.floats(-3, 3)))
 def test_nearest_masses_are_nearest(rows: np.ndarray) -> None:
     """The sorted solution equals bisection: non-negative, sum one."""
-    found = nearest_masses(rows)
+    found = project_onto_simplex(rows)
 
     np.testing.assert_allclose(found, [slow_nearest(list(row)) for row in rows], atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
@@ -121,7 +127,7 @@ def test_nearest_masses_are_nearest(rows: np.ndarray) -> None:
 @pytest.mark.parametrize("bins", BIN_CHOICES)
 def test_every_number_of_bins_divides_the_cells(bins: int) -> None:
     """Cells refine bins, and a flat histogram stays flat."""
-    flat = smooth(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
+    flat = smoothed_masses(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
 
     assert CELLS % bins == 0
     np.testing.assert_allclose(flat, 1 / CELLS)

@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, ScaledClaims, scale_claims
-from crowdveil.synthesis.discrete_noise import floor_epsilon
+from crowdveil.synthesis.discrete_noise import epsilon_rounded_down
 from crowdveil.synthesis.private.exponential_mechanism import DyadicRanges
 from crowdveil.synthesis.private.noisy_counts import NoisyCounter, NoisyCounts, bin_counts
 
@@ -61,7 +61,7 @@ def test_bin_counts_equal_a_loop() -> None:
 def test_noise_scale_is_sensitivity_over_budget() -> None:
     """The scale is the sensitivity over the budget of the counts, less than all with range selection."""
     plain = NoisyCounter(epsilon=Fraction(1, 2), bins=8, select_range=False)
-    ranged = NoisyCounter(epsilon=floor_epsilon(0.7), bins=8, select_range=True)
+    ranged = NoisyCounter(epsilon=epsilon_rounded_down(0.7), bins=8, select_range=True)
 
     assert plain.scale == 4
     assert ranged.scale == 2 / ranged.count_epsilon

@@ -16,7 +16,7 @@ from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
-from crowdveil.mechanisms.budget import mechanism_within_budget
+from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.randomness import Source, secure
 
 Build = Callable[[float], ChannelMechanism]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.channels.rounding import format_promise
+from crowdveil.channels.rounding import format_three_decimals
 from crowdveil.cli.display import print_result, progress_bar
 from crowdveil.cli.options import FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb
@@ -95,8 +95,8 @@ def _json_values(created: CreatedCampaign) -> dict[str, Any]:
 def _printed_rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import compared
     from crowdveil.privacy.levels import level_sentences
-    from crowdveil.privacy.questions import question_sentences
     from crowdveil.privacy.relayed import relay_sentences
+    from crowdveil.privacy.several_questions import question_sentences
     from crowdveil.service.one_file_page import promise_sentences
 
     campaign, (fewest, most) = created.campaign, created.loads
@@ -109,8 +109,8 @@ def _printed_rows(created: CreatedCampaign) -> list[tuple[str, str]]:
         ("to compare", compared(campaign.name)),
         ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} to a worker"),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
-        ("promise", f"epsilon {format_promise(campaign.epsilon)} for a single answer ({scope})"),
-        ("in all", f"epsilon {format_promise(campaign.worker_epsilon)} for {cells} ({scope})"),
+        ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),
+        ("in all", f"epsilon {format_three_decimals(campaign.worker_epsilon)} for {cells} ({scope})"),
         *((f"odds ({language})", text) for language, text in promise_sentences(campaign, most).items()),
         *(("relay", sentence) for sentence in relay_sentences(campaign)),
         *(("levels", sentence) for sentence in level_sentences(campaign)),
@@ -141,16 +141,16 @@ def _question_data(asked: CreatedQuestion) -> dict[str, Any]:
 def _question_rows(asked: CreatedQuestion, *, several: bool) -> list[tuple[str, str]]:
     """Return the mechanism and the expected error of a question."""
     from crowdveil.cli.display import printable
-    from crowdveil.planning.summary import error_with_interval
+    from crowdveil.planning.plan_sentences import error_with_interval_text
 
     error, campaign = asked.expected, asked.campaign
     return [
         *([("question", printable(campaign.question))] if several else []),
         ("mechanism", f"{asked.mechanism.name}{', recommended by the plan' if asked.planned else ''}"),
         *_block_rows(campaign),
-        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
+        ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the best public one"),
-        ("unprotected", error_with_interval(error.unprotected)),
+        ("unprotected", error_with_interval_text(error.unprotected)),
         ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}{_crowd_of_channels(campaign)}"),
     ]
 

@@ -122,7 +122,7 @@ def _data(made: NextRound) -> dict[str, Any]:
 
 def _rows(made: NextRound) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import compared
-    from crowdveil.channels.rounding import format_promise
+    from crowdveil.channels.rounding import format_three_decimals
 
     campaign, scope = made.campaign, f"participation {made.campaign.participation}"
     return [
@@ -132,15 +132,16 @@ def _rows(made: NextRound) -> list[tuple[str, str]]:
         ("asked", f"{campaign.slots:,} workers, {made.asked:,} tasks, {made.loads[1]} to a worker"),
         ("groups", f"{len(made.sizes)} by posterior, of {min(made.sizes):,} to {max(made.sizes):,} tasks"),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
-        ("promise", f"epsilon {format_promise(campaign.epsilon)} for a single answer ({scope})"),
+        ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),
         (
             "in all",
-            f"epsilon {format_promise(campaign.worker_epsilon)} for all answers of one worker in this round ({scope})",
+            f"epsilon {format_three_decimals(campaign.worker_epsilon)} for all answers of one worker in this round "
+            f"({scope})",
         ),
         (
             "all rounds",
-            f"epsilon {format_promise(campaign.worker_guarantee.epsilon)} for all {campaign.all_cells} answers of one "
-            f"worker ({scope})",
+            f"epsilon {format_three_decimals(campaign.worker_guarantee.epsilon)} for all {campaign.all_cells} "
+            f"answers of one worker ({scope})",
         ),
         ("information", f"of a report, {made.gain:.2f} times that through the channel before"),
         ("usefulness", USEFULNESS),

@@ -13,7 +13,7 @@ from crowdveil.cli.results.reading import REPORTS, Reviewed, read_given, reports
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
-    from crowdveil.crowd_review.gold_tasks import DrawnGold
+    from crowdveil.crowd_review.gold_tasks import GoldDraw
     from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_TASKS = 5
@@ -59,7 +59,7 @@ def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -
     _show(read, drawn)
 
 
-def _show(read: Reviewed, drawn: DrawnGold) -> None:
+def _show(read: Reviewed, drawn: GoldDraw) -> None:
     """Write the drawn tasks, if asked for, and print them."""
     listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [

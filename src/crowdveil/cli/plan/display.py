@@ -20,7 +20,7 @@ BUDGET_LEAST_WIDTHS = {"real crowds": 100}
 
 def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of a plan, as pairs of name and text; `data` is its JSON data."""
-    from crowdveil.planning.summary import error_with_interval
+    from crowdveil.planning.plan_sentences import error_with_interval_text
 
     rows = [("assumed", assumption_text(data))]
     if not made.by_budget:
@@ -37,7 +37,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("scale", merged_scale(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
     rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
-    unprotected = error_with_interval(made.unprotected)
+    unprotected = error_with_interval_text(made.unprotected)
     if made.by_budget:
         rows.append(("unprotected", f"{unprotected}, all tasks open to all workers"))
         return [*rows, ("budget", "epsilon of a worker: of all assigned tasks together, answered or not")]
@@ -75,14 +75,14 @@ def print_candidates(made: Plan) -> None:
 
 def _candidate_rows(made: Plan) -> list[dict[str, str]]:
     """Return candidates by column, equivalent ones once; an epsilon stands in its first row."""
-    from crowdveil.planning.summary import expected_error, real_interval
+    from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text
 
     rows, shown = list[dict[str, str]](), None
     for one in made.results:
         if one.same_as is not None:
             continue
         epsilon, shown = format_bound(one.epsilon) if one.epsilon != shown else "", one.epsilon
-        figures = {"error": expected_error(one.prediction, "<"), "real crowds": real_interval(one.prediction)}
+        figures = {"error": expected_error_text(one.prediction, "<"), "real crowds": real_interval_text(one.prediction)}
         cost = {"per worker": format_bound(one.cost.worker_epsilon, 4), "bytes": f"{one.cost.bytes:,}"}
         rows.append({"epsilon": epsilon, "mechanism": one.name} | figures | cost)
     return rows
@@ -90,9 +90,9 @@ def _candidate_rows(made: Plan) -> list[dict[str, str]]:
 
 def _budget_rows(made: Plan) -> list[dict[str, str]]:
     """Return the best choice for each budget and participation, by column."""
-    from crowdveil.planning.summary import expected_error, real_interval
+    from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text
 
-    whole = {one.budget: expected_error(one.prediction, "<") for one in made.without_assignment}
+    whole = {one.budget: expected_error_text(one.prediction, "<") for one in made.without_assignment}
     return [
         {
             "budget": f"{one.budget:g}",
@@ -100,9 +100,9 @@ def _budget_rows(made: Plan) -> list[dict[str, str]]:
             "tasks": f"{one.cost.cells:,}",
             "per answer": format_bound(one.cost.cell_epsilon, 3),
             "mechanism": one.name,
-            "error": expected_error(one.prediction, "<"),
+            "error": expected_error_text(one.prediction, "<"),
             "all tasks": whole[one.budget],
-            "real crowds": real_interval(one.prediction),
+            "real crowds": real_interval_text(one.prediction),
         }
         for one in made.results
     ]
@@ -150,11 +150,11 @@ def merged_scale(data: dict[str, Any]) -> str:
 
 def expected_by_settings(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
-    from crowdveil.channels.rounding import format_promise
+    from crowdveil.channels.rounding import format_three_decimals
+    from crowdveil.planning.plan_sentences import error_with_interval_text
     from crowdveil.planning.settings.alternatives import is_worth_asking
     from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
     from crowdveil.planning.settings.expected_error import predict_error
-    from crowdveil.planning.summary import error_with_interval
 
     chosen = choose_mechanism(source)
     mechanism, tasks = chosen.mechanism, chosen.most_tasks
@@ -171,13 +171,13 @@ def expected_by_settings(source: CampaignSource) -> tuple[dict[str, Any], list[t
         "expected": error.to_json(),
     }
     loss = (
-        f"epsilon {format_promise(all_tasks.epsilon)} per worker, {format_promise(cell.epsilon)} per answer, "
-        f"participation {cell.participation}{', every worker at level 1' if source.privacy.levels else ''}"
+        f"epsilon {format_three_decimals(all_tasks.epsilon)} per worker, {format_three_decimals(cell.epsilon)} per "
+        f"answer, participation {cell.participation}{', every worker at level 1' if source.privacy.levels else ''}"
     )
     lines = [
         ("campaign", f"{mechanism.name}, {tasks:,} task{'s' * (tasks > 1)} per worker, {loss}: as the settings are"),
-        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
-        ("unprotected", f"{error_with_interval(error.unprotected)}, for the same answers"),
+        ("expected", f"{error.error_name} {error_with_interval_text(error.protected)}"),
+        ("unprotected", f"{error_with_interval_text(error.unprotected)}, for the same answers"),
         *([] if asked else [("warning", "`crowdveil campaign new` refuses these settings without --anyway.")]),
     ]
     return data, lines

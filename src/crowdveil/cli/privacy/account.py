@@ -65,10 +65,16 @@ def account(
     require_shuffling_usage(shuffled, linked, delta)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
-    from crowdveil.privacy.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget
+    from crowdveil.privacy.mechanism_settings import (
+        build_mechanism,
+        describe,
+        parameters,
+        settings_within_budget,
+        short_description,
+    )
     from crowdveil.privacy.shuffled_guarantees import shuffled_guarantees
 
-    requested = within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
+    requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
     composed = [] if delta is None else composition(mechanism, tasks=tasks, rounds=rounds, delta=delta)
@@ -86,6 +92,6 @@ def account(
         "compositions": compositions,
         "shuffled": shuffled_data(figures),
     }
-    rows = [("mechanism", summarize(mechanism)), *account_rows(accounts), *composition_rows(compositions)]
+    rows = [("mechanism", short_description(mechanism)), *account_rows(accounts), *composition_rows(compositions)]
     rows += [] if figures is None else [("shuffled", sentence) for sentence in figures.sentences]
     print_result(data, rows)

@@ -33,7 +33,7 @@ from crowdveil.registry import MECHANISM_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.privacy.audit.black_box import Progress
-    from crowdveil.privacy.audit.claims import Audit
+    from crowdveil.privacy.audit.stated_claims import Audit
 
 PROGRAM = "crowdveil"
 INTERRUPTED = 130
@@ -121,7 +121,7 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
     requested = mechanism_settings(**own_values(mechanism_settings, given | {"mechanism": name, "budget": None}))
     alphabet = required_alphabet(**own_values(required_alphabet, given))
     _refuse_options("inputs", "others", "delta")
-    from crowdveil.privacy.audit.claims import audit_mechanism
+    from crowdveil.privacy.audit.stated_claims import audit_mechanism
     from crowdveil.privacy.mechanism_settings import build_mechanism
 
     tasks = given["tasks"] or 1
@@ -143,7 +143,7 @@ def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file and no mechanism ({known}).")
     from crowdveil.folder.evidence import is_of_one_question
-    from crowdveil.privacy.audit.claims import audit_file
+    from crowdveil.privacy.audit.stated_claims import audit_file
 
     apart, tasks = is_of_one_question(file), given["tasks"] or 1
     return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=tasks, apart=apart)
@@ -156,8 +156,8 @@ def _audit_commands(
         raise click.UsageError("Missing option '--epsilon', the claim.")
     _refuse_options("neighbours", "tasks", *OWN_OPTIONS)
     from crowdveil.files.filesystem import temporary_folder
-    from crowdveil.privacy.audit.claims import COMMAND_DRAWS, audit_pairs
     from crowdveil.privacy.audit.command import CommandBox, run_process
+    from crowdveil.privacy.audit.stated_claims import COMMAND_DRAWS, audit_pairs
 
     own = run_in_process(context.find_root().command)
 

@@ -40,7 +40,7 @@ def statement(
     Exit codes: 0 stated; 1 a claim of the file is false; 2 wrong usage; 3 nothing was stated for another reason.
     """
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.privacy.statement import sentences, statement_text
+    from crowdveil.privacy.statement import statement_sentences, statement_text
     from crowdveil.release.privacy_statement import state_source
     from crowdveil.release.statement_page import statement_page
 
@@ -55,7 +55,7 @@ def statement(
     data = {
         "subject": found.subject,
         "privacy": found.status,
-        "statement": list(sentences(found)),
+        "statement": list(statement_sentences(found)),
         "mechanism": found.mechanism,
         "participation": None if answer is None else answer.participation,
         "epsilon_per_answer": None if answer is None else answer.epsilon,

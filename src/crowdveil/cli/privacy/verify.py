@@ -113,7 +113,7 @@ def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
 def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield epsilon with its unit, and participation."""
     from crowdveil.channels.guarantee import Guarantee
-    from crowdveil.privacy.posterior import posterior_sentences
+    from crowdveil.privacy.largest_posterior import posterior_sentences
     from crowdveil.standalone.checks import four_digits
 
     if checked.answer_epsilon is None:

@@ -72,7 +72,7 @@ def report(
     """
     from crowdveil.campaign.folder import read_campaign
     from crowdveil.folder.campaign.export import held_questions
-    from crowdveil.privacy.statement import sentences
+    from crowdveil.privacy.statement import statement_sentences
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
     from crowdveil.release.privacy_statement import NOTHING_STATED, find_asked, require_every_question, state_questions
 
@@ -95,7 +95,7 @@ def report(
     conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
     data = _data(statement, conclusions) | {"files": [str(path)], "replaced": replaced}
     rows = [
-        *[("privacy", sentence) for sentence in sentences(statement)],
+        *[("privacy", sentence) for sentence in statement_sentences(statement)],
         *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
     ]
@@ -138,11 +138,11 @@ def _opened_reports(folder: Path, reports: NamedReports) -> Iterator[tuple[Answe
 
 def _data(statement: PrivacyStatement, conclusions: Sequence[Conclusion]) -> dict[str, Any]:
     """Return the members of the JSON document but the files."""
-    from crowdveil.privacy.statement import sentences
+    from crowdveil.privacy.statement import statement_sentences
 
     return {
         "privacy": statement.status,
-        "statement": list(sentences(statement)),
+        "statement": list(statement_sentences(statement)),
         "verdict": max((one.verdict for one in conclusions), key=WORSE.index),
         "conclusion": [sentence for one in conclusions for sentence in one.sentences],
         "questions": [one.verdict for one in conclusions] if len(conclusions) > 1 else [],

@@ -246,7 +246,7 @@ class DirichletEstimator(ConfusionEstimator):
         if parameters.is_initial:
             return None
         logs = log_confusion(parameters), np.log(parameters.class_prior)
-        return (*logs, logit(inside(parameters.participation))) if parameters.pool.protected else logs
+        return (*logs, logit(with_finite_log_odds(parameters.participation))) if parameters.pool.protected else logs
 
     def from_coordinates(self, parameters: CrowdParameters, coordinates: Coordinates) -> CrowdParameters:
         """Return the parameters with these values."""
@@ -278,7 +278,7 @@ def log_confusion(parameters: CrowdParameters) -> NDArray[np.float64]:
     return floored_log(np.ascontiguousarray(confusion), TINY, compiled=parameters.summary.compiled)
 
 
-def inside(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def with_finite_log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return probabilities moved to the nearest ones with finite log-odds."""
     return np.clip(probability, TINY, 1 - np.finfo(float).epsneg)
 

@@ -128,7 +128,7 @@ class CrowdParameters:
         if model.implicit_null_count:
             for group in range(model.task_groups):
                 base[group] = np.einsum("ws,wzs->z", model.implicit_null_workers(group), nulls)
-            logs = logs - nulls @ model.replaces().T
+            logs = logs - nulls @ model.replaced_nulls().T
         table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
         return ScoreTables(table, base + np.log(self.class_prior), self.discount)
 
@@ -213,7 +213,7 @@ def participation_prior(summary: Summary, pool: AnswerFrequencies, min_pseudo_co
 def report_counts(summary: Summary) -> NDArray[np.float64]:
     """Return each worker's report counts in the order of `full_table`, implicit NULL included; [worker, report]."""
     model, listed = summary.model, summary.symbol_counts
-    implicit_counts = -listed @ model.replaces()
+    implicit_counts = -listed @ model.replaced_nulls()
     for group, tasks in enumerate(np.bincount(model.task_group, minlength=model.task_groups)):
         implicit_counts = implicit_counts + tasks * model.implicit_null_workers(group)
     return np.concatenate((listed, np.maximum(implicit_counts, 0.0)), axis=1)

@@ -19,7 +19,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import Estimator, to_estimate, validate
+from crowdveil.em.estimator import Estimator, to_estimate, validated_input
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.em.kernels.numpy_backend import softmax
@@ -336,7 +336,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         Raises:
             SettingsError: no public prior.
         """
-        data = validate(self, reports, channel, assignment, prior=prior)
+        data = validated_input(self, reports, channel, assignment, prior=prior)
         summary = data.summary
         if not self._has_public_prior(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
@@ -468,14 +468,14 @@ def _anonymous_step(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return the marginal likelihood of every candidate from report counts, and posteriors under the widest prior."""
-    counts, widest = report_counts(part, parameters.summary), parameters.anonymous_models[-1]
+    counts, widest = task_report_counts(part, parameters.summary), parameters.anonymous_models[-1]
     posterior, _ = softmax(counts @ widest.widest + widest.family[-1])
     fixed = ~np.isnan(gold)
     posterior[fixed] = grid.point_masses(parameters.points, gold[fixed])
     return GaussianStatistics(np.zeros_like(parameters.q), evidence_of(counts, gold, parameters)), posterior
 
 
-def report_counts(part: Block, summary: Summary) -> NDArray[np.float64]:
+def task_report_counts(part: Block, summary: Summary) -> NDArray[np.float64]:
     """Return the number of reports by symbol, then of implicit NULLs, indexed [task, report]."""
     model = summary.model
     cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
@@ -498,7 +498,7 @@ def averaged_quantiles(part: Block, gold: NDArray[np.float64], parameters: Gauss
     if parameters.constant is not None:
         ends = _alphabet(parameters.summary).values[[0, -1]]
         return np.tile([ends[0], parameters.constant, ends[1]], (part.tasks, 1))
-    counts = report_counts(part, parameters.summary)
+    counts = task_report_counts(part, parameters.summary)
     candidates = zip(parameters.anonymous_models, parameters.average, strict=True)
     posterior = np.sum([one.posterior(counts, weights) for one, weights in candidates], axis=0)
     return grid.quantiles(posterior / posterior.sum(axis=1, keepdims=True), parameters.points, LEVELS)

@@ -30,8 +30,8 @@ from crowdveil.estimators.gaussian.estimator import (
     averaged_quantiles,
     evidence_of,
     infer_in_chunks,
-    report_counts,
     reweighted,
+    task_report_counts,
 )
 
 M_STEPS = 20
@@ -194,7 +194,7 @@ def _infer_tasks(
     anonymous, fixed = parameters.anonymous, ~np.isnan(gold)
     if anonymous.average is not None:
         return PooledStatistics(np.zeros(1), np.zeros(1)), averaged_quantiles(part, gold, anonymous)
-    counts = report_counts(part, anonymous.summary)
+    counts = task_report_counts(part, anonymous.summary)
     posterior, _ = softmax(counts @ np.log(np.maximum(parameters.reports, TINY)) + parameters.log_prior)
     posterior[fixed] = grid.point_masses(anonymous.points, gold[fixed])
     evidence = evidence_of(counts, gold, anonymous) if parameters.first else np.zeros(1)

@@ -65,12 +65,14 @@ class Kos(Estimator[KosParameters, KosStatistics]):
         current = past
         for weight in parameters.sums:
             past = past + current
-            current = centred(block.coded.vote_sums(weight)) - centred(counts * past) * scale(past)
+            current = centred_and_scaled(block.coded.vote_sums(weight)) - centred_and_scaled(
+                counts * past
+            ) * vector_scale(past)
         size = TIE * counts.sum(axis=1, keepdims=True) * np.abs(parameters.sums).max(initial=0.0)
         votes = np.where(np.abs(current).max(axis=1, keepdims=True) > size, current, counts)
         best = votes >= votes.max(axis=1, keepdims=True) - size
         posterior = one_hot_gold(best / best.sum(axis=1, keepdims=True), block.gold)
-        agreement = block.coded.agreement_sums((past + current) * scale(past))
+        agreement = block.coded.agreement_sums((past + current) * vector_scale(past))
         return EStep(KosStatistics(agreement), posterior)
 
     def m_step(self, statistics: KosStatistics, parameters: KosParameters) -> KosParameters:
@@ -102,11 +104,11 @@ class Kos(Estimator[KosParameters, KosStatistics]):
         return statistics.agreement - parameters.summary.per_worker * parameters.sums[-1]
 
 
-def scale(rows: NDArray[np.float64]) -> float:
+def vector_scale(rows: NDArray[np.float64]) -> float:
     """Return 1 / sqrt(1 - 1/K) for arrays with K columns."""
     return 1 / np.sqrt(1 - 1 / rows.shape[1])
 
 
-def centred(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def centred_and_scaled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum_i a_ij w_i from sums of w by label, [task, label]: rows minus their mean, scaled."""
-    return (rows - rows.mean(axis=1, keepdims=True)) * scale(rows)
+    return (rows - rows.mean(axis=1, keepdims=True)) * vector_scale(rows)

@@ -37,7 +37,7 @@ class SkillParameters:
     steps: int = 0
 
 
-class Agreement(NamedTuple):
+class WinnerAgreement(NamedTuple):
     """Answers of each worker that agree with the winners of the votes, ties split; shape (workers,)."""
 
     agreement: NDArray[np.float64]
@@ -69,17 +69,17 @@ class SkillVote(Estimator[SkillParameters, S]):
         return replace(Estimator.from_state(self, initial, state), steps=1)
 
 
-class AgreementVote(SkillVote[Agreement]):
+class AgreementVote(SkillVote[WinnerAgreement]):
     """Skills from the agreement with the winners of the votes that they weight."""
 
-    def e_step(self, block: GoldBlock, parameters: SkillParameters) -> EStep[Agreement]:
+    def e_step(self, block: GoldBlock, parameters: SkillParameters) -> EStep[WinnerAgreement]:
         """Return the shares of votes, and each worker's agreement with the winners."""
         votes = weighted_votes(block, parameters)
         best = votes >= votes.max(axis=1, keepdims=True) - TIE
         winners = one_hot_gold(best / best.sum(axis=1, keepdims=True), block.gold)
-        return EStep(Agreement(block.coded.agreement_sums(winners)), shares(votes, block.gold))
+        return EStep(WinnerAgreement(block.coded.agreement_sums(winners)), vote_shares_with_gold(votes, block.gold))
 
-    def m_step(self, statistics: Agreement, parameters: SkillParameters) -> SkillParameters:
+    def m_step(self, statistics: WinnerAgreement, parameters: SkillParameters) -> SkillParameters:
         """Return the shares of agreeing answers as skills."""
         summary = parameters.summary
         skill = right_share(statistics.agreement, summary.per_worker, summary.labels)
@@ -127,7 +127,7 @@ class ZeroBasedSkill(AgreementVote):
         """Return equal skills, just above chance."""
         return SkillParameters(summary, np.full(summary.workers, 1 / summary.labels + FIRST_GAIN))
 
-    def m_step(self, statistics: Agreement, parameters: SkillParameters) -> SkillParameters:
+    def m_step(self, statistics: WinnerAgreement, parameters: SkillParameters) -> SkillParameters:
         """Return the skills after one step; those of workers without reports stay."""
         target = AgreementVote.m_step(self, statistics, parameters)
         gain = np.where(parameters.summary.per_worker > 0, target.skill - parameters.skill, 0.0)
@@ -154,7 +154,7 @@ class GoldMajorityVote(SkillVote[GoldAnswers]):
 
     def e_step(self, block: GoldBlock, parameters: SkillParameters) -> EStep[GoldAnswers]:
         """Return the shares of votes, and each worker's answers to gold tasks."""
-        posterior = shares(weighted_votes(block, parameters), block.gold)
+        posterior = vote_shares_with_gold(weighted_votes(block, parameters), block.gold)
         known = np.broadcast_to((block.gold >= 0).astype(float)[:, None], posterior.shape)
         right = one_hot_gold(np.zeros_like(posterior), block.gold)
         return EStep(GoldAnswers(block.coded.agreement_sums(right), block.coded.agreement_sums(known)), posterior)
@@ -177,7 +177,7 @@ def weighted_votes(block: GoldBlock, parameters: SkillParameters) -> NDArray[np.
     return votes
 
 
-def shares(votes: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+def vote_shares_with_gold(votes: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return each label's share of the votes, [task, label]; uniform without votes, certain for gold."""
     total = votes.sum(axis=1, keepdims=True)
     uniform = np.full_like(votes, 1 / votes.shape[1])

@@ -136,7 +136,7 @@ def joined(first: Collection, second: Collection) -> Collection:
     for one in rounds:
         own = one.assignment
         task, worker = _codes(own.tasks, tasks, "task")[own.task], _codes(own.workers, workers, "worker")[own.worker]
-        chosen[worker, task] = start + one.table.by_names(own.tasks, own.workers)[own.worker, own.task]
+        chosen[worker, task] = start + one.table.channel_indices(own.tasks, own.workers)[own.worker, own.task]
         asked.append((task, worker))
         start += len(one.table.channels)
     channels = [channel for one in rounds for channel in one.table.channels]

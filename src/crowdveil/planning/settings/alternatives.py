@@ -9,11 +9,11 @@ from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.errors import SettingsError
 from crowdveil.planning import Prediction, predict
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
+from crowdveil.planning.plan_sentences import expected_error_text
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
 from crowdveil.planning.settings.expected_error import ExpectedError, planned_campaign, planned_mechanism
-from crowdveil.planning.summary import expected_error
-from crowdveil.planning.worker_budget import loads
+from crowdveil.planning.worker_budget import loads_to_compare
 from crowdveil.standalone.checks import MAX_SLOTS
 
 WORTH_ASKING = 0.9
@@ -25,7 +25,7 @@ HOPELESS = f"Even {WORKER_FACTORS[-1]:g} times as many workers, or {EPSILON_FACT
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class CampaignChange:
     """Changed campaign that is worth asking: what changes, its settings, and its expected error."""
 
     change: str
@@ -51,7 +51,7 @@ def require_worth_asking(source: CampaignSource, expected: ExpectedError, *, que
     """
     if is_worth_asking(expected):
         return
-    found = [f"{one.change} (expected {expected_error(one.prediction)})" for one in nearest_alternatives(source)]
+    found = [f"{one.change} (expected {expected_error_text(one.prediction)})" for one in nearest_alternatives(source)]
     nearest = f"Any of these is enough: {'; '.join(found)}." if found else HOPELESS
     about = f"question {question[:100]!r}: " if question else ""
     raise SettingsError(
@@ -62,13 +62,13 @@ def require_worth_asking(source: CampaignSource, expected: ExpectedError, *, que
     )
 
 
-def nearest_alternatives(source: CampaignSource) -> list[Alternative]:
+def nearest_alternatives(source: CampaignSource) -> list[CampaignChange]:
     """Return the nearest campaign that is worth asking in each direction; none where no step is enough."""
     directions = (_other_mechanism(source), _fewer_tasks(source), _more_workers(source), _more_epsilon(source))
     return [found for steps in directions if (found := _first_worth_asking(steps)) is not None]
 
 
-def _first_worth_asking(steps: Iterator[tuple[str, CampaignSource]]) -> Alternative | None:
+def _first_worth_asking(steps: Iterator[tuple[str, CampaignSource]]) -> CampaignChange | None:
     """Return the first changed campaign that is worth asking; None if there is none."""
     for change, source in steps:
         try:
@@ -76,7 +76,7 @@ def _first_worth_asking(steps: Iterator[tuple[str, CampaignSource]]) -> Alternat
         except SettingsError:  # an epsilon that no mechanism accepts: the next ones are larger
             return None
         if prediction is not None:
-            return Alternative(change, source, prediction)
+            return CampaignChange(change, source, prediction)
     return None
 
 
@@ -116,7 +116,7 @@ def _fewer_tasks(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]
     if source.privacy.budget_per_worker is None or source.relay is not None:
         return
     whole = replace(planned_campaign(source), assigned_per_task=None)
-    fewer = [load for load in loads(whole) if load < (source.per_worker or len(source.rows))]
+    fewer = [load for load in loads_to_compare(whole) if load < (source.per_worker or len(source.rows))]
     for load in reversed(fewer):
         yield f"tasks.per_worker = {load}", replace(source, per_worker=load)
 

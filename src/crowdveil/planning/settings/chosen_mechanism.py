@@ -21,7 +21,7 @@ from crowdveil.planning.worker_budget import (
     LARGEST_CELL_EPSILON,
     best_choice,
     largest_load,
-    loads,
+    loads_to_compare,
     with_load,
 )
 
@@ -120,7 +120,7 @@ def _campaigns_by_load(source: CampaignSource) -> Iterator[Campaign]:
         return
     most = campaign.tasks - max(map(len, source.excluded))
     campaign = replace(campaign, assigned_per_task=None)
-    for load in loads(campaign):
+    for load in loads_to_compare(campaign):
         variant = with_load(campaign, load)
         if variant.assigned_per_task is None or largest_load(variant) <= most:
             rate = source.expected.answered * variant.reporters_per_task / variant.workers

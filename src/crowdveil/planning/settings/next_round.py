@@ -113,21 +113,25 @@ def create_next_round(
     channels = [design_channel(one, spent, null_apart=True) for one in objectives]
     excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
     order = np.argsort(-errors, kind="stable").tolist()
-    lists = _draw(excluded, order, count, _load(excluded, campaign, per_worker), randomness or secure())
-    made, parts = assemble(_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
+    lists = _draw_tasks(
+        excluded, order, count, _tasks_per_worker(excluded, campaign, per_worker), randomness or secure()
+    )
+    made, parts = assemble(_round_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
     pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
     return NextRound(
         campaign=made,
         folder=out,
-        files=write_campaign(out, made, parts, pictures=pictures, records=_records(before, collected, excluded)),
+        files=write_campaign(out, made, parts, pictures=pictures, records=_record_files(before, collected, excluded)),
         sizes=tuple(np.bincount(group).tolist()),
         asked=count,
         loads=(min(map(len, lists)), max(map(len, lists))),
-        gain=_gain(objectives, channels, np.bincount(group), campaign.channels),
+        gain=_information_ratio(objectives, channels, np.bincount(group), campaign.channels),
     )
 
 
-def _content(campaign: Campaign, channels: Sequence[Channel], group: Sequence[int], days: tuple[date, date]) -> Content:
+def _round_content(
+    campaign: Campaign, channels: Sequence[Channel], group: Sequence[int], days: tuple[date, date]
+) -> Content:
     """Return the content of the round after a campaign: its texts and tasks, with a channel for each group of tasks."""
     same = ("title", "question", "consent", "language", "min_reports", "tasks", "url")
     worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
@@ -157,7 +161,7 @@ def _days_to_deletion(campaign: Campaign, closes: date) -> int | None:
     return min(usual, (promised - closes).days)
 
 
-def _records(before: CampaignFolder, collected: Path, excluded: Sequence[set[int]]) -> dict[str, bytes]:
+def _record_files(before: CampaignFolder, collected: Path, excluded: Sequence[set[int]]) -> dict[str, bytes]:
     """Return the files of a later round besides its document: the reports so far, exclusions, and names of workers."""
     kept = {f"{EARLIER_FOLDER}/{name}": collected / name for name in COPIED}
     copies = record_text(OutputEntry.of(collected / name, COLLECTION) for name in COPIED if name != CAMPAIGN_FILE)
@@ -217,14 +221,14 @@ def _posterior(estimate: Estimate, campaign: Campaign) -> tuple[NDArray[np.float
             hint="Infer with the default method.",
         )
     centre, width = estimate.posterior[order], (estimate.high - estimate.low)[order]
-    table = _normal(campaign.alphabet, centre, width / (2 * NORMAL_QUANTILE))
+    table = _normal_tables(campaign.alphabet, centre, width / (2 * NORMAL_QUANTILE))
     known = np.isfinite(table).all(axis=1)
     table[~known] = table[known].mean(axis=0) if known.any() else 1 / table.shape[1]
     distance = np.abs(campaign.alphabet.values[:, None] - campaign.alphabet.values)
     return table, (table @ distance).min(axis=1)
 
 
-def _normal(scale: Scale, centre: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normal_tables(scale: Scale, centre: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return normal distributions on the points of a scale, ends included, shape (tasks, labels)."""
     edges = scale.values[:-1] + scale.step / 2
     below = ndtr((edges - centre[:, None]) / np.maximum(deviation, scale.step / 10)[:, None])
@@ -241,7 +245,7 @@ def _objective(campaign: Campaign, prior: NDArray[np.float64], estimate: Estimat
     return expected_objective(alphabet, expected, campaign.participation)
 
 
-def _draw(
+def _draw_tasks(
     excluded: Sequence[set[int]], order: Sequence[int], count: int, per_worker: int, source: Source
 ) -> tuple[tuple[int, ...], ...]:
     """Return the tasks of each slot, none excluded: of the first `count` in the order, where these are enough."""
@@ -252,7 +256,7 @@ def _draw(
     return draw_assignment(len(order), len(excluded), per_worker, forbidden, source)
 
 
-def _load(excluded: Sequence[set[int]], campaign: Campaign, asked: int | None) -> int:
+def _tasks_per_worker(excluded: Sequence[set[int]], campaign: Campaign, asked: int | None) -> int:
     """Return the number of tasks of each worker: as asked, or as before if there are so many new ones for each."""
     fewest = len(campaign.tasks) - max(map(len, excluded))
     if fewest < (asked or 1):
@@ -275,7 +279,7 @@ def _excluded(before: CampaignFolder) -> list[set[int]]:
     return found
 
 
-def _gain(
+def _information_ratio(
     objectives: Sequence[DesignObjective],
     channels: Sequence[Channel],
     sizes: NDArray[np.int64],

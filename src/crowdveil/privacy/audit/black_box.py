@@ -15,7 +15,7 @@ import numpy as np
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.confidence import Counts
 from crowdveil.privacy.audit.events import Event, Objective, find_event
-from crowdveil.privacy.audit.outputs import Drawn, Outputs, read_outputs
+from crowdveil.privacy.audit.outputs import Drawn, DrawnOutputs, read_outputs
 
 MIN_DRAWS = 40
 FAILURE = "failure"
@@ -45,7 +45,7 @@ class Pair:
         shown = name or f"{first!r:.40} against {second!r:.40}"
         return cls(shown, _repeated(function, first), _repeated(function, second), alternate=True)
 
-    def draw(self, count: int) -> tuple[Outputs, Outputs]:
+    def draw(self, count: int) -> tuple[DrawnOutputs, DrawnOutputs]:
         """Return outputs of `count` draws of each input."""
         if not self.alternate:
             return read_outputs(self.first(count)), read_outputs(self.second(count))
@@ -149,7 +149,7 @@ def _findings(pair: Pair, claim: tuple[float, float], draws: int, alpha: float) 
 
 
 def _bounded_finding(
-    pair: str, event: Event | None, held: tuple[Outputs, Outputs], claim: tuple[float, float], alpha: float
+    pair: str, event: Event | None, held: tuple[DrawnOutputs, DrawnOutputs], claim: tuple[float, float], alpha: float
 ) -> Finding:
     first, second = (0 if event is None else event.count(outputs) for outputs in held)
     counts = Counts(first=first, second=second, first_draws=held[0].draws, second_draws=held[1].draws)
@@ -162,7 +162,7 @@ def _bounded_finding(
     )
 
 
-def _swapped_if(both: tuple[Outputs, Outputs], flip: bool | int) -> tuple[Outputs, Outputs]:
+def _swapped_if(both: tuple[DrawnOutputs, DrawnOutputs], flip: bool | int) -> tuple[DrawnOutputs, DrawnOutputs]:
     return (both[1], both[0]) if flip else both
 
 
@@ -188,7 +188,7 @@ def _call_output(function: Callable[[Any], Any], value: Any) -> Any:
         return {FAILURE: f"{type(error).__name__}: {error}"}
 
 
-def _refuse_failures(*both: Outputs) -> None:
+def _refuse_failures(*both: DrawnOutputs) -> None:
     """Raise SettingsError if all draws of both inputs failed: nothing was compared."""
     failures = [outputs.part(FAILURE) for outputs in both]
     if all((part.size >= 0).all() for part in failures):

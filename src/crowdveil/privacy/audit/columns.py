@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from crowdveil.privacy.audit.likelihood_ratio import SCORED, Coding, fit_coding, numbers_at
-from crowdveil.privacy.audit.outputs import NUMBERS, Outputs, Part, Values
+from crowdveil.privacy.audit.outputs import NUMBERS, DrawnOutputs, Part, Values
 
 MOST_POSITIONS, MOST_PIECES = 24, 24
 """Positions, and lines or words, of a part that get columns of their own: those that differ most."""
@@ -32,7 +32,7 @@ class Column:
     """
 
     name: str
-    read: Callable[[Outputs], Values]
+    read: Callable[[DrawnOutputs], Values]
     ordered: bool = False
     hashed: bool = False
 
@@ -52,25 +52,25 @@ class PartColumn:
         return Column(title, lambda outputs: self.read(outputs.part(part)), self.ordered, self.hashed)
 
 
-def fit_columns(first: Outputs, second: Outputs) -> Iterator[Column]:
+def fit_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column]:
     """Yield the columns that can tell the outputs of two inputs apart; those that are easy to explain come first."""
     names = sorted({*first.parts, *second.parts})
     if len(names) > 1:
-        yield Column("the set of parts", Outputs.present, hashed=True)
+        yield Column("the set of parts", DrawnOutputs.parts_hash, hashed=True)
     both = {name: (first.part(name), second.part(name)) for name in names}
     codings = {name: fit_coding(*parts) for name, parts in both.items()}
-    for columns in (_direct, _learned):
+    for columns in (_simple_columns, _statistic_columns):
         for name in names:
             yield from (column.of(name) for column in columns(*both[name], codings[name]))
 
 
-def _direct(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
+def _simple_columns(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
     """Yield size, form, the lines and words that differ most, and the numbers or bytes that do."""
     yield PartColumn("the length", lambda part: part.size, ordered=True)
     yield PartColumn("type and shape", lambda part: part.form, hashed=True)
     for piece in _strongest_pieces(first, second)[:MOST_PIECES]:
         title = repr(piece.decode("utf-8", "replace"))[:80]
-        yield PartColumn(f"the place of {title} (-1: absent)", partial(_places, piece=piece), ordered=True)
+        yield PartColumn(f"the place of {title} (-1: absent)", partial(_places_of_piece, piece=piece), ordered=True)
     unit = "byte" if first.raw else "number"
     for position in coding.positions[:MOST_POSITIONS]:
         yield from _columns_at(position, f"{unit} {position + 1}", first)
@@ -84,13 +84,13 @@ def _columns_at(position: int, title: str, part: Part) -> Iterator[PartColumn]:
         yield PartColumn(f"the last 8 bits of {title}", lambda own: _last_bits(numbers_at(own, position)))
 
 
-def _learned(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
+def _statistic_columns(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
     """Yield statistics of the whole part."""
     unit = "byte" if first.raw else "number"
     if len(coding.positions) > 1:
         yield PartColumn(f"the likelihood ratio of all {unit}s", coding.score, ordered=True)
-        yield PartColumn(f"the agreement of all {unit}s", coding.agreement)
-        yield PartColumn(f"the three most different {unit}s", coding.joint)
+        yield PartColumn(f"the agreement of all {unit}s", coding.usual_level_code)
+        yield PartColumn(f"the three most different {unit}s", coding.strongest_levels_code)
     if first.raw:
         ratios = _piece_ratios(first, second)
         yield PartColumn("the likelihood ratio of all words", partial(_piece_score, ratios=ratios), ordered=True)
@@ -145,7 +145,7 @@ def _piece_score(part: Part, *, ratios: dict[bytes, float]) -> Values:
     return np.round(np.array(scores or np.zeros(len(part.size))), 9)
 
 
-def _places(part: Part, *, piece: bytes) -> Values:
+def _places_of_piece(part: Part, *, piece: bytes) -> Values:
     """Return the place of a line or word in each draw, shape (draws,); -1 where it is absent."""
     if not part.raw:
         return np.full(len(part.size), -1)

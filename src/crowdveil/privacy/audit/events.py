@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdveil.privacy.audit.columns import Column, fit_columns
 from crowdveil.privacy.audit.confidence import approximate_limits
-from crowdveil.privacy.audit.outputs import Outputs, Values
+from crowdveil.privacy.audit.outputs import DrawnOutputs, Values
 
 MOST_VALUES = 4096
 """Most values of a column that are ordered by likelihood ratio, and most thresholds."""
@@ -60,7 +60,7 @@ class Event:
     ranking: Ranking
     size: int
 
-    def count(self, outputs: Outputs) -> int:
+    def count(self, outputs: DrawnOutputs) -> int:
         """Return the number of draws in the event."""
         return int((self.ranking(_column_values(self.column, outputs)) < self.size).sum())
 
@@ -79,7 +79,10 @@ class Event:
 
 
 def find_event(
-    learn: tuple[Outputs, Outputs], select: tuple[Outputs, Outputs], objective: Objective, alpha: float
+    learn: tuple[DrawnOutputs, DrawnOutputs],
+    select: tuple[DrawnOutputs, DrawnOutputs],
+    objective: Objective,
+    alpha: float,
 ) -> Event | None:
     """Return the event with the largest objective on `select`; None if no column differs.
 
@@ -99,7 +102,7 @@ def find_event(
     return None if best is None else best[1]
 
 
-def _column_values(column: Column, outputs: Outputs) -> NDArray[np.float64]:
+def _column_values(column: Column, outputs: DrawnOutputs) -> NDArray[np.float64]:
     return np.asarray(column.read(outputs), dtype=np.float64)
 
 
@@ -129,7 +132,7 @@ def _value_counts(first: Values, second: Values) -> tuple[Values, NDArray[np.int
 
 
 def _best_size(
-    ranking: Ranking, column: Column, select: tuple[Outputs, Outputs], objective: Objective, alpha: float
+    ranking: Ranking, column: Column, select: tuple[DrawnOutputs, DrawnOutputs], objective: Objective, alpha: float
 ) -> tuple[float, int]:
     """Return the largest objective of the nested events, and the size of that event."""
     size = len(ranking.known)

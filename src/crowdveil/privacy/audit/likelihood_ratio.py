@@ -43,14 +43,14 @@ class Coding:
             total += self.ratios[index][self.codes(part, index)]
         return np.round(total, 9)
 
-    def agreement(self, part: Part) -> Values:
+    def usual_level_code(self, part: Part) -> Values:
         """Return a code of the number of usual levels at the weaker positions and of the level at the strongest one."""
         equal = np.zeros(len(part.size), dtype=np.int64)
         for index in range(1, len(self.positions)):
             equal += self.codes(part, index) == self.usual[index]
         return equal * (len(self.levels[0]) + 1) + self.codes(part, 0)
 
-    def joint(self, part: Part) -> Values:
+    def strongest_levels_code(self, part: Part) -> Values:
         """Return a code of the levels at the three strongest positions, shape (draws,)."""
         code = np.zeros(len(part.size), dtype=np.int64)
         for index in range(min(3, len(self.positions))):

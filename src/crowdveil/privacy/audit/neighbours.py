@@ -39,7 +39,7 @@ def mechanism_pairs(
             value=neighbours,
             hint="Audit the value or the worker.",
         )
-    independent = has_independent_cells(mechanism, neighbours, rounds)
+    independent = draws_single_cells(mechanism, neighbours, rounds)
     inputs = (
         _single_cell_inputs(mechanism, neighbours)
         if independent
@@ -53,7 +53,7 @@ def mechanism_pairs(
     return [Pair(name, sampler(first), sampler(second)) for name, first, second in inputs]
 
 
-def has_independent_cells(mechanism: Mechanism, neighbours: Neighbours, rounds: int) -> bool:
+def draws_single_cells(mechanism: Mechanism, neighbours: Neighbours, rounds: int) -> bool:
     """Return whether a single cell of one campaign is drawn."""
     return mechanism.channel() is not None and neighbours != "worker" and rounds == 1
 

@@ -50,11 +50,11 @@ class Part:
     @cached_property
     def pieces(self) -> tuple[dict[bytes, int], ...]:
         """Lines, and words between separators, of every draw, each with its first position in the text."""
-        return tuple(map(_pieces, self.raw))
+        return tuple(map(_piece_places, self.raw))
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class DrawnOutputs:
     """Outputs of N draws, by part."""
 
     draws: int
@@ -67,17 +67,17 @@ class Outputs:
         absent = (None,) * self.draws
         return _number_part(absent) if name.endswith(NUMBERS) else _text_part(absent)
 
-    def present(self) -> NDArray[np.int64]:
+    def parts_hash(self) -> NDArray[np.int64]:
         """Return a hash of the names of the parts that each draw has, shape (N,)."""
         names = sorted(self.parts)
         there = np.array([self.parts[name].size >= 0 for name in names]).reshape(len(names), self.draws)
         return np.array([hash(tuple(names[k] for k in np.flatnonzero(draw))) for draw in there.T], dtype=np.int64)
 
 
-def read_outputs(drawn: Drawn) -> Outputs:
+def read_outputs(drawn: Drawn) -> DrawnOutputs:
     """Return the outputs of several draws by part."""
     if isinstance(drawn, np.ndarray) and drawn.dtype != object:
-        return Outputs(len(drawn), {NUMBERS: _uniform_part(drawn)})
+        return DrawnOutputs(len(drawn), {NUMBERS: _uniform_part(drawn)})
     texts: defaultdict[str, list[bytes | None]] = defaultdict(lambda: [None] * len(drawn))
     arrays: defaultdict[str, list[Values | None]] = defaultdict(lambda: [None] * len(drawn))
     for number, output in enumerate(drawn):
@@ -88,7 +88,7 @@ def read_outputs(drawn: Drawn) -> Outputs:
             elif value is not None:
                 texts[name][number] = _as_bytes(value)
     parts = {name: _text_part(own) for name, own in texts.items()}
-    return Outputs(len(drawn), parts | {name: _number_part(own) for name, own in arrays.items()})
+    return DrawnOutputs(len(drawn), parts | {name: _number_part(own) for name, own in arrays.items()})
 
 
 def _named(output: Any) -> Mapping[str, Any]:
@@ -118,7 +118,7 @@ def _number_part(arrays: Sequence[Values | None]) -> Part:
     groups = {tuple(rows): _uniform_part(np.stack([arrays[row] for row in rows])) for rows in shapes.values()}  # type: ignore[misc]
     if len(groups) == 1 and len(next(iter(groups))) == len(arrays):
         return next(iter(groups.values()))
-    width = min(max((part.numbers.shape[1] for part in groups.values()), default=0), _width(len(arrays)))
+    width = min(max((part.numbers.shape[1] for part in groups.values()), default=0), _compared_positions(len(arrays)))
     whole = Part(
         size=np.full(len(arrays), ABSENT, dtype=np.int64),
         form=np.full(len(arrays), ABSENT, dtype=np.int64),
@@ -142,7 +142,7 @@ def _uniform_part(arrays: Values) -> Part:
     for column in range(bits.shape[1]):
         content = (content + bits[:, column]) * _MULTIPLIERS[column % len(_MULTIPLIERS)]
         content ^= content >> np.uint64(29)
-    kept = numbers[:, : _width(draws)]
+    kept = numbers[:, : _compared_positions(draws)]
     return Part(
         size=np.full(draws, numbers.shape[1], dtype=np.int64),
         form=np.full(draws, hash((arrays.shape[1:], arrays.dtype.kind)), dtype=np.int64),
@@ -153,7 +153,7 @@ def _uniform_part(arrays: Values) -> Part:
 
 def _text_part(texts: Sequence[bytes | None]) -> Part:
     raw = tuple(b"" if text is None else text for text in texts)
-    width = min(max(map(len, raw), default=0), _width(len(raw)))
+    width = min(max(map(len, raw), default=0), _compared_positions(len(raw)))
     numbers = np.full((len(raw), width), ABSENT, dtype=np.int16)
     for row, own in zip(numbers, raw, strict=True):
         row[: min(width, len(own))] = np.frombuffer(own[:width], dtype=np.uint8)
@@ -166,11 +166,11 @@ def _text_part(texts: Sequence[bytes | None]) -> Part:
     )
 
 
-def _width(draws: int) -> int:
+def _compared_positions(draws: int) -> int:
     """Return the number of positions that are compared one by one."""
     return max(1, MAX_ENTRIES // max(draws, 1))
 
 
-def _pieces(text: bytes) -> dict[bytes, int]:
+def _piece_places(text: bytes) -> dict[bytes, int]:
     found = {word: number for number, word in reversed(list(enumerate(_WORDS.findall(text))))}
     return found | {line: number for number, line in reversed(list(enumerate(text.splitlines())))}

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.campaign.document import compared
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.questions import question_sentences, round_sentences
+from crowdveil.privacy.several_questions import question_sentences, round_sentences
 from crowdveil.release.page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (

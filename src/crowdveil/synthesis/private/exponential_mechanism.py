@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import ScaledClaims
-from crowdveil.synthesis.discrete_noise import Integers, sample_discrete_laplace, uniform_below
+from crowdveil.synthesis.discrete_noise import Integers, sample_discrete_laplace_array, uniform_below
 
 Floats = NDArray[np.float64]
 
@@ -168,8 +168,8 @@ def largest_range_counts(claims: ScaledClaims, ranges: DyadicRanges) -> Integers
 def select_finest_level(claims: ScaledClaims, epsilon: Fraction, source: Source) -> int:
     """Return the level of the common spread, epsilon-private: each level's count changes by at most 1 per claim."""
     exact = largest_range_counts(claims, DyadicRanges())[1:]
-    noise = sample_discrete_laplace(len(exact) / epsilon, len(exact), source)
-    covered = exact + noise >= SPREAD_COVERAGE * claims.counted.sum()
+    noise = sample_discrete_laplace_array(len(exact) / epsilon, len(exact), source)
+    covered = exact + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
     return int(np.flatnonzero(covered).max(initial=-1)) + 1
 
 

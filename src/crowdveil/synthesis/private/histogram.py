@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
-from crowdveil.synthesis.budgets import TaskBudgets, allocate
+from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
 from crowdveil.synthesis.claims import Claims, Floats, scale_claims
 from crowdveil.synthesis.discrete_noise import Integers
-from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, smooth
+from crowdveil.synthesis.private.histogram_density import BIN_CHOICES, CELLS, HistogramDensities, smoothed_masses
 from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_bounds_and_tasks
 from crowdveil.synthesis.private.noisy_counts import LEAST_RANGE_INFORMATION, NoisyCounter, NoisyCounts
 from crowdveil.synthesis.release import SECURE
@@ -71,7 +71,7 @@ class Histogram(PrivateMethod):
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
         require_public_bounds_and_tasks(claims, self.participation)
-        budgets = allocate(
+        budgets = allocated_budgets(
             claims,
             epsilon=self.epsilon,
             unit=self.unit,
@@ -150,7 +150,7 @@ def cell_masses(noisy: NoisyCounts, total: Floats) -> Floats:
     inside = counted + (total - noisy.outside - counted) * (bins / (bins + 1.0))
     share = np.where(partial, np.clip(inside / total, 0.0, 1.0), 1.0)
     floored = np.maximum(share, 1.0 / np.maximum(total, 1.0))
-    shape = smooth(noisy.counts, np.full(len(total), noisy.variance), total * floored)
+    shape = smoothed_masses(noisy.counts, np.full(len(total), noisy.variance), total * floored)
     below, above = noisy.interval[:, 0], 1.0 - noisy.interval[:, 1]
     rest = np.divide(1.0 - share, below + above, out=np.zeros(len(total)), where=below + above > 0)
     return np.column_stack((rest * below, share[:, None] * shape, rest * above))

@@ -100,7 +100,7 @@ class HistogramDensities:
         return np.take_along_axis(drawn, order, axis=1)
 
 
-def smooth(counts: Floats, variance: Floats, total: Floats) -> Floats:
+def smoothed_masses(counts: Floats, variance: Floats, total: Floats) -> Floats:
     """Return a density estimated from noisy counts, as masses of equal cells, shape (tasks, CELLS); rows sum to one.
 
     Args:
@@ -119,10 +119,10 @@ def smooth(counts: Floats, variance: Floats, total: Floats) -> Floats:
     # Bins and cells hold means of each cosine over their widths.
     blur = np.sinc(order / (2 * CELLS)) / np.sinc(order / (2 * bins))
     series = 1.0 + (kept * blur[1:]) @ _cosines(order, CELLS)[:, 1:].T
-    return nearest_masses(series / CELLS)
+    return project_onto_simplex(series / CELLS)
 
 
-def nearest_masses(rows: Floats) -> Floats:
+def project_onto_simplex(rows: Floats) -> Floats:
     """Return the Euclidean projection of every row onto the probability simplex, shape as `rows`."""
     descending = -np.sort(-rows, axis=1)
     excess = (np.cumsum(descending, axis=1) - 1.0) / np.arange(1, rows.shape[1] + 1)

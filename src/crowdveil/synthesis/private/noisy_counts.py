@@ -14,8 +14,8 @@ from crowdveil.synthesis.claims import Floats, ScaledClaims
 from crowdveil.synthesis.discrete_noise import (
     Integers,
     discrete_laplace_variance,
-    floor_epsilon,
-    sample_discrete_laplace,
+    epsilon_rounded_down,
+    sample_discrete_laplace_array,
 )
 from crowdveil.synthesis.private.exponential_mechanism import DyadicRanges, select_ranges, width_penalty
 
@@ -60,7 +60,11 @@ class NoisyCounter:
     @property
     def count_epsilon(self) -> Fraction:
         """Budget of the counts; the rest is spent on range selection."""
-        return floor_epsilon(float(self.epsilon) * (1.0 - RANGE_SELECTION_SHARE)) if self.select_range else self.epsilon
+        return (
+            epsilon_rounded_down(float(self.epsilon) * (1.0 - RANGE_SELECTION_SHARE))
+            if self.select_range
+            else self.epsilon
+        )
 
     @property
     def scale(self) -> Fraction:
@@ -78,7 +82,7 @@ class NoisyCounter:
         ranges = DyadicRanges()
         selected = self._select(claims, expected, ranges, source)
         exact = bin_counts(claims, selected, self.bins, ranges)
-        noise = sample_discrete_laplace(self.scale, exact.size, source).reshape(exact.shape)
+        noise = sample_discrete_laplace_array(self.scale, exact.size, source).reshape(exact.shape)
         noisy = (exact + noise).astype(np.float64)
         interval = np.stack((ranges.first[selected], ranges.last[selected]), axis=1) / ranges.steps
         outside = np.where(ranges.level[selected] == 0, 0.0, noisy[:, -1])

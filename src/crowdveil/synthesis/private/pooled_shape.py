@@ -11,16 +11,16 @@ from typing import ClassVar, final
 import numpy as np
 
 from crowdveil.randomness import Source
-from crowdveil.synthesis.budgets import TaskBudgets, allocate
+from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
 from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, scale_claims
 from crowdveil.synthesis.discrete_noise import (
     Integers,
     discrete_laplace_variance,
-    floor_epsilon,
-    sample_discrete_laplace,
+    epsilon_rounded_down,
+    sample_discrete_laplace_array,
 )
 from crowdveil.synthesis.private.exponential_mechanism import information_groups, select_finest_level, select_locations
-from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, smooth
+from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, smoothed_masses
 from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_bounds_and_tasks
 from crowdveil.synthesis.private.noisy_counts import SENSITIVITY
 from crowdveil.synthesis.release import SECURE
@@ -50,16 +50,18 @@ class PooledShape(PrivateMethod):
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
         require_public_bounds_and_tasks(claims, "public")
-        budgets = allocate(
+        budgets = allocated_budgets(
             claims, epsilon=self.epsilon, unit=self.unit, participation="public", most_claims=self.most_claims
         )
         used = budgets.sample_used(claims, source)
         rows = np.flatnonzero(claims.per_task >= self.least_claims)
         scaled = scale_claims(claims, rows, used)
-        least = min(budgets.exact_epsilon.values(), default=floor_epsilon(self.epsilon))
-        spread_epsilon, shape_epsilon = (floor_epsilon(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE))
+        least = min(budgets.exact_epsilon.values(), default=epsilon_rounded_down(self.epsilon))
+        spread_epsilon, shape_epsilon = (
+            epsilon_rounded_down(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE)
+        )
         finest = select_finest_level(scaled, spread_epsilon, source)
-        information = np.maximum(scaled.counted, 1) * budgets.task_epsilon[rows] * LOCATION_SHARE
+        information = np.maximum(scaled.claims_per_task, 1) * budgets.task_epsilon[rows] * LOCATION_SHARE
         group, level = information_groups(information, finest)
         location, done = np.empty(len(rows)), 0
         for divisor, one in np.unique(np.stack((budgets.divisor[rows], level), axis=1), axis=0):
@@ -81,12 +83,12 @@ def _noisy_shapes(
     exact = shape_counts(claims, location, spread, group)
     groups = len(exact)
     scale = SENSITIVITY / epsilon
-    noise = sample_discrete_laplace(scale, exact.size, source).reshape(exact.shape)
+    noise = sample_discrete_laplace_array(scale, exact.size, source).reshape(exact.shape)
     counts = (exact + noise).astype(np.float64)
-    total = np.maximum(np.bincount(group, weights=claims.counted, minlength=groups), 1.0)
+    total = np.maximum(np.bincount(group, weights=claims.claims_per_task, minlength=groups), 1.0)
     within = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
     variance = np.full(groups, discrete_laplace_variance(scale))
-    shape = smooth(counts[:, :-1], variance, total * within)
+    shape = smoothed_masses(counts[:, :-1], variance, total * within)
     return np.column_stack((within[:, None] * shape, 1.0 - within))
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 
 import pytest
+from crowdveil.planning.summary import expected_error_text, real_interval_text, two_digits
 
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import Prediction, predict
 from crowdveil.planning.prediction import predict_from_bayes_errors
-from crowdveil.planning.summary import expected_error, real_interval, two_digits
 from tests.planning.campaigns import of_labels, of_numbers
 
 FOUND = Prediction(
@@ -39,13 +39,13 @@ def test_numbers_have_two_digits(value: float, nearest: str, down: str, up: str)
 
 def test_intervals_are_rounded_outwards() -> None:
     """The lower end is rounded down, the upper end up."""
-    assert ("0.12", "0.012 to 0.46") == (expected_error(FOUND), real_interval(FOUND))
+    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_interval_text(FOUND))
 
 
 def test_unresolved_errors_are_bounds() -> None:
     """A bound replaces the error, rounded up."""
-    assert "less than 0.0022" == expected_error(replace(FOUND, error=4.38e-10, less_than=0.00213))
-    assert "< 0.0022" == expected_error(replace(FOUND, error=4.38e-10, less_than=0.00213), "<")
+    assert "less than 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213))
+    assert "< 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213), "<")
 
 
 def test_a_bound_follows_from_simulated_and_drawn_tasks() -> None:

@@ -30,14 +30,14 @@ from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.privacy.mechanism_settings import describe
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
-from crowdveil.simulate.channel_assignment import Setup
+from crowdveil.simulate.channel_assignment import ChannelAssignment
 
 Progress = Callable[[int, int], None]
 LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Collection:
+class PerturbedCollection:
     """Reports that devices would have sent, with their privacy account.
 
     Attributes:
@@ -50,7 +50,7 @@ class Collection:
     """
 
     answers: Reports
-    setup: Setup
+    setup: ChannelAssignment
     sent: Reports | Sums
     seed: int | None
     accounts: tuple[Account, ...]
@@ -113,7 +113,7 @@ class Collection:
         return named if table is None else f"{named}; {_table_description(table)}"
 
     @property
-    def promise(self) -> str:
+    def guarantee_summary(self) -> str:
         """Text of the guarantee and its scope, or the reason why there is none."""
         simulation = self.seed is not None
         return guarantee_text(self.setup.least_guarantee, self.missing_lists, simulation=simulation, notes=self._notes)
@@ -124,14 +124,14 @@ class Collection:
         return guarantee_notes(assigned=assigned, protected=protected, simulation=self.seed is not None)
 
 
-def collect(
+def perturb_collection(
     answers: Reports,
-    setup: Setup,
+    setup: ChannelAssignment,
     *,
     seed: int | None = None,
     lists_from_answers: bool = False,
     progress: Progress | None = None,
-) -> Collection:
+) -> PerturbedCollection:
     """Return the perturbed answers of all workers: with secure randomness, or with a seed and without privacy.
 
     Args:
@@ -161,17 +161,17 @@ def collect(
         )
     accounts = () if seed is None and missing else accounts_of(answers, setup)
     sent = _collect_reports(answers, setup, secure() if seed is None else seeded(seed), progress)
-    return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
+    return PerturbedCollection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
 
 
-def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
+def accounts_of(answers: Reports, setup: ChannelAssignment) -> tuple[Account, ...]:
     """Return the privacy losses of the campaign, per cell and per worker."""
     if setup.table is None:
         return account(setup.mechanism, tasks=cells_per_worker(answers, setup))
     return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
-def expected_rows(answers: Reports, setup: Setup) -> float:
+def expected_rows(answers: Reports, setup: ChannelAssignment) -> float:
     """Return the expected number of rows of `reports.csv`; with an assignment or a table, an upper bound.
 
     With protected participation it is the number without any answer. It depends on the lists alone, so that a refusal
@@ -188,7 +188,7 @@ def expected_rows(answers: Reports, setup: Setup) -> float:
     return public_report_count(answers, channel)
 
 
-def cells_per_worker(answers: Reports, setup: Setup) -> int:
+def cells_per_worker(answers: Reports, setup: ChannelAssignment) -> int:
     """Return the largest number of cells of one worker: all (assigned) tasks if protected, else its answers."""
     if setup.mechanism.participation == "public":
         return max(int(answers.per_worker.max(initial=0)), 1)
@@ -197,7 +197,7 @@ def cells_per_worker(answers: Reports, setup: Setup) -> int:
     return max(len(answers.tasks), 1)
 
 
-def collection_files(setup: Setup, form: Form = "csv") -> tuple[str, ...]:
+def collection_files(setup: ChannelAssignment, form: Form = "csv") -> tuple[str, ...]:
     """Return the names of the files that `write_collection` writes for a campaign; sums have one form only."""
     if isinstance(setup.mechanism, MatrixFactorization):
         return SUMS_FILE, CROWD_FILE
@@ -206,7 +206,9 @@ def collection_files(setup: Setup, form: Form = "csv") -> tuple[str, ...]:
     return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
 
 
-def write_collection(directory: Path, collection: Collection, form: Form = "csv", *, replace: bool = False) -> None:
+def write_collection(
+    directory: Path, collection: PerturbedCollection, form: Form = "csv", *, replace: bool = False
+) -> None:
     """Write `collection_files`; `replace` removes an earlier collection.
 
     Raises:
@@ -223,7 +225,9 @@ def write_collection(directory: Path, collection: Collection, form: Form = "csv"
         write_sums(directory, sums_text(sent), crowd, replace=replace)
 
 
-def _collect_reports(answers: Reports, setup: Setup, source: Source, progress: Progress | None) -> Reports | Sums:
+def _collect_reports(
+    answers: Reports, setup: ChannelAssignment, source: Source, progress: Progress | None
+) -> Reports | Sums:
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return collect_sums(answers, mechanism, source, progress)
@@ -254,7 +258,7 @@ def _dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, so
     return Reports(task, worker, table.ravel(), *lists)
 
 
-def _refuse_names(answers: Reports, setup: Setup) -> None:
+def _refuse_names(answers: Reports, setup: ChannelAssignment) -> None:
     """Check the names before the work.
 
     Raises:

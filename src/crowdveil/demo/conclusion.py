@@ -14,7 +14,7 @@ from crowdveil.demo.crowds import DemoCrowd
 CAVEAT = "The choice uses the known truths of this crowd; for another one, use crowdveil plan."
 
 
-def conclude(crowd: DemoCrowd, rows: Sequence[Row]) -> str:
+def conclusion_text(crowd: DemoCrowd, rows: Sequence[Row]) -> str:
     """Return the conclusion in words.
 
     Args:

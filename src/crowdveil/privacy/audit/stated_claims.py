@@ -16,7 +16,7 @@ from crowdveil.channels.rounding import format_bound, format_delta, format_lower
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.exact_loss import Neighbours, exact_loss, worst_loss
-from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
+from crowdveil.privacy.audit.neighbours import draws_single_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.standalone.checks import epsilon_of
 
@@ -126,7 +126,7 @@ def audit_mechanism(
     ]
     claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
     exact = _exact_epsilon(mechanism, neighbours, guarantee, rounds)
-    usual = CELL_DRAWS if has_independent_cells(mechanism, kinds[0], rounds) else DRAWS
+    usual = CELL_DRAWS if draws_single_cells(mechanism, kinds[0], rounds) else DRAWS
     return Audit(
         target=mechanism.name,
         neighbours=" and ".join(kinds),

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from crowdveil.demo.recommendation import conclusion_text
 
 from crowdveil.comparison.trials import ASSIGNED, PROTECTED, Row
 from crowdveil.demo.chart import IGNORED, MAX_LINES, chart_lines
 from crowdveil.demo.crowds import DemoCrowd
-from crowdveil.demo.recommendation import conclude
 from tests.demo.test_demo import small_crowd
 
 METHOD = "dawid-skene + channel"
@@ -34,7 +34,7 @@ def crowd() -> DemoCrowd:
 
 def test_the_smallest_epsilon_with_half_of_the_gain_is_chosen(crowd: DemoCrowd) -> None:
     """Half of the gain is an error of 0.3 here: epsilon 2 reaches it, epsilon 1 does not."""
-    text = conclude(crowd, [PLAIN, private(1.0, 0.31), private(3.0, 0.2), private(2.0, 0.3)])
+    text = conclusion_text(crowd, [PLAIN, private(1.0, 0.31), private(3.0, 0.2), private(2.0, 0.3)])
 
     assert "choose randomized-response at epsilon 2 per cell, participation protected" in text
     assert "error 0.300, where the best constant has 0.500 and unprotected answers have 0.100" in text
@@ -47,7 +47,7 @@ def test_the_smallest_epsilon_with_half_of_the_gain_is_chosen(crowd: DemoCrowd) 
 )
 def test_false_claims_and_public_participation_are_not_chosen(crowd: DemoCrowd, fields: dict[str, object]) -> None:
     """Rows with a false claim, visible participation or another method do not count."""
-    text = conclude(crowd, [PLAIN, private(1.0, 0.2, **fields), private(3.0, 0.2)])
+    text = conclusion_text(crowd, [PLAIN, private(1.0, 0.2, **fields), private(3.0, 0.2)])
 
     assert "at epsilon 3 per cell" in text
 
@@ -56,14 +56,16 @@ def test_assigned_cells_are_a_weaker_choice(crowd: DemoCrowd) -> None:
     """A smaller epsilon on assigned cells is named with its weaker guarantee; alone it is the only advice."""
     assigned = private(1.0, 0.25, participation=ASSIGNED)
 
-    assert "at epsilon 1 per cell among assigned cells only" in conclude(crowd, [PLAIN, private(3.0, 0.2), assigned])
-    assert "no epsilon shown" in conclude(crowd, [PLAIN, private(3.0, 0.4), assigned])
-    assert "Collect more answers for each task" in conclude(crowd, [PLAIN, private(3.0, 0.4)])
+    assert "at epsilon 1 per cell among assigned cells only" in conclusion_text(
+        crowd, [PLAIN, private(3.0, 0.2), assigned]
+    )
+    assert "no epsilon shown" in conclusion_text(crowd, [PLAIN, private(3.0, 0.4), assigned])
+    assert "Collect more answers for each task" in conclusion_text(crowd, [PLAIN, private(3.0, 0.4)])
 
 
 def test_answers_that_do_not_beat_the_constant_give_no_choice(crowd: DemoCrowd) -> None:
     """If unprotected answers are no better than the constant, no mechanism is recommended."""
-    assert "choose" not in conclude(crowd, [replace(PLAIN, error=0.5), private(1.0, 0.2)])
+    assert "choose" not in conclusion_text(crowd, [replace(PLAIN, error=0.5), private(1.0, 0.2)])
 
 
 def test_a_chart_has_at_most_six_lines(crowd: DemoCrowd) -> None:

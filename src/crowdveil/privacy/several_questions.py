@@ -16,7 +16,7 @@ OTHERS = (
 """What the statement of one question says without the campaign."""
 
 
-def sentences_without_campaign(cells: int, own: Guarantee | None) -> tuple[str, ...]:
+def single_question_sentences(cells: int, own: Guarantee | None) -> tuple[str, ...]:
     """Return what is said of one of several questions without the campaign.
 
     Args:

@@ -25,14 +25,14 @@ def posterior_sentences(answer: Guarantee, worker: Guarantee | None, *, shuffled
     if worker is None:
         return (
             f"{setting} who held two possible answers of a worker to one task to be equally likely (50 %) can be "
-            f"{sure_words(after)} of either after the report, whatever else is known{_slack(answer)}. {SURER}",
+            f"{certainty_text(after)} of either after the report, whatever else is known{_slack(answer)}. {SURER}",
         )
     most = percent_rounded_up(worker.largest_guess_probability)
     certain = "; this promises nothing for the whole person" if most == CERTAIN else ""
     return (
-        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be {sure_words(most)} "
-        f"of either after all reports, whatever else is known{_slack(worker)}{certain}. {SURER}",
-        f"Between two possible answers to one task: {sure_words(after)}{_slack(answer)}.",
+        f"{setting} who held two sets of all answers of a worker to be equally likely (50 %) can be "
+        f"{certainty_text(most)} of either after all reports, whatever else is known{_slack(worker)}{certain}. {SURER}",
+        f"Between two possible answers to one task: {certainty_text(after)}{_slack(answer)}.",
     )
 
 
@@ -47,7 +47,7 @@ def posterior_rows(answer: Guarantee, worker: Guarantee | None) -> list[tuple[st
     return [(name, value, percent_rounded_up(value)) for name, value in rows]
 
 
-def sure_words(percent: str) -> str:
+def certainty_text(percent: str) -> str:
     """Return how sure anyone can be, by a largest posterior in percent."""
     return "practically certain" if percent == CERTAIN else f"at most {percent} sure"
 

@@ -8,7 +8,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Cost
 from crowdveil.planning.plan import MAX_WORKERS, Alternative, Plan, PlanRow
 from crowdveil.planning.prediction import Prediction
-from crowdveil.privacy.posterior import posterior_sentences
+from crowdveil.privacy.largest_posterior import posterior_sentences
 
 DIGITS = 2
 """Significant digits of a predicted error."""
@@ -26,29 +26,29 @@ def two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return f"{rounded:,.{digits}f}" if rounded else "0"
 
 
-def expected_error(prediction: Prediction, below: str = "less than") -> str:
+def expected_error_text(prediction: Prediction, below: str = "less than") -> str:
     """Return the predicted error; if the simulation cannot resolve it, `below` and an upper bound."""
     if prediction.less_than is not None:
         return f"{below} {two_digits(prediction.less_than, ROUND_CEILING)}"
     return two_digits(prediction.error)
 
 
-def real_interval(prediction: Prediction) -> str:
+def real_interval_text(prediction: Prediction) -> str:
     """Return the interval for real crowds, its ends rounded outwards."""
     return f"{two_digits(prediction.real_low, ROUND_FLOOR)} to {two_digits(prediction.real_high, ROUND_CEILING)}"
 
 
-def error_with_interval(prediction: Prediction) -> str:
+def error_with_interval_text(prediction: Prediction) -> str:
     """Return the predicted error with its interval for real crowds."""
-    return f"{expected_error(prediction)} (real crowds {real_interval(prediction)})"
+    return f"{expected_error_text(prediction)} (real crowds {real_interval_text(prediction)})"
 
 
 def verdict(plan: Plan) -> list[str]:
     """Return the findings of a plan in sentences, the most important first."""
-    if plan.constant_error <= plan.wanted:
+    if plan.constant_error <= plan.target_or_lowest:
         return [
             f"No answers are needed: the best public constant has an error of {plan.constant_error:.3g}, "
-            f"no more than the target {plan.wanted:g}."
+            f"no more than the target {plan.target_or_lowest:g}."
         ]
     if plan.by_budget:
         return [*_budget_sentences(plan), *_weak_guarantee(plan), *_more_workers_sentences(plan)]
@@ -80,8 +80,8 @@ def _budget_sentences(plan: Plan) -> list[str]:
     """Return the choice of the smallest budget that meets the target, or that with the least error without one."""
     best = plan.best if plan.target is None else plan.recommended
     if best is None:
-        budgets = ", ".join(f"{budget:g}" for budget in sorted({one.position for one in plan.results}))
-        return [f"No budget of this plan ({budgets} per worker) meets the target {plan.wanted:g}."]
+        budgets = ", ".join(f"{budget:g}" for budget in sorted({one.axis_value for one in plan.results}))
+        return [f"No budget of this plan ({budgets} per worker) meets the target {plan.target_or_lowest:g}."]
     choice = _choice_text(best, f"{best.campaign.workers:,} workers")
     first = (
         f"The least error of this plan: {choice}." if plan.target is None else f"Use {choice}, target {plan.target:g}."
@@ -92,12 +92,12 @@ def _budget_sentences(plan: Plan) -> list[str]:
     return [
         first,
         f"Without assignment the same budget, divided over all {whole.cost.cells:,} tasks, has an expected error of "
-        f"{expected_error(whole.prediction)}.",
+        f"{expected_error_text(whole.prediction)}.",
     ]
 
 
 def _choice_text(row: PlanRow, crowd: str) -> str:
-    return f"{row.name} at {privacy_loss(row)} with {crowd}: expected error {error_with_interval(row.prediction)}"
+    return f"{row.name} at {privacy_loss(row)} with {crowd}: expected error {error_with_interval_text(row.prediction)}"
 
 
 def _delta_clause(cost: Cost) -> str:
@@ -127,12 +127,12 @@ def _recommendation_sentences(plan: Plan) -> list[str]:
     crowd, result = f"{plan.campaign.workers:,} workers", plan.recommended
     if result is not None:
         smaller = "; a smaller epsilon of this plan needs more workers" if plan.workers_needed else ""
-        return [f"Use {_choice_text(result, crowd)}, target {plan.wanted:g}{smaller}."]
+        return [f"Use {_choice_text(result, crowd)}, target {plan.target_or_lowest:g}{smaller}."]
     best = plan.best
     impossible = (
-        f"The target cannot be met: with {crowd} no mechanism of this plan reaches {plan.wanted:g} at any of its "
-        f"epsilons. The best is {best.name} at {privacy_loss(best)}: expected error "
-        f"{error_with_interval(best.prediction)}."
+        f"The target cannot be met: with {crowd} no mechanism of this plan reaches {plan.target_or_lowest:g} at any of "
+        f"its epsilons. The best is {best.name} at {privacy_loss(best)}: expected error "
+        f"{error_with_interval_text(best.prediction)}."
     )
     return [impossible, _unprotected_sentence(plan), *_insufficient_changes(plan)]
 
@@ -151,9 +151,9 @@ def _insufficient_changes(plan: Plan) -> list[str]:
 def _unprotected_sentence(plan: Plan) -> str:
     error = (
         f"the unprotected answers of {plan.campaign.workers:,} workers have an error of "
-        f"{expected_error(plan.unprotected)}"
+        f"{expected_error_text(plan.unprotected)}"
     )
-    if plan.unprotected.error <= plan.wanted:
+    if plan.unprotected.error <= plan.target_or_lowest:
         return f"A larger epsilon may be enough: {error}."
     if plan.workers_needed_unprotected is None:
         return f"No epsilon is enough: {error}, and even {MAX_WORKERS:,} such workers would miss the target."
@@ -165,7 +165,7 @@ def _unprotected_sentence(plan: Plan) -> str:
 
 def _pilot_advice(plan: Plan) -> list[str]:
     """Return the advice to run a pilot, if real crowds may miss the target."""
-    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.wanted:
+    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target_or_lowest:
         return []
     mistakes, miss = plan.campaign.shared_mistakes, "Real crowds may miss the target"
     if mistakes is None:
@@ -185,7 +185,7 @@ def _more_workers_sentences(plan: Plan) -> list[str]:
             checked = "" if found.prediction.simulated else " (not simulated)"
             sentences.append(
                 f"{at} about {found.campaign.workers:,}, with {found.candidate}, "
-                f"expected error {error_with_interval(found.prediction)}{checked}."
+                f"expected error {error_with_interval_text(found.prediction)}{checked}."
             )
     return sentences
 
@@ -193,7 +193,7 @@ def _more_workers_sentences(plan: Plan) -> list[str]:
 def _alternative_sentence(found: Alternative) -> str:
     assert found.mechanism is not None
     at = f"{found.candidate} at epsilon {format_bound(found.mechanism.epsilon)} per answer"
-    meets = f"{at} meets the target, {error_with_interval(found.prediction)}"
+    meets = f"{at} meets the target, {error_with_interval_text(found.prediction)}"
     if found.change == "public":
         return f"Public participation: if it need not be private who answers which task, {meets}."
     return f"Assignment: {_assignment_clause(found.campaign)}, {meets}."
