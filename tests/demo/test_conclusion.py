@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from crowdveil.demo.recommendation import conclusion_text
 
 from crowdveil.comparison.trials import ASSIGNED, PROTECTED, Row
 from crowdveil.demo.chart import IGNORED, MAX_LINES, chart_lines
+from crowdveil.demo.conclusion import conclusion_text
 from crowdveil.demo.crowds import DemoCrowd
 from tests.demo.test_demo import small_crowd
 

@@ -3,13 +3,13 @@
 from fractions import Fraction
 
 import pytest
-from crowdveil.mechanisms.budget import mechanism_within_budget
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 
 LABELS = Categories(("no", "yes"))
 

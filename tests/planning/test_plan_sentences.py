@@ -4,10 +4,10 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 
 import pytest
-from crowdveil.planning.summary import expected_error_text, real_interval_text, two_digits
 
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import Prediction, predict
+from crowdveil.planning.plan_sentences import expected_error_text, real_interval_text, two_digits
 from crowdveil.planning.prediction import predict_from_bayes_errors
 from tests.planning.campaigns import of_labels, of_numbers
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import permutations, product
 
 import pytest
-from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.mechanisms import Laplace, RandomizedResponse
+from crowdveil.privacy.largest_posterior import posterior_rows, posterior_sentences
 from crowdveil.standalone import checks
 
 CHANNELS = [

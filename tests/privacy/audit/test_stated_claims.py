@@ -4,11 +4,11 @@ import json
 import math
 
 import pytest
-from crowdveil.privacy.audit.claims import audit_file
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.privacy.audit.stated_claims import audit_file
 from crowdveil.standalone.checks import digest
 
 
