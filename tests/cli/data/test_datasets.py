@@ -88,7 +88,7 @@ def test_more_reports_than_memory_holds_are_refused(
     refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reports are held in memory: more than fit are refused."""
-    collection = import_module("crowdveil.simulate.collection")
+    collection = import_module("crowdveil.simulate.perturbed_collection")
     monkeypatch.setattr(collection, "MAX_REPORTS", 20)
 
     assert "at most 20 reports" in refusal("perturb", "labels.csv", *RESPONSE[:-2], *LISTS, "--out", "sent")

@@ -14,8 +14,8 @@ from crowdveil.channels.rounding import format_bound, format_lower, sum_rounded_
 from crowdveil.cli.display import format_number
 from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Finding
-from crowdveil.privacy.audit.claims import Audit
 from crowdveil.privacy.audit.confidence import Counts
+from crowdveil.privacy.audit.stated_claims import Audit
 from crowdveil.standalone import verification
 from crowdveil.standalone.checks import EVERY_TASK
 from tests.campaign.builders import PUBLIC_KEY, build_campaign, response
