@@ -49,7 +49,7 @@ def drawn_tasks(tasks: Identifiers, reports: NDArray[np.integer], seed: int) -> 
     return [names[place] for place in draw_order(names, seed).tolist()]
 
 
-def require_drawn(gold: Mapping[str, Any], order: list[str], seed: int, source: str = "gold") -> None:
+def require_drawn(gold: Mapping[str, Any], order: list[str], seed: int) -> None:
     """Check that the gold tasks with reports are the first ones of the order of their seed.
 
     Raises:
@@ -60,7 +60,7 @@ def require_drawn(gold: Mapping[str, Any], order: list[str], seed: int, source: 
     if missing:
         raise ReportsError(
             f"gold must be the first tasks of the draw with seed {seed}, without gaps: {len(missing):,} are missing",
-            source=source,
+            source="gold",
             examples=", ".join(map(repr, missing[:SHOWN])),
             hint="Find the truths of these tasks too, or draw with `crowdveil data draw-gold` and keep its order. "
             "Tasks that are left out because they are hard or were added later make the sample unlike the others.",

@@ -174,16 +174,15 @@ class BayesErrors:
     losses: NDArray[np.float64]
 
 
-def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = CROWDS, seed: int = 1) -> BayesErrors:
+def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = CROWDS) -> BayesErrors:
     """Return the Bayes errors of a campaign, by Monte Carlo.
 
     Args:
         campaign: planned campaign.
         channel: P(report | answer); None if reports are the answers.
         crowds: number of drawn crowds, fewer for numbers, with `TASKS_PER_CROWD` tasks each.
-        seed: of the draws.
     """
-    crowd, generator = campaign.crowd, seeded(seed).generator
+    crowd, generator = campaign.crowd, seeded(1).generator
     by_answer = report_given_answer(crowd.alphabet.size, channel)
     by_class, average = log_report_tables(crowd, campaign.answer_rate, channel)
     crowds = min(crowds, MAX_NUMBER_CROWDS) if isinstance(crowd, NumberCrowd) else crowds

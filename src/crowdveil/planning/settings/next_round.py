@@ -36,7 +36,7 @@ from crowdveil.planning.expected_campaign import expected_objective
 from crowdveil.planning.posterior_groups import MOST_GROUPS, posterior_groups
 from crowdveil.planning.settings.creation import not_for_bytes, require_new, write_campaign
 from crowdveil.privacy.mechanism_settings import Expectation
-from crowdveil.randomness import Source, secure
+from crowdveil.randomness import secure
 from crowdveil.standalone.checks import MAX_CHANNELS
 
 COPIED = (CAMPAIGN_FILE, REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE)
@@ -77,7 +77,6 @@ def create_next_round(
     ask: int | None = None,
     per_worker: int | None = None,
     epsilon: float | None = None,
-    randomness: Source | None = None,
 ) -> NextRound:
     """Write the next round of a closed campaign into a new folder; nothing else is changed.
 
@@ -92,7 +91,6 @@ def create_next_round(
             had all of them gets the next ones.
         per_worker: tasks of each worker; as before by default.
         epsilon: of a single answer, in nats; as before by default.
-        randomness: of the assignment; `secure()` by default.
 
     Raises:
         SettingsError: a campaign that has no later round or is open, truths without probabilities, a worker without
@@ -113,9 +111,8 @@ def create_next_round(
     channels = [design_channel(one, spent, null_apart=True) for one in objectives]
     excluded, count = _excluded(before), min(ask or -(-len(group) // 2), len(group))
     order = np.argsort(-errors, kind="stable").tolist()
-    lists = _draw_tasks(
-        excluded, order, count, _tasks_per_worker(excluded, campaign, per_worker), randomness or secure()
-    )
+    load = _tasks_per_worker(excluded, campaign, per_worker)
+    lists = _draw_tasks(excluded, order, count, load)
     made, parts = assemble(_round_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
     pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
     return NextRound(
@@ -246,14 +243,14 @@ def _objective(campaign: Campaign, prior: NDArray[np.float64], estimate: Estimat
 
 
 def _draw_tasks(
-    excluded: Sequence[set[int]], order: Sequence[int], count: int, per_worker: int, source: Source
+    excluded: Sequence[set[int]], order: Sequence[int], count: int, per_worker: int
 ) -> tuple[tuple[int, ...], ...]:
     """Return the tasks of each slot, none excluded: of the first `count` in the order, where these are enough."""
     first, forbidden = set(order[:count]), []
     for own in excluded:
         new = [task for task in order if task not in own]
         forbidden.append(set(order) - first.intersection(new) - set(new[:per_worker]))
-    return draw_assignment(len(order), len(excluded), per_worker, forbidden, source)
+    return draw_assignment(len(order), len(excluded), per_worker, forbidden, secure())
 
 
 def _tasks_per_worker(excluded: Sequence[set[int]], campaign: Campaign, asked: int | None) -> int:
