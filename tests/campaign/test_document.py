@@ -1,7 +1,9 @@
-"""Campaign documents: what is read is what was written, and every altered document is refused."""
+"""Campaign documents: every field is checked, with levels and with several questions."""
 
 import json
+import math
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Campaign, Groups, Picture, Task, digest_of
+from crowdveil.campaign.document import Campaign, Groups, Picture, Question, Task, digest_of
+from crowdveil.campaign.report_body import decode, level_of
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CampaignError, CertificateError
+from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.mechanisms.laplace import Laplace
-from tests.campaign.builders import LABELS, build_campaign, response
+from crowdveil.privacy.levels import level_guarantees
+from crowdveil.standalone.checks import Claims, check_campaign, epsilon
+from crowdveil.standalone.verification import verify
+from tests.campaign.builders import LABELS, build_campaign, build_questions, response
 
 PICTURE = {"sha256": "0" * 64, "type": "image/png", "bytes": 10, "alt": "a fish"}
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
@@ -241,3 +248,133 @@ def test_no_alteration_is_a_crash(value):
 
     assert data == campaign.to_bytes()
     assert campaign.body_bytes == campaign.cells * campaign.symbol_bytes
+
+
+CAMPAIGN = build_campaign(channels=[response(epsilon=one) for one in (0.5, 1.0, 2.0)], content={"levels": 3}).campaign
+BLOCKS = [QuantizedResponse(alphabet=Scale(0, 9), epsilon=one, cuts=cuts) for one, cuts in ((1, (5,)), (2, (2, 4, 6)))]
+UNLIKE = build_campaign(channels=[one.channel() for one in BLOCKS], content={"levels": 2}).campaign
+"""Levels of three and of five symbols."""
+
+
+@pytest.mark.parametrize(
+    ("body", "defect"),
+    [
+        ("01020301", "length"),
+        ("0102030100", None),
+        ("010203010001", "length"),
+        ("0302030100", "level"),
+        ("ff02030100", "level"),
+        ("0104030100", "symbol"),
+        ("", "length"),
+    ],
+    ids=["no level", "sound", "a byte too many", "too high", "255", "no symbol", "nothing"],
+)
+def test_other_bodies_are_refused(body, defect):
+    """A body without the level, with a level outside the campaign, or with another symbol has a named defect."""
+    data = bytes.fromhex(body)
+    if defect is None:
+        assert (2, 3, 1, 0) == decode(data, CAMPAIGN, 0, range(4))
+        return
+    with pytest.raises(CampaignError) as refusal:
+        decode(data, CAMPAIGN, 0, range(4))
+
+    assert defect == refusal.value.defect
+
+
+@pytest.mark.parametrize("level", [3, -1, True, 1.0, "1", None])
+def test_other_levels_have_no_channel(level):
+    """A level outside the campaign, or of another type, has no channel."""
+    with pytest.raises(CampaignError) as refusal:
+        CAMPAIGN.channel_of(0, 0, level)
+
+    assert "level" == refusal.value.defect
+
+
+def test_a_symbol_of_another_level_is_refused():
+    """Symbol 4 exists at the second level only."""
+    assert (4, 0, 0, 0) == decode(bytes([1, 4, 0, 0, 0]), UNLIKE, 0, range(4))
+    with pytest.raises(CampaignError, match="no report symbol"):
+        decode(bytes([0, 4, 0, 0, 0]), UNLIKE, 0, range(4))
+
+
+def test_a_campaign_without_levels_has_no_level():
+    """The first byte of a report without levels is a symbol, and a level is refused."""
+    plain = build_campaign().campaign
+
+    assert level_of(bytes(4), plain) is None
+    assert "levels" not in json.loads(plain.to_bytes())
+    with pytest.raises(CampaignError, match="no levels"):
+        plain.channel_of(0, 0, 0)
+
+
+def test_the_campaign_promises_the_last_level_and_a_worker_the_own():
+    """Epsilons are computed from the integer tables: the largest for the campaign, and one for each level."""
+    for level, certificate in enumerate(CAMPAIGN.certificates):
+        ratio = max(Fraction(max(column), min(column)) for column in zip(*certificate["rows"], strict=True))
+        assert 0 <= level_guarantees(CAMPAIGN)[level].epsilon - 4 * math.log(ratio) < 1e-12
+
+    assert CAMPAIGN.worker_epsilon == level_guarantees(CAMPAIGN)[2].epsilon
+    assert CAMPAIGN.epsilon == CAMPAIGN.channels[2].epsilon
+    assert LABELS.names == CAMPAIGN.labels
+
+
+GRADES = QuantizedResponse(alphabet=Scale(0, 10), epsilon=2.0, participation="protected", cuts=(4, 7)).channel()
+ANIMALS = response(epsilon=0.5)
+BUILT = build_questions([ANIMALS, GRADES], [3, 2], [[0, 1, 3], [1, 2, 3, 4], [2, 4]])
+QUESTIONS_CAMPAIGN = BUILT.campaign
+
+
+def exact_loss(campaign: Campaign, loads: list[int]) -> object:
+    """Return the sum of cells times ln of the largest ratio of a column, with 50 digits, by loops over the tables."""
+    lines = []
+    for certificate, cells in zip(campaign.certificates, loads, strict=True):
+        worst = (1, 1)
+        for column in zip(*certificate["rows"], strict=True):
+            for high in column:
+                for low in column:
+                    worst = (high, low) if high * worst[1] > worst[0] * low else worst
+        lines.append({"cells": cells, "numerator": worst[0], "denominator": worst[1]})
+    return epsilon(lines)
+
+
+def test_each_question_has_its_text_its_load_and_its_channel():
+    """The document names the questions and the most tasks of a worker for each; a cell has its question's channel."""
+    assert (Question("Question 1?", 2), Question("Question 2?", 2)) == QUESTIONS_CAMPAIGN.questions
+    assert ("Question 1?", LABELS.names, 4, 4) == (
+        QUESTIONS_CAMPAIGN.question,
+        QUESTIONS_CAMPAIGN.labels,
+        QUESTIONS_CAMPAIGN.cells,
+        QUESTIONS_CAMPAIGN.body_bytes,
+    )
+    assert [QUESTIONS_CAMPAIGN.channel_of(0, task).rows for task in range(5)] == [ANIMALS.rows] * 3 + [GRADES.rows] * 2
+    assert "questions" not in json.loads(build_campaign().campaign.to_bytes())
+    assert Draft202012Validator(SCHEMA).is_valid(json.loads(QUESTIONS_CAMPAIGN.to_bytes()))
+
+
+def test_a_worker_is_promised_the_sum_over_the_questions():
+    """The loss of all answers is that of 2 answers of each table, rounded up by less than 1e-12."""
+    exact = exact_loss(QUESTIONS_CAMPAIGN, [2, 2])
+    found = verify(QUESTIONS_CAMPAIGN.to_bytes())
+
+    assert 0 <= QUESTIONS_CAMPAIGN.worker_epsilon - float(exact) < 1e-12
+    assert 0 <= (found.worker_epsilon or 0) - float(exact) < 1e-12
+    assert (4, GRADES.epsilon) == (found.answers, found.answer_epsilon)
+    assert QUESTIONS_CAMPAIGN.worker_epsilon < QUESTIONS_CAMPAIGN.cells * QUESTIONS_CAMPAIGN.epsilon - 1
+
+
+@settings(max_examples=200)
+@given(altered_fields(QUESTIONS_CAMPAIGN.to_bytes(), ("questions", "groups", "labels", "cells")))
+def test_no_alteration_is_a_crash_or_another_promise(value):
+    """An altered document of two questions is refused by its defect, or promises the sum over its tables."""
+    data = canonical_bytes(value)
+    outcome = verify(data)
+    try:
+        campaign = Campaign.from_bytes(data)
+    except (CampaignError, CertificateError):
+        assert not outcome.holds
+        return
+
+    fields, _ = check_campaign(data, Claims())
+    loads = [question["cells"] for question in fields["questions"]]
+    assert 0 <= campaign.worker_epsilon - float(exact_loss(campaign, loads)) < 1e-12
+    assert outcome.holds

@@ -1,26 +1,32 @@
-"""A channel's certificate as a file: every malformed one is refused by its name; other clients share the cases."""
+"""Certificates of channels, and the rounding of their tables."""
 
 import copy
 import json
+import math
 from dataclasses import replace
+from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.channels.certificate import (
-    LISTS_MARK,
-    parse_certificate,
-    simulation_mark,
-    with_checksum,
-)
+from crowdveil.channels.certificate import LISTS_MARK, parse_certificate, simulation_mark, with_checksum
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.rounding import (
+    float_rounded_up,
+    format_bound,
+    format_delta,
+    format_odds,
+    format_three_decimals,
+    lower_of_binary_and_decimal,
+    sum_rounded_up,
+)
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, digest
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, digest, epsilon_of
 
 CASES = json.loads((Path(__file__).parent.parent / "vectors" / "certificates.json").read_text(encoding="utf-8"))
 DEFECTS = {
@@ -171,3 +177,138 @@ def test_a_channel_in_another_denominator_has_no_certificate():
 
     with pytest.raises(CertificateError, match="denominator"):
         coin.certificate()
+
+
+PRECISE = Context(prec=100)
+losses = st.just(0.0) | st.floats(1e-300, 1e9)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.1, "0.1"),
+        (1.0, "1"),
+        (1.0846045, "1.08461"),
+        (0.9999999999999962, "1"),
+        (1.0000000000000002, "1.00001"),
+        (20.0, "20"),
+        (123456.1, "123457"),
+        (1234567.0, "1.23457e+06"),
+        (9.999999e-7, "1e-06"),
+        (1.2345671e-7, "1.23457e-07"),
+        (5e-324, "4.94066e-324"),
+        (math.inf, "none (infinite)"),
+    ],
+)
+def test_bounds_are_printed_rounded_up(value, text):
+    """Six digits, the last one rounded up; what needs fewer digits is printed as it is."""
+    assert text == format_bound(value)
+
+
+def test_a_delta_has_three_digits():
+    """A delta is rounded up to three digits."""
+    assert "9.71e-07" == format_delta(9.7003e-7)
+
+
+@given(losses, st.integers(1, 15))
+@example(0.1 + 0.2, 15)
+def test_a_printed_bound_read_back_is_not_below(value, digits):
+    """Read back, the text is at least the value, and with one unit less in its last digit it would be below it."""
+    text = format_bound(value, digits)
+    last = Decimal(1).scaleb(Decimal(text).adjusted() - digits + 1)
+
+    assert float(text) >= value
+    assert value == 0 or float(Decimal(text) - last) < value
+
+
+@given(st.fractions(0, 10**6))
+@example(Fraction(1, 10))
+@example(Fraction(3, 10) + Fraction(1, 10**30))
+def test_a_float_states_at_least_the_exact_number(exact):
+    """Both the float and the decimal number written for it are at least the exact number; the float below is not."""
+    found = float_rounded_up(exact)
+    below = math.nextafter(found, -math.inf)
+
+    assert min(Fraction(found), Fraction(repr(found))) >= exact
+    assert exact == 0 or min(Fraction(below), Fraction(repr(below))) < exact
+
+
+@given(st.lists(st.tuples(losses, st.integers(0, 1000)), max_size=8))
+@example([(0.1, 3)])
+@example([(0.7, 7), (1.1, 10)])
+def test_a_sum_is_rounded_up_once(terms):
+    """A sum of losses is the exact sum of what the floats state, rounded up to a float."""
+    exact = sum((lower_of_binary_and_decimal(value) * count for value, count in terms), Fraction(0))
+
+    found = sum_rounded_up(terms)
+
+    assert lower_of_binary_and_decimal(found) >= exact
+    assert exact == 0 or lower_of_binary_and_decimal(math.nextafter(found, -math.inf)) < exact
+
+
+def test_whole_sums_are_whole():
+    """Ten times 0.1 is 1: the decimal number is below the binary one, and counts."""
+    assert (1.0, 11.0) == (sum_rounded_up([(0.1, 10)]), sum_rounded_up([(1.1, 10)]))
+
+
+def test_an_infinite_loss_counts_only_where_it_occurs():
+    """An infinite term makes the sum infinite; zero times infinity is nothing."""
+    assert math.inf == sum_rounded_up([(1.0, 2), (math.inf, 1)])
+    assert 2.0 == sum_rounded_up([(1.0, 2), (math.inf, 0)])
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+@example(3, 3)
+def test_logarithm_is_rounded_up(numerator, denominator):
+    """Float and written number are at least the true logarithm (100 digits); two floats below, the float is not."""
+    ratio = Fraction(max(numerator, denominator), min(numerator, denominator))
+    true = PRECISE.ln(PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+
+    rounded = epsilon_of(ratio)
+
+    assert min(Decimal(rounded), Decimal(repr(rounded))) >= true
+    assert Decimal(math.nextafter(math.nextafter(rounded, -math.inf), -math.inf)) < true
+
+
+def test_logarithm_just_above_a_float_is_not_lost():
+    """A ratio whose logarithm is 1 + 1e-40 has an epsilon above 1: forty digits count."""
+    ratio = Fraction(PRECISE.exp(Decimal(1))) * (1 + Fraction(1, 10**40))
+
+    assert math.nextafter(1.0, 2.0) == epsilon_of(ratio)
+
+
+@given(st.integers(2, 2**47), st.integers(2, 2**47))
+@example(2**46, 3)
+def test_epsilon_of_an_integer_table_is_never_below_its_logarithm(first, second):
+    """Of a table of two rows, float, written number and printed text are at least the true ln of the worst ratio."""
+    rows = ((first, 2**48 - first), (second, 2**48 - second))
+    channel = Channel(Categories(("no", "yes")), "public", ("no", "yes"), rows)
+    true = max(PRECISE.ln(PRECISE.divide(Decimal(max(c)), Decimal(min(c)))) for c in zip(*rows, strict=True))
+
+    epsilon = channel.epsilon
+
+    assert min(Decimal(epsilon), Decimal(repr(epsilon)), Decimal(format_bound(epsilon))) >= true
+
+
+def test_a_loss_beyond_all_floats_is_infinite():
+    """What no float can state promises nothing."""
+    assert math.inf == float_rounded_up(Fraction(10**400))
+    assert math.inf == sum_rounded_up([(1.0, 10**400)])
+
+
+@given(losses)
+def test_a_promise_has_three_decimals_and_is_never_too_small(value):
+    """A promise is at least the loss, less than a thousandth above it, and has three decimals."""
+    text = format_three_decimals(value)
+
+    assert 0 <= Fraction(text) - Fraction(repr(value)) < Fraction(1, 1000)
+    assert 3 == len(text.partition(".")[2])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"), [(0.0, "1.0"), (1.0, "2.8"), (math.log(999.95), "1,000"), (20.0, "485,165,196"), (700.0, "∞")]
+)
+def test_odds_are_rounded_up(epsilon: float, text: str) -> None:
+    """A factor of odds is written with one decimal below a thousand, as a whole number above, and never too small."""
+    assert text == format_odds(epsilon)

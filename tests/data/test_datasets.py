@@ -1,14 +1,23 @@
-"""Data sets by name: where they are looked for, what is read, and the counts of the real ones."""
+"""Data sets by name: where they are looked for, what is read, and how published ones are converted."""
 
+import csv
+import gzip
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from experiments.papers import EXHIBITS
+from experiments.papers.run import load_exhibit
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data import datasets
+from crowdveil.data.published_sets import PUBLISHED, converted, outputs_of, state_of
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import write_outputs
 from tests.data.test_reports import cells
+from tests.real_data import load_or_skip
 
 REAL = datasets.data_directory()
 NAMES = datasets.available()
@@ -161,3 +170,144 @@ def test_the_directory_follows_the_rule(monkeypatch, tmp_path) -> None:
 
     monkeypatch.setenv(datasets.VARIABLE, "~/answers")
     assert Path.home() / "answers" == datasets.data_directory()
+
+
+HEADER = "!amt_annotation_ids\t!amt_worker_ids\torig_id\tresponse\tgold\n"
+CLAIMS = '"ObjectID","PropertyID","PropertyValue","SourceID","TimeStamp"\n'
+SAMPLES: dict[str, tuple[dict[str, str | bytes], str, str]] = {
+    "snow_wsd": (
+        {"wsd.standardized.tsv": HEADER + "1\tA9\t5:0@x\t1\t1\n2\tB7\t5:0@x\t3\t1\n3\tA9\t6:0@x\t2\t2\n"},
+        "5:0@x,w1,1\n5:0@x,w2,3\n6:0@x,w1,2\n",
+        "5:0@x,1\n6:0@x,2\n",
+    ),
+    "adult2": (
+        {
+            "labels.txt": "A9\thttp://B.com\tG\nB7\thttp://b.com\tX\nA9\thttp://a.com\tP\n",
+            "gold.txt": "http://b.COM\tG\nhttp://never.com\tX\n",
+        },
+        "t1,w1,G\nt1,w2,X\nt2,w1,P\n",
+        "t1,G\n",
+    ),
+    "duchenne": (
+        {"workerResponses.txt": "A9\t2001\t1\nA9\t2001\t0\nB7\t2002\t1\n", "groundTruth.txt": "2001\t1\n2003\t0\n"},
+        "2001,w1,1\n2001,w1,0\n2002,w2,1\n",
+        "2001,1\n2003,0\n",
+    ),
+    "population_cut": (
+        {
+            "population-new.txt": (
+                b"gary, indiana_2000\tcontributor #1: a\t102746\t2000\nlone_2000\tb\t5\t2000\n"
+                b"gary, indiana_2000\tb\t9\t2000\nsame_2000\ta\t7\t2000\nsame_2000\tb\t7\t2000\n"
+                b"huge_2000\ta\t126117856178246\t2000\nhuge_2000\tb\t4626\t2000\nhuge_2000\tc\t1\t2000\n"
+            )
+            + b"bogot\xc3\xa1_2005\tc\t4\t2005\nbogot\xc3\xa1_2005\tb\t5\t2005\n\xe3\x85cut_2004\tc\t4\t2004\n"
+            + b"\xe3\x85cut_2004\tb\t8\t2004\n",
+            "population-gd.txt": "gary, indiana, 2000, 102746\n",
+        },
+        '"gary, indiana_2000",w1,102746\n"gary, indiana_2000",w2,9\nbogotá_2005,w3,4\nbogotá_2005,w2,5\n'
+        "ã\x85cut_2004,w3,4\nã\x85cut_2004,w2,8\n",
+        '"gary, indiana_2000",102746\n',
+    ),
+    "population_tf": (
+        {
+            "population-new-new-new-TF.txt": "lone_2000\ta\t0.0\t815.0\t0.0\t815\ngary_2001\tb\t2.0\t7.0\t1.0\t9\n",
+            "population-gd.txt": "gary, indiana, 2001, 9\n",
+        },
+        "lone_2000,w1,815\ngary_2001,w2,9\n",
+        '"gary, indiana_2001",9\n',
+    ),
+    "weather_temperature": (
+        {
+            f"weather_claim{number}.csv": CLAIMS
+            + f'"reno2908","Temperature","4{number}","site{number}","fri"\n"reno2908","Humidity","87","msn","fri"\n'
+            for number in range(1, 17)
+        }
+        | {"weather_truth.csv": '"ObjectID","PropertyID","PropertyValue"\n"reno2908","Temperature","48"\n'},
+        "".join(f"reno2908,w{number:02},4{number}\n" for number in range(1, 17)),
+        "reno2908,48\n",
+    ),
+}
+"""Published files of every set, and the converted answers and truths without their headers."""
+
+
+def write_sample(name: str, folder: Path) -> None:
+    """Write the published files of a sample."""
+    folder.mkdir(exist_ok=True)
+    for file, contents in SAMPLES[name][0].items():
+        (folder / file).write_bytes(contents.encode() if isinstance(contents, str) else contents)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
+    """Answers, truths, kind and labels are those of the sample; the set can be loaded, and is not taken for ours."""
+    write_sample(name, tmp_path / "published")
+    files = converted(name, tmp_path / "published")
+    write_outputs(outputs_of(name, tmp_path / "data"), files)
+    meta = json.loads(files["meta.json"])
+    loaded = datasets.load(name, directory=tmp_path / "data", duplicates="all")
+
+    assert "task,worker,answer\n" + SAMPLES[name][1] == files["answers.csv"]
+    assert "task,truth\n" + SAMPLES[name][2] == files["truth.csv"]
+    assert (loaded.kind, PUBLISHED[name].licence) == (meta["kind"], meta["licence"])
+    assert SAMPLES[name][1].count("\n") == len(loaded.answers)
+    assert ("other contents", "missing") == tuple(state_of(name, tmp_path / place) for place in ("data", "none"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_stated_sha256_are_those_of_the_conversion(name: str, tmp_path: Path) -> None:
+    """The set at hand, written in its published format and converted, has the stated SHA-256 byte by byte."""
+    load_or_skip(name)
+    folder = datasets.data_directory() / name
+    write_published(name, rows_of(folder / "answers.csv"), rows_of(folder / "truth.csv"), tmp_path)
+    write_outputs(outputs_of(name, tmp_path), converted(name, tmp_path))
+
+    assert ("as measured", "as measured") == (state_of(name, tmp_path), state_of(name, datasets.data_directory()))
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    """Return the rows of a CSV file, plain or compressed, without the header."""
+    zipped = path.with_name(f"{path.name}.gz")
+    text = gzip.decompress(zipped.read_bytes()).decode() if zipped.exists() else path.read_bytes().decode()
+    return list(csv.reader(io.StringIO(text, newline="")))[1:]
+
+
+def write_published(name: str, answers: list[list[str]], truths: list[list[str]], folder: Path) -> None:
+    """Write a set at hand as its publisher does; the other columns have placeholders."""
+    first, last = PUBLISHED[name].files[0], PUBLISHED[name].files[-1]
+    gold = dict(truths)
+    form: dict[str, Callable[[str, str, str], str]] = {
+        "snow_wsd": lambda task, worker, answer: f"1\t{worker}\t{task}\t{answer}\t{gold[task]}",
+        "population_cut": lambda task, worker, answer: f"{task}\t{worker}\t{answer}\t2000",
+        "population_tf": lambda task, worker, answer: f"{task}\t{worker}\t0.0\t1.0\t0.0\t{answer}",
+        "weather_temperature": lambda task, worker, answer: f'"{task}","Temperature","{answer}","{worker}","fri"',
+    }
+    truth: dict[str, Callable[[str, str], str]] = {
+        "population_cut": lambda task, number: f"{', '.join(task.rsplit('_', 1))}, {number}",
+        "population_tf": lambda task, number: f"{', '.join(task.rsplit('_', 1))}, {number}",
+        "weather_temperature": lambda task, number: f'"{task}","Temperature","{number}"',
+    }
+    line = form.get(name, lambda task, worker, answer: f"{worker}\t{task}\t{answer}")
+    second = truth.get(name, lambda task, value: f"{task}\t{value}")
+    for file in PUBLISHED[name].files:
+        (folder / file).write_text("")
+    if last != first:
+        (folder / last).write_text("\n".join(second(*row) for row in truths), "utf-8")
+    header = HEADER if name == "snow_wsd" else ""
+    (folder / first).write_text(header + "\n".join(line(*row) for row in answers), "utf-8")
+
+
+def test_every_set_that_an_exhibit_reads_is_published() -> None:
+    """No exhibit needs a data set without a publisher, and no publisher is named without need."""
+    assert set(PUBLISHED) == {data for name in EXHIBITS for data in load_exhibit(name).data}
+
+
+def test_published_files_that_lack_something_are_refused(tmp_path: Path) -> None:
+    """A missing file and a line with too few cells are errors that name file, row and publisher."""
+    with pytest.raises(SettingsError, match=r"groundTruth\.txt.*pmaglione"):
+        converted("duchenne", tmp_path)
+    for name, file in (("duchenne", "groundTruth.txt"), ("population_tf", "population-gd.txt")):
+        write_sample(name, tmp_path)
+        (tmp_path / file).write_text("2001\n")
+        with pytest.raises(ReportsError, match=rf"{file}, row 1: a line must"):
+            converted(name, tmp_path)

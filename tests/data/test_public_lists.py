@@ -1,19 +1,21 @@
-"""Reports know which of their lists were given: a library that forgets to ask cannot promise anything."""
+"""Lists that were given, and assigned cells: what a guarantee needs to be public."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import LISTS_MARK
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.assignment import Assignment
+from crowdveil.data.assignment import Assignment, workers_per_task
 from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import read_answers
 from crowdveil.folder.crowd import describe_crowd, read_crowd
 from crowdveil.folder.write_collection import write_reports
@@ -142,3 +144,112 @@ def test_a_scale_is_a_list_of_labels(tmp_path: Path) -> None:
     read = read_answers(str(tmp_path / "n.csv"), alphabet=Scale(0, 9), tasks=["a"], workers=["u"])
 
     assert ALL_LISTS == read.answers.public_lists
+
+
+@given(tasks=st.integers(1, 30), workers=st.integers(1, 20), data=st.data())
+def test_a_balanced_assignment_is_balanced(tasks: int, workers: int, data: st.DataObject) -> None:
+    """Every task gets as many different workers as asked; loads differ by at most one."""
+    per_task = data.draw(st.integers(1, workers))
+
+    drawn = Assignment.balanced(np.arange(tasks), np.arange(workers), per_task, seeded(0))
+
+    assert [per_task] * tasks == np.bincount(drawn.task, minlength=tasks).tolist()
+    assert tasks * per_task == len(set(zip(drawn.task, drawn.worker, strict=True)))
+    assert np.ptp(drawn.per_worker) <= 1
+
+
+def test_draws_differ() -> None:
+    """Two secure draws of 100 cells are not the same (chance below 1e-100)."""
+    first, second = (Assignment.balanced(np.arange(100), np.arange(100), 1, secure()) for _ in range(2))
+
+    assert (first.worker != second.worker).any()
+
+
+def test_more_workers_than_there_are_cannot_be_asked() -> None:
+    """The error names the number of workers."""
+    with pytest.raises(SettingsError, match=r"per_task must be in 1\.\.3, the number of workers, got 4"):
+        Assignment.balanced(["t"], ["a", "b", "c"], 4, seeded(0))
+
+
+def test_files_come_back(tmp_path: Path) -> None:
+    """An assignment written as CSV is read as the same cells, names with commas included."""
+    path = tmp_path / "assignment.csv"
+    assignment = Assignment.from_arrays(["t, 1", "t2", "t2"], ["a", "a", "b"])
+    path.write_text(assignment.to_csv(), encoding="utf-8")
+
+    back = Assignment.from_csv(path)
+
+    assert assignment.to_csv() == back.to_csv()
+    assert [2, 1] == back.per_worker.tolist()
+
+
+def test_cells_are_sorted_and_held_to_the_lists() -> None:
+    """Names that are listed without a cell stay; the cells come in the order of tasks, then workers."""
+    assignment = Assignment.from_arrays(["u", "t"], ["b", "a"], tasks=["t", "u", "v"], workers=["a", "b"])
+
+    assert ["t", "u", "v"] == assignment.tasks.tolist()
+    assert [(0, 0), (1, 1)] == list(zip(assignment.task, assignment.worker, strict=True))
+    assert 2 == len(assignment)
+
+
+def test_a_cell_is_assigned_once() -> None:
+    """Repeated cells are refused, by number."""
+    with pytest.raises(ReportsError, match="a worker is assigned a task once, 1 cells repeat"):
+        Assignment.from_arrays(["t", "t"], ["a", "a"])
+
+
+def test_cells_are_put_into_other_lists() -> None:
+    """Aligned cells count task-major in the other lists' order; a name they lack is refused."""
+    assignment = Assignment.from_arrays(["t", "u"], ["a", "b"])
+
+    assert [1, 4] == assignment.aligned(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
+    with pytest.raises(ReportsError, match=r"every assigned worker must be listed.*b"):
+        assignment.aligned(np.array(["t", "u"]), np.array(["a"]))
+
+
+@given(budget=st.floats(0.5, 30), epsilon=st.floats(0.1, 5), tasks=st.integers(1, 60), workers=st.integers(1, 60))
+def test_an_assignment_within_a_budget_overspends_for_nobody(
+    budget: float, epsilon: float, tasks: int, workers: int
+) -> None:
+    """The worker with the most tasks spends at most the budget; one more worker for each task would overspend."""
+    try:
+        per_task = workers_per_task(budget, epsilon, tasks=tasks, workers=workers)
+    except SettingsError:
+        assert workers * int(budget / epsilon + 1e-9) < tasks
+        return
+    drawn = Assignment.balanced(np.arange(tasks), np.arange(workers), per_task, seeded(1))
+
+    assert int(drawn.per_worker.max()) * epsilon <= budget * (1 + 1e-12)
+    more = per_task + 1
+    assert more > workers or -(-more * tasks // workers) * epsilon > budget * (1 - 1e-12)
+
+
+@given(workers=st.integers(1, 20), gold=st.integers(1, 12), others=st.integers(1, 20), data=st.data())
+def test_gold_tasks_are_mixed_in_evenly(workers: int, gold: int, others: int, data: st.DataObject) -> None:
+    """Each worker has the asked number of gold tasks, gold tasks are used evenly, and other tasks as without gold."""
+    per_worker, per_task = data.draw(st.integers(1, gold)), data.draw(st.integers(1, workers))
+    tasks = data.draw(st.permutations(range(gold + others)))
+    known = tasks[:gold]
+
+    drawn = Assignment.with_gold(sorted(tasks), range(workers), per_task, seeded(0), gold=known, per_worker=per_worker)
+    is_gold = np.isin(drawn.tasks[drawn.task], known)
+
+    assert [per_worker] * workers == np.bincount(drawn.worker[is_gold], minlength=workers).tolist()
+    assert np.ptp(np.bincount(drawn.task, minlength=gold + others)[known]) <= 1
+    assert {per_task} == set(np.bincount(drawn.task, minlength=gold + others)[tasks[gold:]].tolist())
+    assert np.ptp(drawn.per_worker) <= 1
+
+
+@pytest.mark.parametrize(
+    ("gold", "per_worker", "rule"),
+    [
+        (["x"], 1, "gold tasks are listed among the tasks"),
+        (["t", "t"], 1, "a gold task is named once"),
+        (["t"], 2, r"gold tasks per worker must be in 1\.\.1"),
+        (["t", "u"], 1, "some tasks must not be gold"),
+    ],
+)
+def test_gold_that_cannot_be_mixed_in_is_refused(gold: list[str], per_worker: int, rule: str) -> None:
+    """Each rule on gold tasks is named."""
+    with pytest.raises(SettingsError, match=rule):
+        Assignment.with_gold(["t", "u"], ["a", "b"], 1, seeded(0), gold=gold, per_worker=per_worker)

@@ -1,4 +1,4 @@
-"""Saved fits: every method's comes back as it was, the same bytes for the same fit, and damage is named."""
+"""Fits that continue: saved, read back, and started from a state."""
 
 import json
 import zipfile
@@ -13,11 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Scale
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS
+from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, PrivateDawidSkene, WeightedMean
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
-from tests.crowds_that_grow import LABELS, crowd
+from tests.crowds_that_grow import LABELS, crowd, part, through
 
 
 def some_fit(method: str = "one-coin") -> SavedFit:
@@ -207,3 +213,200 @@ def test_a_probability_that_rounding_took_above_one_is_read(tmp_path: Path) -> N
     changed(saved, "by_worker", "participation", put(1.0000000000000002)).save(tmp_path / "fit")
 
     assert 1.0000000000000002 == SavedFit.open(tmp_path / "fit").state.by_worker["participation"].max()
+
+
+AnyEstimator = Estimator[Any, Any]
+CLIMBERS = (DawidSkene, OneCoin, ESTIMATORS["ordinal-dawid-skene"], PrivateDawidSkene)
+TOLERANCE = 2e-5
+"""Of posteriors, at the estimators' own tolerance of 1e-6: what is left to go is a few times the last step."""
+
+
+def saved_fit(estimator: AnyEstimator, reports: Reports, **known: Any) -> SavedFit:
+    """Return the saved fit of reports."""
+    return SavedFit.of(estimator, reports, estimator.fit(reports, **known), **known)
+
+
+def resumed(estimator: AnyEstimator, reports: Reports, saved: SavedFit, **known: Any) -> Estimate:
+    """Return the estimate of a fit that resumes a saved one."""
+    return estimator.fit(reports, warm_start=saved.state_for(estimator, reports, **known), **known)
+
+
+def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
+    """Return a crowd of the kind that the estimator reads."""
+    if estimator.capabilities.kind == "categorical":
+        return crowd(**shape)
+    return crowd(**shape, alphabet=Scale(0, 9) if estimator.capabilities.needs_alphabet else None)
+
+
+def grow(estimator: AnyEstimator, reports: Reports, share: float = 0.95, **known: Any) -> Estimate:
+    """Fit the tasks of a share of the names, and return the resumed fit of all."""
+    early = np.arange(len(reports.tasks)) < share * len(reports.tasks)
+    return resumed(estimator, reports, saved_fit(estimator, part(reports, early[reports.task]), **known), **known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_going_on_with_nothing_new_changes_nothing(name: str) -> None:
+    """Every registered estimator, gone on with the same reports, stays where it was, in three steps at most."""
+    estimator = ESTIMATORS[name]()
+    reports = reports_for(estimator, tasks=60)
+    before = estimator.fit(reports)
+
+    after = resumed(estimator, reports, SavedFit.of(estimator, reports, before))
+
+    assert after.steps <= 3
+    np.testing.assert_allclose(after.posterior, before.posterior, atol=5 * estimator.tolerance)
+
+
+@pytest.mark.parametrize("estimator", [*(kind() for kind in CLIMBERS), WeightedMean()], ids=lambda e: e.name)
+def test_grown_fit_equals_the_fit_from_the_start(estimator: AnyEstimator) -> None:
+    """With 5 % new tasks and a new worker, posteriors are those of the whole fit within 2e-5 (so are numbers), the
+    objective is no lower, and it takes fewer steps; 320 reports a worker leave one optimum."""
+    reports = reports_for(estimator, tasks=800, workers=20, per_task=8)
+    whole = estimator.fit(reports)
+    worker_late = reports.workers[reports.worker] == reports.workers[-1]
+    early = (reports.task < 0.95 * len(reports.tasks)) & ~worker_late
+    old = saved_fit(estimator, part(reports, early))
+
+    fit = resumed(estimator, reports, old)
+
+    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
+    np.testing.assert_allclose(fit.workers.quality, whole.workers.quality, atol=TOLERANCE)
+    assert fit.steps < whole.steps
+    if whole.log_likelihoods:
+        assert fit.log_likelihoods[-1] >= whole.log_likelihoods[-1] - 1e-6
+
+
+@pytest.mark.parametrize("kind", [DawidSkene, OneCoin, PrivateDawidSkene], ids=lambda k: k.name)
+def test_protected_reports_go_on_too(kind: type[AnyEstimator]) -> None:
+    """Behind a channel that protects participation, new tasks of the same workers end where the whole fit does."""
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=4.0, participation="protected").channel()
+    sent = through(crowd(tasks=200, workers=15), channel, seed=1)
+    early = np.arange(200) < 190
+    old = Reports(
+        sent.task[early[sent.task]],
+        sent.worker[early[sent.task]],
+        sent.value[early[sent.task]],
+        sent.tasks[:190],
+        sent.workers,
+        LABELS,
+    )
+    estimator = kind()
+    whole = estimator.fit(sent, channel=channel)
+
+    fit = resumed(estimator, sent, saved_fit(estimator, old, channel=channel), channel=channel)
+
+    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
+    assert fit.steps < whole.steps
+
+
+def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
+    """With listed NULL reports of assigned cells, new tasks end where the whole fit does; without the assignment the
+    saved fit is refused."""
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=4.0, participation="protected").channel()
+    asked = crowd(tasks=200, workers=12, per_task=8)
+    answer = np.where(np.random.default_rng(0).random(len(asked)) < 0.8, asked.value, LABELS.size)
+    sent = channel.sample(answer, seeded(1))
+
+    def known(tasks: int) -> tuple[Reports, Assignment]:
+        cells, said = asked.task < tasks, (asked.task < tasks) & (sent < LABELS.size)
+        names = asked.tasks[:tasks], asked.workers
+        reports = Reports(asked.task[said], asked.worker[said], sent[said], *names, LABELS)
+        return reports, Assignment(*names, asked.task[cells], asked.worker[cells])
+
+    (early, some), (reports, every) = known(190), known(200)
+    saved = saved_fit(OneCoin(), early, channel=channel, assignment=some)
+    whole = OneCoin().fit(reports, channel=channel, assignment=every)
+
+    fit = resumed(OneCoin(), reports, saved, channel=channel, assignment=every)
+
+    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
+    with pytest.raises(SettingsError, match="whether tasks are assigned"):
+        resumed(OneCoin(), reports, saved, channel=channel)
+
+
+@pytest.mark.slow
+def test_gaussian_goes_on() -> None:
+    """Messages settle where they settle from the start: medians within 0.02 of a step, in fewer steps."""
+    reports = crowd(tasks=80, alphabet=Scale(0, 9))
+    whole = Gaussian().fit(reports)
+
+    fit = grow(Gaussian(), reports)
+
+    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=0.02)
+    assert fit.steps < whole.steps
+
+
+def test_estimates_carry_the_state_that_another_fit_starts_from() -> None:
+    """`fit(..., warm_start=)` ends where a fit from scratch does, in fewer steps, with new workers among the reports; a
+    state of another method or of other labels is refused."""
+    reports = crowd(tasks=300)
+    state = OneCoin().fit(part(reports, (reports.worker > 2) & (reports.task < 280))).state
+    assert state is not None
+    whole = OneCoin().fit(reports)
+
+    warm = OneCoin().fit(reports, warm_start=state)
+
+    np.testing.assert_allclose(warm.posterior, whole.posterior, atol=TOLERANCE)
+    assert warm.steps < whole.steps
+    with pytest.raises(SettingsError, match="state of a fit by dawid-skene"):
+        DawidSkene().fit(reports, warm_start=state)
+
+
+def test_order_of_names_does_not_matter() -> None:
+    """The estimate comes in the order of the reports that were given, whatever order the saved fit has."""
+    reports = crowd(tasks=120)
+    fit = grow(OneCoin(), reports)
+
+    whole = OneCoin().fit(reports)
+
+    assert reports.tasks.tolist() == fit.tasks.tolist()
+    assert reports.workers.tolist() == fit.worker_names.tolist()
+    np.testing.assert_array_equal(whole.reports_per_task, fit.reports_per_task)
+    np.testing.assert_array_equal(whole.reports_per_worker, fit.reports_per_worker)
+    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
+    assert fit.workers.ability_low is not None
+    np.testing.assert_allclose(fit.workers.ability_low, whole.workers.ability_low, atol=TOLERANCE)
+
+
+def test_what_must_be_the_same_is() -> None:
+    """Another method, setting, channel, prior or alphabet is refused; when to stop may differ."""
+    reports = crowd(tasks=30)
+    channel, other = (
+        RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel() for epsilon in (2.0, 3.0)
+    )
+    prior = {"no": 0.2, "yes": 0.3, "maybe": 0.5}
+    saved = saved_fit(DawidSkene(max_steps=5), reports, channel=channel)
+
+    resumed(DawidSkene(max_steps=3, tolerance=0.1), reports, saved, channel=channel)
+    with pytest.raises(SettingsError, match="method"):
+        resumed(OneCoin(), reports, saved, channel=channel)
+    with pytest.raises(SettingsError, match="settings"):
+        resumed(DawidSkene(smoothing=1.0), reports, saved, channel=channel)
+    for wrong in (other, None):
+        with pytest.raises(SettingsError, match=r"channel.*fit from the start"):
+            resumed(DawidSkene(), reports, saved, channel=wrong)
+    with pytest.raises(SettingsError, match="prior"):
+        resumed(DawidSkene(), reports, saved, channel=channel, prior=prior)
+
+
+def test_missing_tasks_and_workers_are_named() -> None:
+    """Reports that lack a task or a worker of the saved fit are refused, and the first missing name is shown."""
+    reports = crowd(tasks=30)
+    saved = saved_fit(OneCoin(), reports)
+
+    for what, gone in (("task", reports.task == 3), ("worker", reports.worker == 3)):
+        name = (reports.tasks if what == "task" else reports.workers)[3]
+        with pytest.raises(ReportsError, match=f"1 of its {what}s are missing. Found: {name}"):
+            resumed(OneCoin(), part(reports, ~gone), saved)
+
+
+def test_a_fit_that_learned_nothing_can_be_gone_on_from() -> None:
+    """A single step leaves votes only: going on from it is a fit from the start."""
+    reports = crowd(tasks=60)
+
+    for kind in (DawidSkene, OneCoin, PrivateDawidSkene):
+        saved = saved_fit(kind(max_steps=1), reports)
+        fit = resumed(kind(), reports, saved)
+
+        np.testing.assert_allclose(fit.posterior, kind().fit(reports).posterior, atol=1e-12)

@@ -1,11 +1,28 @@
-"""Recommendations, alternatives, and their sentences."""
+"""Plans: candidates at one epsilon, recommendations, budgets per worker, and their sentences."""
+
+from math import ceil, log2
 
 import pytest
 
+from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.planning import MAX_WORKERS, Plan, beta_abilities, plan, verdict
+from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
+from crowdveil.planning import (
+    CANDIDATE_NAMES,
+    MAX_WORKERS,
+    Campaign,
+    Plan,
+    beta_abilities,
+    candidates,
+    plan,
+    plan_budgets,
+    predict,
+    verdict,
+)
+from crowdveil.planning.candidates import ORDINAL_SUFFIX, channel_key, worker_cost
 from crowdveil.planning.plan import more_workers
+from crowdveil.planning.plan_sentences import privacy_loss
+from crowdveil.planning.worker_budget import largest_load, loads_to_compare, with_load
 from crowdveil.presentation.pictures import svg_file
 from tests.planning.campaigns import of_labels, of_numbers
 
@@ -184,3 +201,187 @@ def test_the_picture_shows_candidates_and_references(met: Plan) -> None:
     for name in ("randomized-response", "designed", "best constant", "unprotected", "target"):
         assert name in svg
     assert svg == svg_file(met.picture())
+
+
+@pytest.mark.parametrize("campaign", [of_labels(), of_labels(participation="public"), of_numbers()])
+def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
+    """All applicable types are present, keep the epsilon, and are no more informative than the designed channel."""
+    made = candidates(campaign, 1.0)
+    said = {one.name: campaign.information(one.mechanism.channel()) for one in made}
+
+    assert [name for name in CANDIDATE_NAMES if name in said] == list(said)
+    assert set(CANDIDATE_NAMES[:3]) <= said.keys()
+    assert all(0.99 < one.mechanism.guarantee.epsilon <= 1.0 for one in made)
+    assert max(said.values()) <= said["designed"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("campaign", "ordinal"),
+    [
+        (of_labels(), False),
+        (of_labels(ordered=True), True),
+        (of_labels(ordered=True, labels=2), False),
+        (of_labels(ordered=True, method="dawid-skene"), False),
+        (of_numbers(), False),
+        (of_numbers(workers=8), False),
+        (of_numbers(assigned_per_task=15), False),
+    ],
+)
+def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool) -> None:
+    """Ordinal candidates need three ordered labels and no given method."""
+    made = candidates(campaign, 2.0)
+
+    assert ordinal == any(one.name.endswith(ORDINAL_SUFFIX) for one in made)
+    assert all(
+        ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.name.endswith(ORDINAL_SUFFIX) for one in made
+    )
+
+
+def test_searches_try_fewer_types() -> None:
+    """Searches try randomized and quantized response, with both estimators."""
+    made = [one.name for one in candidates(of_labels(ordered=True), 2.0, search_only=True)]
+
+    assert ["randomized-response", "quantized-response"] == made[:2]
+    assert [line + ORDINAL_SUFFIX for line in made[:2]] == made[2:]
+
+
+def test_channel_keys_ignore_names_of_symbols() -> None:
+    """Blocks of single labels have the key of randomized response; another epsilon has another key."""
+    alphabet = Categories(("no", "yes"))
+    response = RandomizedResponse(alphabet=alphabet, epsilon=1.0)
+    blocks = QuantizedResponse(alphabet=alphabet, epsilon=1.0, blocks=((1,), (0,)))
+
+    assert channel_key(response.channel()) == channel_key(blocks.channel())
+    assert channel_key(response.channel()) != channel_key(RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel())
+
+
+@pytest.mark.parametrize("participation", ["protected", "public"])
+def test_cost_follows_the_stated_formula(participation) -> None:  # type: ignore[no-untyped-def]
+    """Bytes are one fixed-width symbol per task; epsilon sums over the cells that cost privacy."""
+    campaign = of_labels(labels=4, tasks=61, rate=0.25, participation=participation)
+    mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0, participation=participation)
+    found = worker_cost(campaign, mechanism)
+
+    assert found.bytes == ceil(61 * ceil(log2(5)) / 8)
+    assert found.cells == (61 if participation == "protected" else 16)
+    assert found.worker_epsilon == pytest.approx(found.cells * found.cell_epsilon)
+
+
+def test_assigned_workers_report_their_own_cells_only() -> None:
+    """With 10 of 40 workers per task a worker has 15 of 60 tasks, answers them twice as fully, and pays for 15."""
+    campaign = of_labels(rate=0.2, assigned_per_task=10)
+    mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0)
+
+    assert (15, 0.8, 10) == (
+        campaign.cells_per_worker,
+        pytest.approx(campaign.answer_rate),
+        campaign.reporters_per_task,
+    )
+    assert worker_cost(campaign, mechanism).cells == 15
+
+
+BUDGETS, TARGET = (1.0, 4.0, 12.0), 0.35
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    """Plan of 60 tasks and 40 workers for three budgets and both kinds of participation."""
+    return plan_budgets(of_labels(), BUDGETS, target=TARGET, participations=("protected", "public"))
+
+
+@pytest.mark.slow
+def test_no_worker_exceeds_the_budget(made: Plan) -> None:
+    """The exact loss of the worker with the most assigned tasks is at most the budget, whatever the participation."""
+    for one in (*made.results, *made.without_assignment):
+        assert one.cost.cells == largest_load(one.campaign)
+        assert one.cost.worker_epsilon <= one.axis_value
+        assert one.mechanism.guarantee.participation == one.campaign.participation
+
+
+@pytest.mark.slow
+def test_every_budget_and_participation_has_a_choice(made: Plan) -> None:
+    """Choices ascend by budget, protected participation first, and their errors do not grow with the budget."""
+    pairs = [(one.budget, one.campaign.participation) for one in made.results]
+
+    assert [(budget, hidden) for budget in BUDGETS for hidden in ("protected", "public")] == pairs
+    for hidden in ("protected", "public"):
+        errors = [one.prediction.error for one in made.results if one.campaign.participation == hidden]
+        assert sorted(errors, reverse=True) == errors
+
+
+@pytest.mark.slow
+def test_assignment_is_chosen_where_it_is_better(made: Plan) -> None:
+    """A choice is not worse than the same budget divided over all tasks, which is one of the loads compared."""
+    for whole in made.without_assignment:
+        assert whole.cost.cells == made.campaign.tasks
+        best = min(one.prediction.error for one in made.results if one.budget == whole.budget)
+        assert best <= whole.prediction.error
+
+
+@pytest.mark.slow
+def test_the_choice_is_near_the_best_of_a_full_search() -> None:
+    """Simulating every load finds an error at most .03 below that of the choice."""
+    campaign = of_labels()
+    chosen = plan_budgets(campaign, (12.0,)).results[0]
+    full = []
+    for load in loads_to_compare(campaign):
+        assigned = with_load(campaign, load)
+        for one in candidates(assigned, 12.0 / largest_load(assigned) * (1 - 1e-12), search_only=True):
+            full.append(predict(one.campaign, one.mechanism).error)
+
+    assert min(full) >= chosen.prediction.error - 0.03
+
+
+def test_the_least_budget_meets_the_target(made: Plan) -> None:
+    """It is the first choice whose error is at most the target; smaller budgets say how many workers they need."""
+    least = made.recommended
+
+    assert least is not None
+    assert least.prediction.error <= TARGET
+    smaller = [one for one in made.results if one.axis_value < least.axis_value]
+    assert all(one.prediction.error > TARGET for one in smaller)
+    assert {one.axis_value for one in smaller} <= set(made.workers_needed)
+    for budget, more in made.workers_needed.items():
+        if more is not None and more.mechanism is not None:
+            assert more.campaign.workers > made.campaign.workers
+            assert largest_load(more.campaign) * more.mechanism.guarantee.epsilon <= budget
+
+
+def test_sentences_name_the_worker_first(made: Plan) -> None:
+    """The recommendation and the promise state epsilon per worker before epsilon per answer."""
+    least = made.recommended
+    assert least is not None
+    promise = privacy_loss(least)
+
+    assert promise.index("per worker") < promise.index("per answer")
+    assert promise in verdict(made)[0]
+    assert "Without assignment" in verdict(made)[1]
+
+
+def test_numbers_are_planned_too() -> None:
+    """On a scale the error falls below that of the constant at a large budget."""
+    made = plan_budgets(of_numbers(), (30.0,))
+
+    assert made.results[0].prediction.error < made.constant_error
+    assert "least error" in verdict(made)[0]
+
+
+@pytest.mark.parametrize("budgets", [(), (0.0,), (-1.0,), (float("inf"),)])
+def test_a_budget_must_be_positive(budgets: tuple[float, ...]) -> None:
+    """No budget, or one that is not positive and finite, is refused."""
+    with pytest.raises(SettingsError, match="budgets per worker"):
+        plan_budgets(of_labels(), budgets)
+
+
+def test_an_assigned_campaign_is_refused() -> None:
+    """The search chooses the assignment itself."""
+    with pytest.raises(SettingsError, match="over all assignments"):
+        plan_budgets(of_labels(assigned_per_task=5), BUDGETS)
+
+
+@pytest.mark.parametrize("load", [2, 3, 7])
+def test_more_workers_have_no_more_tasks_each(load: int) -> None:
+    """The epsilon of a cell is a share of the budget by the tasks of a worker, whatever the number of workers."""
+    assigned = with_load(of_labels(), load)
+
+    assert all(largest_load(assigned.with_workers(workers)) <= load for workers in range(assigned.workers, 400))

@@ -1,14 +1,24 @@
-"""Assumed crowds, and coarser scales."""
+"""Assumed crowds, coarser scales, groups of tasks, and pilots that share mistakes."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.utility.pilots import coverage, fitted, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
+from crowdveil import Reports
 from crowdveil.channels.alphabet import Scale
-from crowdveil.errors import SettingsError
-from crowdveil.planning import beta_abilities, coarsen_prior, coarsen_scale
+from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.planning import Pilot, beta_abilities, coarsen_prior, coarsen_scale, predict, with_pilot
+from crowdveil.planning.plan import more_workers
 from crowdveil.planning.population import NumberCrowd
+from crowdveil.planning.posterior_groups import FLOOR, MOST_GROUPS, posterior_groups
+from crowdveil.planning.shared_mistakes import SETS, SharedMistakes
 from crowdveil.randomness import seeded
 from tests.planning.campaigns import SCALE, of_labels, of_numbers
 
@@ -146,3 +156,135 @@ def test_a_coarser_prior_sums_what_rounds_to_a_label() -> None:
             number = scale.values[label] + (place + 0.5) / 100 - 0.5
             expected[int(np.argmin(np.abs(coarse.values - number)))] += share / 100
     np.testing.assert_allclose(coarsen_prior(prior, scale, coarse), expected, atol=1e-12)
+
+
+@given(arrays.arrays(float, st.tuples(st.integers(1, 40), st.integers(2, 6)), elements=st.floats(0, 1)))
+def test_every_task_has_a_group_and_every_label_a_floor(weights):
+    """Groups are numbered from 0 without gaps; each prior is a distribution in which no label is ruled out."""
+    posterior = (weights + 1e-9) / (weights + 1e-9).sum(axis=1, keepdims=True)
+    group, priors = posterior_groups(posterior)
+    least = FLOOR / posterior.shape[1]
+
+    assert set(range(len(priors))) == set(group.tolist())
+    assert len(priors) <= min(MOST_GROUPS, len(posterior))
+    assert np.allclose(priors.sum(axis=1), 1)
+    assert priors.min() >= least / (1 + FLOOR) * (1 - 1e-9)
+    assert group.tolist() == posterior_groups(posterior)[0].tolist()
+
+
+def test_tasks_of_one_posterior_share_a_group():
+    """Three kinds of tasks are three groups, in any order of the tasks."""
+    kinds = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.34, 0.33, 0.33]])
+    of_task = np.array([0, 2, 1, 1, 0, 2, 2, 0])
+    group, priors = posterior_groups(kinds[of_task])
+
+    assert 3 == len(priors)
+    assert {(int(kind), int(one)) for kind, one in zip(of_task, group, strict=True)} == {
+        (kind, int(group[np.flatnonzero(of_task == kind)[0]])) for kind in range(3)
+    }
+    assert np.allclose(priors[group], kinds[of_task])
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_there_are_at_most_so_many_groups(most):
+    """The largest number of groups is kept."""
+    posterior = np.random.default_rng(1).dirichlet(np.ones(4), 30)
+
+    assert most == len(posterior_groups(posterior, most)[1])
+
+
+PAGE = (Path(__file__).parents[2] / "experiments" / "utility" / "README.md").read_text("utf-8")
+CAMPAIGN = of_labels(labels=2, tasks=400, workers=60, rate=0.2, abilities=(0.6, 0.8, 0.9))
+CROWD = CAMPAIGN.crowd.simulate(workers=60, tasks=50, rate=0.2, source=seeded(3))
+
+
+def gold(mistakes: int) -> dict[str, object]:
+    """Return the truths of the simulated crowd, with another truth for the first tasks."""
+    truths = {str(task): str(truth) for task, truth in CROWD.gold.items()}
+    other = {"a": "b", "b": "a"}
+    return {task: other[truth] if number < mistakes else truth for number, (task, truth) in enumerate(truths.items())}
+
+
+def test_the_population_is_that_of_the_experiment() -> None:
+    """`SETS` follows from the results of the replays, set by set."""
+    found = rows()
+
+    assert list(SETS) == [fitted(one.name, found) for one in SETS]
+
+
+@pytest.mark.parametrize(("with_gold", "line"), [("yes", "pilot with gold"), ("no", "pilot without gold")])
+def test_coverage_of_left_out_sets_is_documented(with_gold: str, line: str) -> None:
+    """Predicted from the other sets, about nine of ten errors lie inside, at the documented mean width."""
+    found = coverage(rows(), SETS, with_gold)
+    figures = f"{found.inside} of {found.every} | {found.width:.3f} | {found.bias:.3f} | {found.distance:.3f}"
+
+    assert f"| {line}, level 0.95 | {figures} |" in PAGE
+    assert {"yes": 181, "no": 178}[with_gold] == found.inside
+
+
+@pytest.mark.parametrize("one", SETS)
+def test_every_set_is_documented(one: object) -> None:
+    """The documented table has the share, the shift and the residual of each set."""
+    assert f"| {' | '.join(map(str, vars_of(one)))} |" in PAGE
+
+
+def vars_of(one: object) -> list[object]:
+    """Return the fields of a set."""
+    return [getattr(one, name) for name in ("name", "share", "shift", "residual")]
+
+
+def test_a_pilot_finds_the_ability_from_answers_alone() -> None:
+    """The mean ability of the simulated workers is found within .05, and labels within .1."""
+    pilot = Pilot.of(CROWD.answers)
+    right = np.array(["ab".index(str(truth)) for truth in CROWD.truth])[CROWD.answers.task] == CROWD.answers.value
+
+    assert right.mean() == pytest.approx(pilot.ability, abs=0.05)
+    assert [0.5, 0.5] == pytest.approx(pilot.shares.tolist(), abs=0.1)
+    assert (50, 60, 0) == (pilot.tasks, pilot.workers, pilot.known)
+    assert pilot.wrong is None
+
+
+def test_shared_mistakes_are_learned_from_gold() -> None:
+    """With more wrong tasks the expected error is larger, and gold narrows the interval of the same answers."""
+    blind, few, many = (with_pilot(CAMPAIGN, Pilot.of(CROWD.answers, one)) for one in (None, gold(1), gold(15)))
+    found = [predict(one, None) for one in (blind, few, many)]
+    widths = [one.real_high - one.real_low for one in found]
+
+    assert widths[1] < widths[0]
+    assert found[1].error < found[0].error < found[2].error
+    assert found[1].real_high < 0.3 < found[2].error
+    assert all(one.real_low <= one.error <= one.real_high for one in found)
+
+
+def test_more_workers_do_not_correct_shared_mistakes() -> None:
+    """A target below the shared mistakes is out of reach of any number of workers; one without them is not."""
+    mechanism = RandomizedResponse(alphabet=CAMPAIGN.crowd.alphabet, epsilon=1.0)
+    piloted = with_pilot(CAMPAIGN, Pilot.of(CROWD.answers, gold(15)))
+    found = [more_workers(one, mechanism.name, mechanism, 0.5, 0.05) for one in (CAMPAIGN, piloted)]
+
+    assert found[0] is not None
+    assert found[1] is None
+
+
+def test_a_population_without_mistakes_leaves_the_planned_error() -> None:
+    """With shares near 0, no shift and no residual, the expected error is that of the crowd as planned."""
+    sets = tuple(replace(one, share=1e-6, shift=0.0, residual=0.0) for one in SETS)
+    pilot = replace(Pilot.of(CROWD.answers), tasks=10**6, shares=np.array([0.5, 0.5]))
+    error, low, high = SharedMistakes(pilot=pilot, relative=0.1, sets=sets).expected_error_interval(0.2, 10**6)
+
+    assert 0.1 == pytest.approx(error, abs=2e-3)
+    assert (0.1, 0.1) == pytest.approx((low, high), abs=3e-3)
+
+
+def test_wrong_pilots_are_refused() -> None:
+    """Numbers, gold of other tasks or labels, and a pilot of other labels name their rule."""
+    numbers = Reports.from_arrays(task=[1, 1], worker=[1, 2], value=[1.0, 2.0], alphabet=Scale(0, 4))
+    with pytest.raises(CrowdveilError, match="answers of a pilot are labels"):
+        Pilot.of(numbers)
+    with pytest.raises(CrowdveilError, match="truths of its tasks"):
+        Pilot.of(CROWD.answers, {"another": "a"})
+    with pytest.raises(CrowdveilError, match="each one of the labels"):
+        Pilot.of(CROWD.answers, {"1": "z"})
+    for other in (of_labels(), of_numbers()):
+        with pytest.raises(CrowdveilError, match="labels of the campaign"):
+            with_pilot(other, Pilot.of(CROWD.answers))

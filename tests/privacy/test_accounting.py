@@ -1,19 +1,29 @@
-"""What an epsilon adds up to over cells and rounds."""
+"""Accounts of a campaign's losses: composition, ledgers, levels, and answers as expected."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import RandomizedResponse, TwoLayer
+from crowdveil.mechanisms import MatrixFactorizationPublished, RandomizedResponse, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
+from crowdveil.privacy.composition import composition, pure_profile
+from crowdveil.privacy.ledger import ledger_losses
+from crowdveil.privacy.levels import level_guarantees, level_sentences
+from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
+from crowdveil.privacy.statement import campaign_statement, statement_sentences
+from crowdveil.standalone.checks import Refused, canonical, epsilon
+from crowdveil.standalone.device import read_ledger
+from tests.campaign.builders import build_campaign, response
 from tests.mechanisms.examples import EXAMPLES, FACTORS
 
 YES_NO = Categories(("no", "yes"))
@@ -104,3 +114,138 @@ def test_counts_have_a_range(counts):
         account(mechanism, **counts)
     assert found == refused.value.value
     assert math.isfinite(account(mechanism, tasks=10**12, rounds=10**12)[-1].exact)
+
+
+@pytest.mark.slow
+def test_rows_are_cell_and_worker_over_all_rounds():
+    """The sum is cells times rounds times epsilon; the exact figure of the worker is the smallest of the three."""
+    mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=0.5)
+    cell, worker = composition(mechanism, tasks=50, rounds=4, delta=1e-6)
+
+    assert [("cell", 1, 4), ("worker", 50, 4)] == [(row.unit, row.cells, row.rounds) for row in (cell, worker)]
+    assert (2.0, 100.0) == pytest.approx((cell.pure, worker.pure))
+    assert worker.exact < worker.advanced < worker.pure
+    assert composed_epsilon([(channel_profile(mechanism.channel()), 200)], 1e-6) == worker.exact
+
+
+def test_a_pure_epsilon_alone_composes_over_rounds():
+    """Of a mechanism without a channel, the pure loss per campaign composes as randomized response with that loss."""
+    mechanism = TwoLayer(alphabet=YES_NO, low=0.2, high=0.7, answers=200)
+    worker = composition(mechanism, tasks=150, rounds=3, delta=1e-6)[1]
+    epsilon = mechanism.guarantees(150)[1].epsilon
+
+    assert composed_epsilon([(pure_profile(epsilon), 3)], 1e-6) == worker.exact
+    assert 3 * epsilon == pytest.approx(worker.pure)
+
+
+def test_no_guarantee_stays_none():
+    """What has infinite epsilon has no (epsilon, delta) either."""
+    mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=4, dimensions=2)
+
+    assert {math.inf} == {row.exact for row in composition(mechanism, tasks=4, delta=1e-6)}
+
+
+def line(channel, cells, host="a.example.org"):
+    """Line of a ledger for cells of one table."""
+    return {
+        "campaign": "c", "report": "r", "title": "t", "day": "2026-01-01", "participation": "public", "host": host,
+        "cells": cells, "numerator": channel.ratio.numerator, "denominator": channel.ratio.denominator,
+    }  # fmt: skip
+
+
+def test_losses_bound_the_enumeration_of_all_reports():
+    """Two campaigns, five binary cells: no delta of any two answer vectors is above the stated one, and nearly met."""
+    tables = [RandomizedResponse(alphabet=YES_NO, epsilon=e, participation="public").channel() for e in (1.0, 0.5)]
+    cells = [tables[0]] * 3 + [tables[1]] * 2
+    rows = [
+        np.prod(
+            np.meshgrid(*(one.probabilities[x] for one, x in zip(cells, answers, strict=True)), indexing="ij"), axis=0
+        )
+        for answers in product((0, 1), repeat=5)
+    ]
+
+    loss = ledger_losses([line(tables[0], 3), line(tables[1], 2, "b.example.org")], 0.01)[-1]
+    delta = max(float(np.maximum(a - np.exp(loss.exact) * b, 0).sum()) for a in rows for b in rows)
+    less = max(float(np.maximum(a - np.exp(loss.exact - 0.01) * b, 0).sum()) for a in rows for b in rows)
+
+    assert delta <= 0.01 < less
+    assert loss.pure == pytest.approx(4.0, abs=1e-9)
+    assert (None, 5) == (loss.host, loss.cells)
+
+
+@pytest.mark.slow
+def test_each_host_has_its_own_loss_and_all_have_less_than_the_sum():
+    """Lines are composed by host; the loss to all is at least that to each, and below the sum."""
+    table = RandomizedResponse(alphabet=YES_NO, epsilon=0.3).channel()
+    one, two, both = ledger_losses([line(table, 40), line(table, 60, "b.example.org"), line(table, 10)], 1e-6)
+
+    assert ("a.example.org", 50) == (one.host, one.cells)
+    assert max(one.exact, two.exact) < both.exact < both.pure
+    assert both.exact <= both.advanced
+    assert both.pure == pytest.approx(33.0, rel=1e-9)
+
+
+def test_a_line_with_a_ratio_below_1_is_refused(tmp_path):
+    """A numerator below its denominator would lower the sum: -169 instead of 1; no reader of the ledger takes it."""
+    sound = line(RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel(), 1)
+    forged = {**sound, "report": "s", "cells": 170, "numerator": 10**6, "denominator": 2718282}
+    (tmp_path / "ledger.json").write_bytes(canonical({"format": "crowdveil-ledger/1", "lines": [sound, forged]}))
+
+    for read in (epsilon, lambda lines: ledger_losses(lines, 1e-6)):
+        with pytest.raises(Refused, match="ledger"):
+            read([sound, forged])
+    with pytest.raises(Refused, match="is damaged"):
+        read_ledger(tmp_path)
+
+
+def test_an_empty_ledger_has_no_loss_and_a_wrong_delta_is_refused():
+    """Nothing was promised; delta must be in its interval."""
+    assert () == ledger_losses([], 1e-6)
+    with pytest.raises(SettingsError, match="delta"):
+        ledger_losses([], 0.0)
+
+
+CHANNELS = [response(epsilon=one) for one in (0.25, 0.5)]
+CAMPAIGN = build_campaign(channels=CHANNELS, slots=20, content={"levels": 2, "min_reports": 5}).campaign
+
+
+def test_each_level_is_stated_with_its_own_epsilon():
+    """For four tasks the levels have epsilon 1 and 2, each with how sure anyone can be, and the level is visible."""
+    first, visible = level_sentences(CAMPAIGN)
+
+    assert "level 1: epsilon 1, at most 73.2 % sure" in first
+    assert "level 2: epsilon 2, at most 88.1 % sure" in first
+    assert "The level that a worker chose is visible." == visible
+    assert {("worker", "protected")} == {(one.unit, one.participation) for one in level_guarantees(CAMPAIGN)}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ((9, 5), "Chosen: 9 level 1, 5 level 2."),
+        ((16, 4), "How many chose which level is not stated: fewer than 5 chose one of them."),
+        ((20, 0), "How many chose which level is not stated: fewer than 5 chose one of them."),
+    ],
+)
+def test_numbers_are_stated_only_if_each_level_has_enough(chosen, said):
+    """Of all numbers but one the last would follow, so all or none are stated; 0 is not told from 4."""
+    assert said == level_sentences(CAMPAIGN, chosen)[-1]
+
+
+def test_a_statement_promises_the_last_level_and_names_the_choice_as_not_covered():
+    """The figures for everybody are those of the last level; the choice itself is listed as not covered."""
+    statement = campaign_statement(CAMPAIGN)
+
+    assert statement.per_worker is not None
+    assert CAMPAIGN.worker_epsilon == statement.per_worker.epsilon
+    assert set(statement.levels) <= set(statement_sentences(statement))
+    assert "The level of privacy that a worker chose: it is sent as it is." in statement.not_covered
+
+
+def test_a_campaign_without_levels_says_nothing_of_them():
+    """Without levels there are no sentences, no guarantees and nothing more that is not covered."""
+    statement = campaign_statement(build_campaign().campaign)
+
+    assert ((), ()) == (statement.levels, level_sentences(build_campaign().campaign))
+    assert not any("level" in sentence for sentence in statement.not_covered)
+    assert replace(statement, levels=()).levels == ()

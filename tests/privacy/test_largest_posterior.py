@@ -1,21 +1,39 @@
-"""What an adversary can learn from even odds: the bound holds for every report, and is reached."""
+"""What an epsilon means: posteriors, statements in words, and expected answers."""
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations, product
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.campaign.document import Campaign
+from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.certificate import simulation_mark
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
-from crowdveil.mechanisms import Laplace, RandomizedResponse
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.mechanisms import Designed, Laplace, QuantizedResponse, RandomizedResponse
 from crowdveil.privacy.largest_posterior import posterior_rows, posterior_sentences
+from crowdveil.privacy.mechanism_settings import Expectation, MechanismSettings, build_mechanism, parameters
+from crowdveil.privacy.statement import (
+    MARKED,
+    UNPROTECTED,
+    campaign_statement,
+    channel_statement,
+    statement_sentences,
+    statement_text,
+)
 from crowdveil.standalone import checks
+from tests.campaign.builders import build_campaign, response
 
 CHANNELS = [
     RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel(),
@@ -98,3 +116,134 @@ def test_shuffled_reports_name_delta() -> None:
 
     assert "nobody colludes" in posterior_sentences(shuffled, None, shuffled=True)[0]
     assert "delta 1e-06" in posterior_sentences(shuffled, None, shuffled=True)[0]
+
+
+LABELS = Categories(("no", "yes"))
+
+
+def channel(participation: Participation = "protected") -> Channel:
+    """Return a channel of randomized response with epsilon 1."""
+    return RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation=participation).channel()
+
+
+def test_a_certificate_has_no_epsilon_per_worker_without_their_number() -> None:
+    """Epsilon per worker needs the number of answers; the text says so."""
+    alone, counted = channel_statement(channel()), channel_statement(channel(), answers=7)
+
+    assert None is alone.per_worker
+    assert "times the number of asked tasks" in " ".join(statement_sentences(alone))
+    assert counted.per_worker is not None
+    assert pytest.approx(7.0) == counted.per_worker.epsilon
+    assert "7 for all answers of one worker (at most 7)" in " ".join(statement_sentences(counted))
+
+
+@pytest.mark.parametrize(
+    ("participation", "kept", "answers"),
+    [("protected", "57.6 %", 'besides "no answer"'), ("public", "73.1 %", "2 possible answers, and 2")],
+)
+def test_parameters_follow_from_the_table(participation: Participation, kept: str, answers: str) -> None:
+    """The probability of the unchanged answer, rounded down, and the sizes stand in the paragraph."""
+    text = " ".join(statement_sentences(channel_statement(channel(participation))))
+
+    assert f"reported unchanged with a probability of at least {kept}" in text
+    assert answers in text
+    assert f"(participation {participation})" in text
+
+
+def test_a_channel_without_a_guarantee_has_its_reason() -> None:
+    """A simulation, and a table with unprotected answers, name no epsilon."""
+    marked = Channel(LABELS, "protected", channel().outputs, channel().rows, "laplace" + simulation_mark(3))
+    bare = ChannelTable.by_task((channel("public"), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
+
+    for one, reason in ((marked, MARKED), (bare, UNPROTECTED)):
+        statement = channel_statement(one)
+        assert ("none", reason) == (statement.status, statement.reason)
+        assert None is re.search(r"epsilon\s+[0-9]", statement_text(statement))
+
+
+def test_a_campaign_has_its_own_guarantee() -> None:
+    """Epsilon per worker is that of the campaign, for its number of answers; name and certificate are given."""
+    campaign: Campaign = build_campaign(channels=[response(LABELS, 0.5)], tasks=6).campaign
+    statement = campaign_statement(campaign)
+
+    assert statement.per_answer is not None
+    assert statement.per_worker is not None
+    assert (campaign.epsilon, campaign.worker_epsilon) == (statement.per_answer.epsilon, statement.per_worker.epsilon)
+    assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
+    assert "which tasks were assigned" in " ".join(statement.not_covered)
+    assert "every further report, in another campaign too, adds" in " ".join(statement.not_covered)
+
+
+def test_the_paragraph_is_one() -> None:
+    """The text has the sentences as one paragraph, then facts, the digest and exclusions."""
+    statement = channel_statement(channel(), sha256="ab" * 32)
+    parts = statement_text(statement, (("Days (UTC)", "today"),)).split("\n\n")
+
+    assert " ".join(statement_sentences(statement)) == " ".join(parts[1].split())
+    assert f"Days (UTC): today\nCertificate, SHA-256: {'ab' * 32}" == parts[2]
+    assert parts[3].startswith("Not covered:\n- ")
+
+
+RATINGS, GRID = Categories(("low", "middle", "high"), ordered=True), Scale(0, 9)
+
+
+def write_prior(folder: Path, rows: str) -> Path:
+    """Write a file with a prior."""
+    path = folder / "prior.csv"
+    path.write_text("label,probability\n" + rows, "utf-8")
+    return path
+
+
+def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
+    """Rows may stand in any order; rate and ability are passed on."""
+    prior = write_prior(tmp_path, "high,0.25\nlow,0.5\nmiddle,0.25\n")
+    objective = Expectation(prior=prior, participation_rate=0.2, ability=0.9).objective(RATINGS, "protected")
+
+    assert [0.5, 0.25, 0.25] == objective.prior.tolist()
+    assert (0.2, "protected") == (objective.participation_rate, objective.participation)
+    np.testing.assert_allclose(one_coin_worker_model(3, 0.9)[None], objective.worker_model)
+
+
+def test_the_default_prior_is_uniform() -> None:
+    """By default labels are equally likely, everyone answers and is right with 0.75; sigmas describe a scale."""
+    labels = Expectation().objective(RATINGS, "public")
+    numbers = Expectation(sigmas=(1.0, 5.0)).objective(GRID, "public")
+
+    assert [1 / 3] * 3 == pytest.approx(labels.prior)
+    assert (1.0, 0.75) == (labels.participation_rate, pytest.approx(labels.worker_model[0, 0, 0]))
+    np.testing.assert_allclose(normal_worker_model(GRID, (1.0, 5.0)), numbers.worker_model)
+
+
+def test_expectations_of_another_alphabet_are_refused(tmp_path: Path) -> None:
+    """Sigmas for labels, sigmas with an ability, a prior about something else or of some labels only."""
+    with pytest.raises(SettingsError, match="sigmas"):
+        Expectation(sigmas=(1.0,)).objective(RATINGS, "public")
+    with pytest.raises(SettingsError, match="sigmas"):
+        Expectation(sigmas=(1.0,), ability=0.5).objective(GRID, "public")
+    with pytest.raises(ReportsError, match="huge"):
+        Expectation(prior=write_prior(tmp_path, "huge,0.25\nlow,0.5\nmiddle,0.25\n")).objective(RATINGS, "public")
+    with pytest.raises(ReportsError, match="high"):
+        Expectation(prior=write_prior(tmp_path, "low,0.5\nmiddle,0.5\n")).objective(RATINGS, "public")
+
+
+def test_cuts_are_named_by_labels() -> None:
+    """A cut is the first label of a block; without cuts they are chosen; a word that is no label is refused."""
+    given = build_mechanism(
+        MechanismSettings(name="quantized-response", epsilon=1.0, cuts=("middle",)), RATINGS, tasks=1
+    )
+
+    assert isinstance(given, QuantizedResponse)
+    assert (1,) == given.cuts
+    with pytest.raises(SettingsError, match="first label of a block"):
+        build_mechanism(MechanismSettings(name="quantized-response", epsilon=1.0, cuts=("x",)), RATINGS, tasks=1)
+
+
+def test_the_design_depends_on_the_expected_answers(tmp_path: Path) -> None:
+    """Most truths 0, few answers: the designed channel asks whether it is 0; its integers are no parameter."""
+    prior = write_prior(tmp_path, "0,0.693\n1,0.24\n2,0.06\n" + "".join(f"{k},0.001\n" for k in range(3, 10)))
+    expected = Expectation(prior=prior, participation_rate=0.1, sigmas=(1.0, 5.0))
+    built = build_mechanism(MechanismSettings(name="designed", epsilon=1.0, expected=expected), GRID, tasks=1)
+
+    assert isinstance(built, Designed)
+    assert ("0", "1..9", "NULL") == built.outputs
+    assert {"epsilon", "outputs"} == parameters(built).keys()

@@ -1,16 +1,22 @@
-"""Perturbing a whole crowd: counts, shapes, memory and refusals."""
+"""Answers through mechanisms: by devices and at once, by cell, in gaps, and by channels of workers."""
 
 import math
 import tracemalloc
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, final
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
@@ -18,8 +24,11 @@ from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
+from crowdveil.privacy.accounting import account_channel_table
+from crowdveil.privacy.mechanism_settings import MechanismSettings
 from crowdveil.randomness import secure, seeded
-from crowdveil.simulate import categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
+from crowdveil.simulate import bernoulli, categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
+from crowdveil.simulate.channel_assignment import read_table
 from tests.mechanisms.examples import FACTORS
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)
@@ -262,3 +271,112 @@ def test_a_refusal_for_size_follows_from_the_lists(monkeypatch, limit):
 
     assert 1 == len(errors)
     assert (limit == 200) == ("got 256" in errors.pop())
+
+
+FALSE_ALARM = 1e-4
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**13), st.integers(0, 2**32), st.floats(0.01, 200))
+def test_hits_ascend_within_bounds(cells, seed, wanted):
+    """Numbers that come up are distinct, ascending and below the number of coins, however many coins there are."""
+    found = (
+        bernoulli.bernoulli_indices(seeded(seed).generator, cells, min(1.0, wanted / max(cells, 1)))
+        if cells
+        else np.arange(0)
+    )
+
+    assert (np.diff(found) > 0).all()
+    assert not len(found) or (found[0] >= 0 and found[-1] < cells)
+
+
+@pytest.mark.parametrize("cells", [1, 7])
+def test_a_certain_coin_always_comes_up(cells):
+    """With probability 1 every number comes up."""
+    assert list(range(cells)) == bernoulli.bernoulli_indices(seeded(1).generator, cells, 1.0).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("probability", [0.05, 0.3, 0.7])
+def test_patterns_are_those_of_independent_coins(probability, monkeypatch):
+    """All 16 patterns of 4 coins, in two chunks, have their product probabilities: 20,000 draws, false alarm 1e-4.
+
+    Steps are drawn few at a time, so that walks go on from where they stopped.
+    """
+    monkeypatch.setattr(bernoulli, "MAX_CELLS_PER_CHUNK", 3)
+    monkeypatch.setattr(bernoulli, "SPARE_GAPS", 1)
+    generator = seeded(7).generator
+    counts = np.zeros(16)
+    for _ in range(20_000):
+        counts[(1 << bernoulli.bernoulli_indices(generator, 4, probability)).sum()] += 1
+    ones = np.array([pattern.bit_count() for pattern in range(16)])
+    expected = 20_000 * probability**ones * (1 - probability) ** (4 - ones)
+    rare = expected < 5
+    pooled = [np.append(side[~rare], side[rare].sum()) for side in (counts, expected)]
+    keep = pooled[1] > 0
+
+    assert chisquare(pooled[0][keep], pooled[1][keep]).pvalue > FALSE_ALARM
+
+
+def test_chunks_cover_all_coins_once(monkeypatch):
+    """Chunks end where the next begins, the last at the number of coins, and hold their own numbers only."""
+    monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 10)
+    first, ends = 0, []
+    for stop, found in bernoulli.bernoulli_chunks(seeded(3).generator, 1000, 0.1):
+        assert ((found >= first) & (found < stop)).all()
+        ends.append(first := stop)
+
+    assert [101 * k for k in range(1, 10)] + [1000] == ends
+
+
+def test_a_few_hits_in_very_many_coins_are_found_at_once():
+    """Ten expected hits among 10**13 coins: their number is Poisson, within 10 +- 15 (false alarm 2e-5)."""
+    found = bernoulli.bernoulli_indices(seeded(5).generator, 10**13, 1e-12)
+
+    assert 0 <= len(found) <= 25
+
+
+SCALE = Scale(0, 4)
+WANTED = MechanismSettings(name="quantized-response", epsilon=2.0, cuts=("1",))
+
+
+def test_equal_rows_share_a_channel(tmp_path: Path) -> None:
+    """Four workers with two distinct pairs of settings make two channels; what is empty is the command's own."""
+    path = tmp_path / "channels.csv"
+    path.write_text("worker,epsilon,cuts\na,1,\nb,,2|4\nc,1,\nd,,2|4\n", encoding="utf-8")
+
+    table = read_table(path, WANTED, SCALE, tasks=3)
+
+    assert {"a": 0, "b": 1, "c": 0, "d": 1} == table.workers
+    assert [("0", "1..4", "NULL"), ("0..1", "2..3", "4", "NULL")] == [one.outputs for one in table.channels]
+    assert [1.0, 2.0] == [round(one.epsilon, 6) for one in table.channels]
+
+
+def test_a_table_is_accounted_for_by_cells() -> None:
+    """A worker's loss is the sum over the worker's own cells; the worst worker is shown, assigned cells only count."""
+    half, two = (RandomizedResponse(alphabet=SCALE, epsilon=epsilon).channel() for epsilon in (0.5, 2.0))
+    table = ChannelTable(
+        channels=(half, two), choice=((0, 1), (1, 1)), workers={"a": 0, "b": 1}, tasks={"t": 0, "u": 1, "v": 0}
+    )
+    names = {"tasks": np.array(["t", "u", "v"]), "workers": np.array(["a", "b"])}
+    few = Assignment.from_arrays(["t", "u", "t"], ["a", "a", "b"])
+
+    everything = account_channel_table(table, **names)
+    assigned = account_channel_table(table, **names, assignment=few)
+
+    assert [two.epsilon, 3 * two.epsilon] == [row.exact for row in everything]
+    assert [1, 3] == [row.cells for row in everything]
+    assert [two.epsilon, half.epsilon + two.epsilon, 2] == [*(row.exact for row in assigned), assigned[1].cells]
+
+
+def test_unprotected_cells_cost_everything_to_those_who_have_them() -> None:
+    """One unprotected cell makes its worker's loss infinite, and no other's."""
+    open_task = ChannelTable.by_task(
+        [RandomizedResponse(alphabet=SCALE, epsilon=1.0).channel(), Channel.identity(SCALE, "public")],
+        {"t": 0, "u": 1},
+    )
+    names = {"tasks": np.array(["t", "u"]), "workers": np.array(["a"])}
+
+    assert np.inf == account_channel_table(open_task, **names)[1].exact
+    protected = account_channel_table(open_task, **names, assignment=Assignment.from_arrays(["t"], ["a"]))[1]
+    assert np.isclose(1.0, protected.exact, atol=1e-6)

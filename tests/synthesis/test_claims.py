@@ -1,4 +1,7 @@
-"""Claims: every policy for bad input, and that whatever is left out or moved is counted."""
+"""Claims, budgets of a release, and discrete noise."""
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -6,9 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.mechanisms import discrete_laplace as device
+from crowdveil.randomness import secure, seeded
+from crowdveil.synthesis.budgets import allocated_budgets
 from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.discrete_noise import (
+    discrete_laplace_variance,
+    epsilon_rounded_down,
+    sample_discrete_laplace_array,
+    uniform_below,
+    uniform_floats,
+)
+from tests.chi_square import chi_square_p_value
 from tests.real_data import load_or_skip
 from tests.strategies import small_numeric_reports
 
@@ -138,3 +153,157 @@ def test_real_outliers_survive_or_are_counted() -> None:
     assert free.value.max() > 1e11
     assert clipped.clipped == int((free.value > 4e7).sum()) > 0
     assert len(free) == len(clipped) == len(answers)
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=1, max_size=30, unique=True)
+
+
+def crowd(pairs: list[tuple[int, int]]) -> Claims:
+    """Claims of 0.5 for pairs of task and worker."""
+    task, worker = zip(*pairs, strict=True)
+    return Claims.from_arrays(task, worker, np.full(len(pairs), 0.5), bounds=(0, 1))
+
+
+@settings(max_examples=60)
+@given(PAIRS, st.floats(0.01, 10), st.none() | st.integers(1, 4))
+def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon: float, most: int | None) -> None:
+    """Under unit worker, the budgets of the tasks of a worker's used claims add up to at most epsilon."""
+    claims = crowd(pairs)
+    budgets = allocated_budgets(claims, epsilon=epsilon, unit="worker", participation="public", most_claims=most)
+    used = budgets.sample_used(claims, seeded(1))
+    spent = np.bincount(claims.worker, weights=budgets.task_epsilon[claims.task] * used)
+    cell, worker = budgets.guarantees()
+
+    assert spent.max() <= worker.epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
+    assert lower_of_binary_and_decimal(cell.epsilon) >= max(budgets.exact_epsilon.values())
+    assert cell.epsilon == pytest.approx(budgets.task_epsilon.max(), rel=1e-15)
+    assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
+
+
+@settings(max_examples=30)
+@given(PAIRS, st.floats(0.01, 10))
+def test_per_claim_every_task_spends_everything(pairs: list[tuple[int, int]], epsilon: float) -> None:
+    """Under unit cell all tasks have the same budget, and a worker pays it once per claim."""
+    claims = crowd(pairs)
+    budgets = allocated_budgets(claims, epsilon=epsilon, unit="cell", participation="public", most_claims=None)
+    cell, worker = budgets.guarantees()
+
+    assert epsilon - 2**-20 < cell.epsilon <= epsilon
+    assert worker.epsilon == pytest.approx(cell.epsilon * claims.per_worker.max())
+
+
+def test_tasks_of_light_workers_get_more() -> None:
+    """A task whose workers claim little has more to spend than one with a busy worker."""
+    budgets = allocated_budgets(
+        crowd([(0, 0), (1, 1), (2, 1), (3, 1)]), epsilon=3.0, unit="worker", participation="public", most_claims=None
+    )
+
+    assert budgets.task_epsilon.tolist() == [3.0, 1.0, 1.0, 1.0]
+
+
+def test_tasks_without_claims_have_no_loss() -> None:
+    """The loss per claim is the largest budget of a task with a claim; one without could have spent all of epsilon."""
+    claims = Claims.from_arrays([0, 1], [0, 0], [0.5, 0.5], bounds=(0, 1), tasks=[0, 1, 2])
+    budgets = allocated_budgets(claims, epsilon=3.0, unit="worker", participation="public", most_claims=None)
+
+    assert budgets.task_epsilon.tolist() == [1.5, 1.5, 3.0]
+    assert [one.epsilon for one in budgets.guarantees()] == [1.5, 3.0]
+
+
+def test_protected_participation_depends_on_no_claim() -> None:
+    """The division of protected workers is by most_claims alone; without it nothing is bounded."""
+    claims = crowd([(0, 0), (1, 1), (2, 1)])
+    split = allocated_budgets(claims, epsilon=3.0, unit="worker", participation="protected", most_claims=2)
+    open_ended = allocated_budgets(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=None)
+
+    assert split.task_epsilon.tolist() == [1.5, 1.5, 1.5]
+    assert [one.epsilon for one in split.guarantees()] == [1.5, 3.0]
+    assert math.isinf(open_ended.guarantees()[1].epsilon)
+    assert "most_claims" in open_ended.guarantees()[1].reason
+    assert {one.participation for one in split.guarantees()} == {"protected"}
+
+
+def test_claims_that_are_used_are_drawn_anew() -> None:
+    """Of a worker's three claims any two may be the ones that are used."""
+    claims = crowd([(0, 0), (1, 0), (2, 0)])
+    budgets = allocated_budgets(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=2)
+    used = [budgets.sample_used(claims, seeded(seed)) for seed in range(30)]
+
+    assert {int(chosen.sum()) for chosen in used} == {2}
+    assert len({tuple(chosen.tolist()) for chosen in used}) == 3
+    assert [one.epsilon for one in budgets.guarantees()] == [3.0, 6.0]
+
+
+def cells(scale: Fraction, reach: int) -> np.ndarray:
+    """Probabilities of ..., -reach, ..., reach, ... with both tails gathered."""
+    q = math.exp(-1 / float(scale))
+    inner = [(1 - q) / (1 + q) * q ** abs(z) for z in range(-reach, reach + 1)]
+    tail = q ** (reach + 1) / (1 + q)
+    return np.array([tail, *inner, tail])
+
+
+@pytest.mark.parametrize(
+    "scale", [Fraction(2), Fraction(7, 5), Fraction(2) / epsilon_rounded_down(0.7), Fraction(1, 2)], ids=str
+)
+def test_noise_has_the_discrete_laplace_distribution(scale: Fraction) -> None:
+    """100,000 draws pass a chi-square test at 1e-4: false-alarm rate 1e-4 a case, fixed seed."""
+    reach = max(1, int(3 * scale))
+    drawn = sample_discrete_laplace_array(scale, 100_000, seeded(11))
+    counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
+
+    assert chi_square_p_value(counts, cells(scale, reach)) > 1e-4
+
+
+def test_the_test_above_can_fail() -> None:
+    """Noise of a scale 5 % too small does not pass the same test."""
+    reach = 6
+    drawn = sample_discrete_laplace_array(Fraction(19, 10), 100_000, seeded(11))
+    counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
+
+    assert chi_square_p_value(counts, cells(Fraction(2), reach)) < 1e-4
+
+
+@given(st.fractions(min_value=Fraction(1, 50), max_value=100, max_denominator=1000))
+def test_variance_is_that_of_the_devices_noise(scale: Fraction) -> None:
+    """The variance agrees with that of the draw-by-draw sampler that devices use."""
+    assert math.isclose(discrete_laplace_variance(scale), device.discrete_laplace_variance(scale), rel_tol=1e-12)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 1 << 62), min_size=1, max_size=50))
+def test_uniform_integers_stay_below_their_bounds(bounds: list[int]) -> None:
+    """Every integer is in 0 .. bound - 1, up to a bound of 2**62."""
+    drawn = uniform_below(np.array(bounds), seeded(3))
+
+    assert ((drawn >= 0) & (drawn < np.array(bounds))).all()
+
+
+@pytest.mark.parametrize("unit", [1, 1 << 58])
+def test_uniform_integers_are_uniform(unit: int) -> None:
+    """60,000 draws below 6 units pass a chi-square test at 1e-4, with one word and with two; fixed seed."""
+    counts = np.bincount(uniform_below(np.full(60_000, 6 * unit), seeded(4)) // unit, minlength=6)
+
+    assert chi_square_p_value(counts, np.full(6, 1 / 6)) > 1e-4
+
+
+def test_secure_randomness_serves_too() -> None:
+    """The operating system's words give integers and fractions in their ranges."""
+    assert sample_discrete_laplace_array(Fraction(2), 100, secure()).dtype == np.int64
+    fractions = uniform_floats(100, secure())
+    assert ((fractions > 0) & (fractions < 1)).all()
+
+
+@given(st.floats(1e-5, 20))
+def test_a_budget_never_exceeds_what_was_asked(epsilon: float) -> None:
+    """A budget is rounded down, by less than 2**-20."""
+    assert 0 <= epsilon - float(epsilon_rounded_down(epsilon)) < 2**-20
+
+
+def test_impossible_settings_are_refused() -> None:
+    """No budget without a positive finite epsilon, no noise without a positive scale of moderate size."""
+    for epsilon in (0.0, 1e-9, math.inf, math.nan):
+        with pytest.raises(SettingsError, match="epsilon must be finite and at least 1e-6"):
+            epsilon_rounded_down(epsilon)
+    for scale in (Fraction(0), Fraction(-1), Fraction(1 << 40)):
+        with pytest.raises(SettingsError, match="noise scale"):
+            sample_discrete_laplace_array(scale, 1, seeded(1))

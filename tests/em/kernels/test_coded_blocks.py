@@ -1,13 +1,17 @@
-"""The heavy sums against loops over single reports."""
+"""The heavy sums, squared slopes, and steps written over the one before, against loops over single reports."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from crowdveil.em.kernels import reductions
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.em.kernels import dispatch, reductions
 from crowdveil.em.kernels.dispatch import encode
 from crowdveil.em.kernels.interface import ScoreTables
-from crowdveil.em.kernels.numpy_backend import EncodedBlock, softmax
-from crowdveil.em.kernels.reductions import count_symbols, normalize_confusion
+from crowdveil.em.kernels.numpy_backend import EncodedBlock, largest_change, softmax
+from crowdveil.em.kernels.reductions import Slopes, count_symbols, normalize_confusion, squared_slopes
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -148,3 +152,112 @@ def test_reports_are_counted_by_worker_and_symbol(compiled: bool) -> None:
     count_symbols(BLOCK, counts, compiled=compiled)
 
     np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("labels", [2, 3, 11])
+def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right with the posterior of its own label, wrong with all others'; in parts and threads, too."""
+    rng = np.random.default_rng(labels)
+    alphabet = Categories(tuple(f"label {k}" for k in range(labels)))
+    reports = random_reports(rng, alphabet, tasks=40, workers=6, share=0.5)
+    (block,) = reports.blocks()
+    posterior = rng.dirichlet(np.ones(labels), 40)
+    right, wrong = rng.random((2, 6, labels))
+    expected = np.zeros(6)
+    for task, worker, label in zip(reports.task, reports.worker, reports.value, strict=True):
+        slope = -sum(posterior[task, z] * wrong[worker, z] for z in range(labels) if z != label)
+        expected[worker] += (slope + posterior[task, label] * right[worker, label]) ** 2
+
+    whole = squared_slopes(block, posterior, Slopes(right, wrong), compiled=compiled)
+    monkeypatch.setattr(reductions, "CHUNK_REPORTS", 16)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv(dispatch.THREADS_VARIABLE, threads)
+        found.append(squared_slopes(block, posterior, Slopes(right, wrong), compiled=compiled))
+
+    np.testing.assert_allclose(whole, expected, rtol=1e-12)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_a_block_without_answers_has_none() -> None:
+    """Tasks without a single answer add nothing."""
+    (block,) = random_reports(np.random.default_rng(0), Categories(("a", "b")), tasks=3, workers=2, share=0.0).blocks()
+
+    squares = squared_slopes(block, np.full((3, 2), 0.5), Slopes(*np.ones((2, 2, 2))), compiled=True)
+
+    np.testing.assert_array_equal(squares, np.zeros(2))
+
+
+TASKS, WORKERS = 300, 20
+Take = Callable[[EncodedBlock, Any, Any], Any]
+
+
+def coin(coded: EncodedBlock, rng: Any, before: Any) -> Any:
+    """Soft-max votes."""
+    return coded.one_coin_step(rng.uniform(0, 2, WORKERS), np.log([0.2, 0.3, 0.5]), gold(rng), before)
+
+
+def election(coded: EncodedBlock, rng: Any, before: Any) -> Any:
+    """Hold an election."""
+    return coded.plurality_step(rng.uniform(0, 2, WORKERS), 1e-9, 3, gold(rng), before)
+
+
+def table(coded: EncodedBlock, rng: Any, before: Any) -> Any:
+    """Soft-max scores of two groups of tasks."""
+    tables = ScoreTables(rng.normal(size=(3 * WORKERS, 3)), rng.normal(size=(2, 3)))
+    return coded.confusion_step(tables, np.arange(TASKS) % 2, gold(rng), before)
+
+
+def mean(coded: EncodedBlock, rng: Any, before: Any) -> Any:
+    """Average numbers; tasks without reports are nan."""
+    return coded.mean_step(rng.uniform(0, 2, WORKERS), 1e-12, np.where(gold(rng) >= 0, 2.0, np.nan), before)
+
+
+def gold(rng: Any) -> Any:
+    """Return the truth of a few tasks."""
+    return np.where(rng.random(TASKS) < 0.05, rng.integers(0, 3, TASKS), -1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("take", [coin, election, table, mean])
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> None:
+    """Over the old posterior or in a place of its own, a step gives the same bits; only compiled ones write over it."""
+    scale = Scale(1, 3)
+    reports = random_reports(np.random.default_rng(0), scale if take is mean else LABELS, TASKS, WORKERS, share=0.15)
+    (block,) = reports.blocks()
+    points = scale.values if take is mean else None
+    coded = encode(block, WORKERS, 3, points, compiled=compiled)
+    before = take(coded, np.random.default_rng(1), None)[0]
+    kept = before.copy()
+
+    own = take(coded, np.random.default_rng(2), None)
+    over = take(coded, np.random.default_rng(2), before)
+
+    for one, other in zip(own[:-1], over[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert own.change is None
+    assert (over[0] is before) == compiled
+    if compiled:
+        assert largest_change(own[0], kept) == over.change > 0.01
+    else:
+        assert over.change is None
+        np.testing.assert_array_equal(before, kept)
+
+
+@pytest.mark.slow
+def test_a_posterior_that_does_not_lie_row_by_row_stays() -> None:
+    """Where the old posterior cannot be written over as it lies, the new one gets a place of its own."""
+    reports = random_reports(np.random.default_rng(0), LABELS, TASKS, WORKERS, share=0.15)
+    coded = encode(next(iter(reports.blocks())), WORKERS, 3, compiled=True)
+    before = np.asfortranarray(coin(coded, np.random.default_rng(1), None).posterior)
+    kept = before.copy()
+
+    step = coin(coded, np.random.default_rng(2), before)
+
+    assert step.change is None
+    np.testing.assert_array_equal(before, kept)
+    np.testing.assert_array_equal(step.posterior, coin(coded, np.random.default_rng(2), None).posterior)

@@ -19,7 +19,7 @@ from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign, relay_of_key
-from tests.campaign.test_relay_field import DAMAGED, fields
+from tests.campaign.test_folder import DAMAGED, fields
 from tests.service.accessibility import await_screen
 from tests.service.browser import Campaigning, Forger, chromium, free_port, needs_chromium, served
 from tests.service.test_device_vectors import needs_node, run_node
