@@ -1,6 +1,7 @@
 """Choice of the next answers: gains equal their definition by loops, and the choice is the greedy one."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,9 +120,10 @@ def test_the_choice_is_greedy(by: Objective, chunk: int, monkeypatch: pytest.Mon
 
 
 def test_a_budget_above_what_is_left_gives_fewer_answers() -> None:
-    """No cell is asked twice, a task gets one answer, and only the given workers are asked."""
-    state, reports = state_of(1, tasks=3, workers=3), reports_of([(0, 0), (0, 1), (0, 2), (1, 0)], 3, 3)
-    found = next_answers(state, reports, budget=9, workers=np.array([0, 1]))
+    """No cell is asked twice, and a task gets one answer."""
+    cells = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 2)]
+    state, reports = state_of(1, tasks=3, workers=3), reports_of(cells, 3, 3)
+    found = next_answers(state, reports, budget=9)
 
     assert {(1, 1), (2, found.worker[found.task == 2][0])} == set(
         zip(found.task.tolist(), found.worker.tolist(), strict=True)
@@ -129,11 +131,14 @@ def test_a_budget_above_what_is_left_gives_fewer_answers() -> None:
     assert (1 - state.posterior.max(axis=1)).mean() == pytest.approx(found.expected_cost)
 
 
-@pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1, "per_worker": 0}, {"budget": 1, "workers": NOBODY}])
-def test_nothing_to_choose_is_refused(wrong: dict[str, object]) -> None:
+@pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1, "per_worker": 0}])
+def test_nothing_to_choose_is_refused(wrong: dict[str, int]) -> None:
     """A budget or bound below 1, and no worker, are refused."""
+    state, reports = state_of(1), reports_of([(0, 0)], 5, 4)
     with pytest.raises(SettingsError, match="at least 1"):
-        next_answers(state_of(1), reports_of([(0, 0)], 5, 4), **wrong)  # type: ignore[arg-type]
+        next_answers(state, reports, **wrong)
+    with pytest.raises(SettingsError, match="number of workers must be at least 1"):
+        next_answers(replace(state, likelihood=state.likelihood[:0]), reports, budget=1)
 
 
 def test_tables_of_few_pairs_give_a_whole_batch(monkeypatch: pytest.MonkeyPatch) -> None:

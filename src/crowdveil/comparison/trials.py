@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
@@ -18,6 +16,7 @@ from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublish
 from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb, perturb_cells
+from crowdveil.simulate.perturbation import dense_reports
 
 CHANNEL_SUFFIX = " + channel"
 """Suffix of a method with the channel in its likelihood."""
@@ -152,14 +151,9 @@ def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
     channel = mechanism.channel()
     if trial.assignment is not None and channel is not None:
         return perturb_cells(answers, channel, source, assignment=trial.assignment)
-    if not isinstance(mechanism, MatrixFactorizationPublished):
-        return perturb(answers, mechanism, source)
-    tasks, workers = len(answers.tasks), len(answers.workers)
-    dense = np.full((workers, tasks), mechanism.alphabet.size)
-    dense[answers.worker, answers.task] = answers.value
-    drawn_reports = np.array([mechanism.perturb(row, source) for row in dense])
-    task, worker = np.divmod(np.arange(tasks * workers), workers)
-    return Reports(task, worker, drawn_reports.T.ravel(), answers.tasks, answers.workers)
+    if isinstance(mechanism, MatrixFactorizationPublished):
+        return dense_reports(answers, mechanism, source)
+    return perturb(answers, mechanism, source)
 
 
 def _mean_of_sums(answers: Reports, mechanism: MatrixFactorization, seed: int) -> Estimate:

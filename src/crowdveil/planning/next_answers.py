@@ -117,7 +117,6 @@ def next_answers(
     *,
     budget: int,
     tasks: NDArray[np.int64] | None = None,
-    workers: NDArray[np.int64] | None = None,
     per_worker: int | None = None,
     by: Objective = "information",
 ) -> NextAnswers:
@@ -132,20 +131,18 @@ def next_answers(
         reports: cells that are not asked again, over the same tasks and workers.
         budget: number of answers.
         tasks: codes of the tasks that can be asked; None for all.
-        workers: codes of the workers who can be asked; None for all.
         per_worker: largest number of answers of a worker; None for no bound.
         by: "information" chooses by I, "error" by G, and by I where G is equal.
 
     Raises:
         SettingsError: a budget or a bound below 1, or no worker.
     """
-    asked = np.arange(len(state.likelihood)) if workers is None else workers
-    for name, number in (("budget", budget), ("answers of a worker", per_worker), ("workers", len(asked))):
+    for name, number in (("budget", budget), ("answers of a worker", per_worker), ("workers", len(state.likelihood))):
         if number is not None and number < 1:
             raise SettingsError(f"the number of {name} must be at least 1", value=number)
     most = budget if per_worker is None else per_worker
     open_tasks = np.arange(len(state.posterior)) if tasks is None else tasks
-    found = _GreedyChoice(state, reports, open_tasks, asked, by, np.full(len(asked), most)).take(budget)
+    found = _GreedyChoice(state, reports, open_tasks, by, np.full(len(state.likelihood), most)).take(budget)
     task, worker, gain, information = (np.concatenate(column) for column in zip(*found, strict=True))
     return NextAnswers(
         task=task,
@@ -167,19 +164,18 @@ class _Picked(NamedTuple):
 
 @dataclass
 class _GreedyChoice:
-    """Greedy choice of `tasks` among the `workers`, of whom each has `room` for so many answers; (workers,) both."""
+    """Greedy choice of `tasks` and workers; each worker has `room` for so many answers, shape (workers,)."""
 
     state: CrowdState
     reports: Reports
     tasks: NDArray[np.int64]
-    workers: NDArray[np.int64]
     by: Objective
     room: NDArray[np.int64]
 
     def take(self, budget: int) -> list[_Picked]:
         """Return the chosen pairs in parts, best first."""
         tasks, found = self._by_best_gain(), list[_Picked]()
-        most = max(1, TABLE_PAIRS // len(self.workers))
+        most = max(1, TABLE_PAIRS // len(self.room))
         while True:
             listed = tasks[: min(SHORTLIST * budget, most)]
             part = self._pick(listed, min(budget, max(1, len(listed) // SHORTLIST) if len(listed) == most else budget))
@@ -196,8 +192,8 @@ class _GreedyChoice:
             reports=np.zeros(1),
             likelihood=self.state.likelihood,
         )
-        quality = expected_gains(mean, np.zeros(1, dtype=np.int64), self.workers)[1][0]
-        leading = self.workers[np.argsort(-quality, kind="stable")[:LEADING_WORKERS]]
+        quality = expected_gains(mean, np.zeros(1, dtype=np.int64), np.arange(len(self.room)))[1][0]
+        leading = np.argsort(-quality, kind="stable")[:LEADING_WORKERS]
         best = np.concatenate(
             [
                 np.stack([part.max(axis=1) for part in self._by_priority(*gains)], axis=1)
@@ -224,12 +220,12 @@ class _GreedyChoice:
     def _pick(self, tasks: NDArray[np.int64], budget: int) -> _Picked:
         """Return the greedy choice of pairs of these tasks and the workers with room."""
         open_to = np.flatnonzero(self.room > 0)
-        parts = list(self._gains(tasks, self.workers[open_to])) if len(open_to) else []
+        parts = list(self._gains(tasks, open_to)) if len(open_to) else []
         if not parts:
             nothing, none = np.zeros(0, dtype=np.int64), np.zeros(0)
             return _Picked(nothing, nothing, none, none)
         gain, information = (np.concatenate(column) for column in zip(*parts, strict=True))
-        row, column = np.nonzero(~self._answered(tasks, self.workers[open_to]))
+        row, column = np.nonzero(~self._answered(tasks, open_to))
         first, second = self._by_priority(gain[row, column], information[row, column])
         order = np.lexsort((-second, -first, self._missing_first_reports(tasks)[row]))
         used, chosen = np.zeros(len(tasks), dtype=bool), list[int]()
@@ -243,8 +239,7 @@ class _GreedyChoice:
             if len(chosen) == budget:
                 break
         rows, columns = row[chosen], column[chosen]
-        workers = self.workers[open_to][columns]
-        return _Picked(tasks[rows], workers, gain[rows, columns], information[rows, columns])
+        return _Picked(tasks[rows], open_to[columns], gain[rows, columns], information[rows, columns])
 
     def _answered(self, tasks: NDArray[np.int64], workers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether each worker has answered each task, indexed [task, worker]."""

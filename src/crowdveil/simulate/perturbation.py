@@ -14,6 +14,7 @@ from crowdveil.data.blocks import InMemoryRows
 from crowdveil.data.columnar_store import ReportChunk
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.folder.sums import answer_vectors
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
@@ -67,6 +68,13 @@ def perturb(
     )
     rows = InMemoryRows(*columns, len(answers.tasks))
     return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
+
+
+def dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
+    """Return the reports of the published matrix factorization: a number for every task of every worker."""
+    table = np.array([mechanism.perturb(codes, source) for codes in answer_vectors(answers)])
+    worker, task = np.divmod(np.arange(table.size), table.shape[1])
+    return Reports(task, worker, table.ravel(), answers.tasks, answers.workers, None, answers.public_lists)
 
 
 def expected_reports(answers: Reports, channel: Channel) -> float:
@@ -158,15 +166,10 @@ def _reports_of_devices(
     answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Return the reports of every worker's device, one answer vector at a time."""
-    channel, tasks, null = mechanism.channel(), len(answers.tasks), mechanism.alphabet.size
-    label_of = np.append(np.arange(null), -1) if channel is None else _label_codes(channel)
-    order = np.argsort(answers.worker, kind="stable")
-    ends = np.concatenate(([0], np.cumsum(answers.per_worker)))
+    channel, tasks = mechanism.channel(), len(answers.tasks)
+    label_of = np.append(np.arange(mechanism.alphabet.size), -1) if channel is None else _label_codes(channel)
     parts = []
-    for worker in range(len(answers.workers)):
-        mine = order[ends[worker] : ends[worker + 1]]
-        vector = np.full(tasks, null, dtype=np.int64)
-        vector[answers.task[mine]] = answers.value[mine]
+    for worker, vector in zip(range(len(answers.workers)), answer_vectors(answers), strict=False):
         label = label_of[_checked_report(mechanism.perturb(vector, source), tasks, mechanism)]
         task = np.flatnonzero(label >= 0)
         parts.append(
@@ -220,11 +223,16 @@ def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
             examples=str(names),
             hint="Read the answers with alphabet=mechanism.alphabet.",
         )
+    require_one_answer_per_cell(answers)
+
+
+def require_one_answer_per_cell(answers: Reports) -> None:
+    """Raise ReportsError if a worker answers a task twice."""
     repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
     if repeated.any():
         raise ReportsError(
-            f"each (task, worker) pair has one answer, but {int(repeated.sum())} answers repeat one",
-            hint="Read the answers with duplicates='first' or 'last'.",
+            f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
+            hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
         )
 
 

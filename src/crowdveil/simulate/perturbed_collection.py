@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import ListName, guarantee_text, join_words, missing_lists, not_public_text
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import SettingsError
 from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -23,7 +21,7 @@ from crowdveil.folder.crowd import (
     require_apart,
 )
 from crowdveil.folder.evidence import SIMULATION, guarantee_notes
-from crowdveil.folder.sums import Sums, answer_vectors, collect_sums, sums_text
+from crowdveil.folder.sums import Sums, collect_sums, sums_text
 from crowdveil.folder.write_collection import REPORTS_FILES, Form, write_reports, write_sums
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import Account, account, account_channel_table
@@ -31,6 +29,7 @@ from crowdveil.privacy.mechanism_settings import describe
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
 from crowdveil.simulate.channel_assignment import ChannelAssignment
+from crowdveil.simulate.perturbation import dense_reports, require_one_answer_per_cell
 
 Progress = Callable[[int, int], None]
 LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
@@ -151,7 +150,7 @@ def perturb_collection(
     missing = missing_lists(answers.public_lists, setup.mechanism.participation)
     if seed is None and not lists_from_answers:
         _refuse_missing_lists(missing)
-    _refuse_repeats(answers)
+    require_one_answer_per_cell(answers)
     _refuse_names(answers, setup)
     if expected_rows(answers, setup) > MAX_REPORTS:
         raise SettingsError(
@@ -232,7 +231,7 @@ def _collect_reports(
     if isinstance(mechanism, MatrixFactorization):
         return collect_sums(answers, mechanism, source, progress)
     if isinstance(mechanism, MatrixFactorizationPublished):
-        return _dense_reports(answers, mechanism, source)
+        return dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
     return perturb(answers, mechanism, source, progress=progress)
@@ -250,14 +249,6 @@ def _table_description(table: ChannelTable) -> str:
     return f"{len(table.channels)} channels by {keys}"
 
 
-def _dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
-    """Return the reports of the published mechanism: a number for every task of every worker."""
-    table = np.array([mechanism.perturb(codes, source) for codes in answer_vectors(answers)])
-    worker, task = np.divmod(np.arange(table.size), table.shape[1])
-    lists = answers.tasks, answers.workers, None, answers.public_lists
-    return Reports(task, worker, table.ravel(), *lists)
-
-
 def _refuse_names(answers: Reports, setup: ChannelAssignment) -> None:
     """Check the names before the work.
 
@@ -269,15 +260,6 @@ def _refuse_names(answers: Reports, setup: ChannelAssignment) -> None:
         require_apart(field, map(str, names))
     if setup.channel is not None:
         setup.channel.certificate()
-
-
-def _refuse_repeats(answers: Reports) -> None:
-    repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
-    if repeated.any():
-        raise ReportsError(
-            f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
-            hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
-        )
 
 
 def _refuse_missing_lists(missing: Sequence[ListName]) -> None:

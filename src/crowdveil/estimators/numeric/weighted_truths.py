@@ -97,7 +97,7 @@ class Crh(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the medians, and each worker's normalized absolute distance from them."""
         summary = parameters.summary
-        numbers = numbers_of(block, summary)
+        numbers = block.coded.numbers
         weight = np.ones(summary.workers) if parameters.weight is None else parameters.weight
         truth = with_gold(weighted_medians(block.block, numbers, weight), block.gold)
         unit = deviations(block.block, numbers)[block.block.task]
@@ -141,7 +141,7 @@ class Catd(WeightedTruths):
             step = block.coded.mean_step(parameters.weight, ROUNDING, block.gold, block.before)
             return EStep(Distances(step.squares), step.truth, change=step.change)
         summary = parameters.summary
-        numbers = numbers_of(block, summary)
+        numbers = block.coded.numbers
         truth = with_gold(weighted_medians(block.block, numbers, np.ones(summary.workers)), block.gold)
         squares = differences(block, numbers, truth) ** 2
         return EStep(by_worker(block, squares, summary), truth)
@@ -189,7 +189,7 @@ class Gtm(WeightedTruths):
     def e_step(self, block: GoldBlock, parameters: WeightParameters) -> EStep[Distances]:
         """Return the truths, and each worker's sum of squares in units of the tasks."""
         summary, tasks = parameters.summary, block.block.tasks
-        numbers = numbers_of(block, summary)
+        numbers = block.coded.numbers
         median = weighted_medians(block.block, numbers, np.ones(summary.workers))
         deviation = deviations(block.block, numbers)
         unit = np.where(deviation > 0, deviation, 1.0)
@@ -206,12 +206,6 @@ class Gtm(WeightedTruths):
     def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
         """Return 1 / sigma^2."""
         return (2 * (self.shape + 1) + summary.per_worker) / (2 * self.rate + distance)
-
-
-def numbers_of(block: GoldBlock, summary: Summary) -> NDArray[np.float64]:
-    """Return the value of each report, shape (reports,)."""
-    value = block.block.value
-    return np.asarray(value if summary.alphabet is None else summary.alphabet.values[value], dtype=np.float64)
 
 
 def by_worker(block: GoldBlock, distance: NDArray[np.float64], summary: Summary) -> Distances:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -18,41 +19,33 @@ MOST_POSITIONS, MOST_PIECES = 24, 24
 """Positions, and lines or words, of a part that get columns of their own: those that differ most."""
 MANTISSA_BITS = 52
 LAST_BITS = np.uint64(0xFF)
+Read = TypeVar("Read", DrawnOutputs, Part)
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class Column(Generic[Read]):
     """One number per draw.
 
     Attributes:
         name: what it is, for the report of an audit.
-        read: function of outputs that returns the numbers, shape (draws,).
+        read: function of outputs, or of one part of them, that returns the numbers, shape (draws,).
         ordered: whether events are intervals too, besides sets of single values.
         hashed: whether the numbers are hashes, without meaning for a reader.
     """
 
     name: str
-    read: Callable[[DrawnOutputs], Values]
+    read: Callable[[Read], Values]
     ordered: bool = False
     hashed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class PartColumn:
-    """Column of one part; attributes as `Column`."""
-
-    name: str
-    read: Callable[[Part], Values]
-    ordered: bool = False
-    hashed: bool = False
-
-    def of(self, part: str) -> Column:
-        """Return the column of the part with this name."""
-        title = f"{self.name} of {part}" if part not in ("", NUMBERS) else self.name
-        return Column(title, lambda outputs: self.read(outputs.part(part)), self.ordered, self.hashed)
+def _of_part(column: Column[Part], part: str) -> Column[DrawnOutputs]:
+    """Return the column of outputs that a column of a part with this name gives."""
+    title = f"{column.name} of {part}" if part not in ("", NUMBERS) else column.name
+    return Column(title, lambda outputs: column.read(outputs.part(part)), column.ordered, column.hashed)
 
 
-def fit_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column]:
+def fit_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column[DrawnOutputs]]:
     """Yield the columns that can tell the outputs of two inputs apart; those that are easy to explain come first."""
     names = sorted({*first.parts, *second.parts})
     if len(names) > 1:
@@ -61,41 +54,41 @@ def fit_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column]:
     codings = {name: fit_coding(*parts) for name, parts in both.items()}
     for columns in (_simple_columns, _statistic_columns):
         for name in names:
-            yield from (column.of(name) for column in columns(*both[name], codings[name]))
+            yield from (_of_part(column, name) for column in columns(*both[name], codings[name]))
 
 
-def _simple_columns(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
+def _simple_columns(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
     """Yield size, form, the lines and words that differ most, and the numbers or bytes that do."""
-    yield PartColumn("the length", lambda part: part.size, ordered=True)
-    yield PartColumn("type and shape", lambda part: part.form, hashed=True)
+    yield Column("the length", lambda part: part.size, ordered=True)
+    yield Column("type and shape", lambda part: part.form, hashed=True)
     for piece in _strongest_pieces(first, second)[:MOST_PIECES]:
         title = repr(piece.decode("utf-8", "replace"))[:80]
-        yield PartColumn(f"the place of {title} (-1: absent)", partial(_places_of_piece, piece=piece), ordered=True)
+        yield Column(f"the place of {title} (-1: absent)", partial(_places_of_piece, piece=piece), ordered=True)
     unit = "byte" if first.raw else "number"
     for position in coding.positions[:MOST_POSITIONS]:
         yield from _columns_at(position, f"{unit} {position + 1}", first)
 
 
-def _columns_at(position: int, title: str, part: Part) -> Iterator[PartColumn]:
-    yield PartColumn(title, lambda own: numbers_at(own, position), ordered=True)
+def _columns_at(position: int, title: str, part: Part) -> Iterator[Column[Part]]:
+    yield Column(title, lambda own: numbers_at(own, position), ordered=True)
     if part.numbers.dtype.kind == "f":
-        yield PartColumn(f"the size of {title}", lambda own: np.abs(numbers_at(own, position)), ordered=True)
-        yield PartColumn(f"the lowest bit of {title}", lambda own: lowest_bit(numbers_at(own, position)), ordered=True)
-        yield PartColumn(f"the last 8 bits of {title}", lambda own: _last_bits(numbers_at(own, position)))
+        yield Column(f"the size of {title}", lambda own: np.abs(numbers_at(own, position)), ordered=True)
+        yield Column(f"the lowest bit of {title}", lambda own: lowest_bit(numbers_at(own, position)), ordered=True)
+        yield Column(f"the last 8 bits of {title}", lambda own: _last_bits(numbers_at(own, position)))
 
 
-def _statistic_columns(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
+def _statistic_columns(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
     """Yield statistics of the whole part."""
     unit = "byte" if first.raw else "number"
     if len(coding.positions) > 1:
-        yield PartColumn(f"the likelihood ratio of all {unit}s", coding.score, ordered=True)
-        yield PartColumn(f"the agreement of all {unit}s", coding.usual_level_code)
-        yield PartColumn(f"the three most different {unit}s", coding.strongest_levels_code)
+        yield Column(f"the likelihood ratio of all {unit}s", coding.score, ordered=True)
+        yield Column(f"the agreement of all {unit}s", coding.usual_level_code)
+        yield Column(f"the three most different {unit}s", coding.strongest_levels_code)
     if first.raw:
         ratios = _piece_ratios(first, second)
-        yield PartColumn("the likelihood ratio of all words", partial(_piece_score, ratios=ratios), ordered=True)
+        yield Column("the likelihood ratio of all words", partial(_piece_score, ratios=ratios), ordered=True)
     if first.raw or first.numbers.shape[1] != 1:
-        yield PartColumn("the whole", lambda part: part.content, hashed=True)
+        yield Column("the whole", lambda part: part.content, hashed=True)
 
 
 def lowest_bit(numbers: Values) -> Values:

@@ -56,7 +56,7 @@ class Event:
         size: number of ranks in the event.
     """
 
-    column: Column
+    column: Column[DrawnOutputs]
     ranking: Ranking
     size: int
 
@@ -102,7 +102,7 @@ def find_event(
     return None if best is None else best[1]
 
 
-def _column_values(column: Column, outputs: DrawnOutputs) -> NDArray[np.float64]:
+def _column_values(column: Column[DrawnOutputs], outputs: DrawnOutputs) -> NDArray[np.float64]:
     return np.asarray(column.read(outputs), dtype=np.float64)
 
 
@@ -132,7 +132,11 @@ def _value_counts(first: Values, second: Values) -> tuple[Values, NDArray[np.int
 
 
 def _best_size(
-    ranking: Ranking, column: Column, select: tuple[DrawnOutputs, DrawnOutputs], objective: Objective, alpha: float
+    ranking: Ranking,
+    column: Column[DrawnOutputs],
+    select: tuple[DrawnOutputs, DrawnOutputs],
+    objective: Objective,
+    alpha: float,
 ) -> tuple[float, int]:
     """Return the largest objective of the nested events, and the size of that event."""
     size = len(ranking.known)
