@@ -47,18 +47,6 @@ def test_accuracy_is_that_of_the_page(name: str, figure: float) -> None:
     assert found >= 1 - score(name, MajorityVote()).error - 0.01
 
 
-def test_confidence_is_better_calibrated_than_that_of_the_model() -> None:
-    """The mean calibration error over the sets is 0.066, without discount and votes 0.107."""
-    found = [
-        [score(name, method).calibration_error for name in TABLE]
-        for method in (HierarchicalDawidSkene(), HierarchicalDawidSkene(error_correlation=0.0, vote_share=0.0))
-    ]
-    own, plain = np.mean(found, axis=1)
-
-    assert pytest.approx(0.066, abs=0.002) == own
-    assert pytest.approx(0.107, abs=0.002) == plain
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "gain"), [("web_zhou", 0.01), ("duchenne", -0.01)])
 def test_fifty_gold_tasks_lower_the_log_loss(name: str, gain: float) -> None:

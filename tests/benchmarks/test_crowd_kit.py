@@ -12,8 +12,8 @@ from benchmarks.crowd_kit import peer, synthetic_crowd
 from benchmarks.crowd_kit.__main__ import main
 from benchmarks.crowd_kit.comparison import Setup, compare
 from benchmarks.crowd_kit.growth_plot import growth
-from benchmarks.crowd_kit.peer import find_peer, install_peer, peer_directory
-from benchmarks.crowd_kit.results import CODE_BYTES, HEADINGS, Comparison, markdown, reading_seconds
+from benchmarks.crowd_kit.peer import find_peer, install_peer
+from benchmarks.crowd_kit.results import HEADINGS, Comparison, markdown
 
 from crowdveil import MajorityVote, Reports
 from crowdveil.errors import SettingsError
@@ -98,11 +98,6 @@ def test_the_command_prints_and_writes_the_results(
     assert "skipped: numpy at 2,000 answers" in capsys.readouterr().out
 
 
-def test_the_roofline_counts_a_reading_for_the_votes_and_one_a_step() -> None:
-    """A million answers and 20 steps are 21 readings of 4 MB; at 10 GB/s, 8.4 ms."""
-    assert reading_seconds(10**6, 20, 10.0) == pytest.approx(21 * CODE_BYTES * 10**6 / 1e10)
-
-
 @pytest.mark.parametrize(
     ("wrong", "rule"),
     [
@@ -148,14 +143,6 @@ def test_the_peer_is_made_once(peer_python: Path, monkeypatch: pytest.MonkeyPatc
     assert "9.9" == install_peer(peer_python.parent.parent).version
     with pytest.raises(SettingsError, match="no network Or give --peer-python"):
         install_peer(tmp_path / "peer")
-
-
-def test_the_environment_of_the_peer_is_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its folder is in XDG_CACHE_HOME, or in .cache at home."""
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert Path("/somewhere/crowdveil/crowd-kit-1.4.2") == peer_directory()
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert Path.home() / ".cache" / "crowdveil" / "crowd-kit-1.4.2" == peer_directory()
 
 
 def columns(folder: Path) -> list[np.ndarray]:

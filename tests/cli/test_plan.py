@@ -1,6 +1,5 @@
 """`crowdveil plan`: its table, JSON document, files and commands."""
 
-import json
 import re
 import shlex
 import shutil
@@ -130,16 +129,6 @@ def test_no_expected_error_is_more_exact_than_its_simulation(run: Run, run_json:
     assert data["recommended"]["shown"].startswith("less than 0.00")
     assert f"expected error {data['recommended']['shown']}" in " ".join(table.split())
     assert [] == [figure for figure in re.findall(r"0\.0*[1-9]\d*", table) if len(figure.lstrip("0.")) > 4]
-
-
-@pytest.mark.slow
-def test_files_are_written(run_json: RunJson) -> None:
-    """--out writes the plan as JSON, and its picture as SVG."""
-    data = run_json(*LABELS, "--epsilon", 3, "--out", "planned")
-
-    assert ["plan.json", "plan.svg"] == [Path(path).name for path in data["files"]]
-    assert data["verdict"] == json.loads(Path("planned/plan.json").read_text("utf-8"))["verdict"]
-    assert "<svg" in Path("planned/plan.svg").read_text("utf-8")
 
 
 @pytest.mark.slow

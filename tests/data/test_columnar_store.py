@@ -78,14 +78,6 @@ def test_numbers_on_a_scale_survive(tmp_path) -> None:
     assert [0.1, 0.3] == pytest.approx(Reports.open(tmp_path).numbers)
 
 
-def test_a_fit_is_the_same_to_the_bit(saved) -> None:
-    """An estimator sees no difference between reports in memory and in a folder."""
-    opened = Reports.open(saved)
-    held = Reports(opened.task, opened.worker, opened.value, opened.tasks, opened.workers, opened.alphabet)
-
-    assert np.array_equal(DawidSkene().fit(held).posterior, DawidSkene().fit(opened).posterior)
-
-
 def test_columns_are_mapped_and_read_only(saved) -> None:
     """Codes are not copied into memory, and cannot be written through."""
     opened = Reports.open(saved)

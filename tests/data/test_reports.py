@@ -146,22 +146,7 @@ def test_only_the_first_offenders_are_shown() -> None:
         Reports.from_arrays(range(7), range(7), [*"bacdebf"], alphabet=YES_NO)
 
 
-def test_a_crowd_may_be_silent() -> None:
-    """With all names given, no report at all is a valid crowd."""
-    reports = Reports.from_arrays([], [], [], alphabet=YES_NO, tasks=["a"], workers=["v", "w"])
-
-    assert (0, 1, [0, 0]) == (len(reports), len(reports.tasks), reports.per_worker.tolist())
-
-
 def test_an_unknown_policy_is_refused() -> None:
     """A misspelt duplicates policy is refused even if nothing is repeated."""
     with pytest.raises(SettingsError, match="'error', 'first', 'last' or 'all'"):
         Reports.from_arrays([1, 2], [1, 2], ["x", "y"], duplicates="keep")
-
-
-@given(small_reports())
-def test_labels_count_matches_the_alphabet(reports: Reports) -> None:
-    """Every code is a label's, and numbers of categories are their positions."""
-    assert reports.alphabet is not None
-    assert reports.labels == reports.alphabet.size > reports.value.max()
-    assert reports.value.tolist() == reports.numbers.tolist()

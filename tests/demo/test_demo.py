@@ -24,7 +24,6 @@ from crowdveil.demo.crowds import (
     design_objective,
     every_nth_task,
     on_scale,
-    simulated_judgements,
     simulated_ratings,
     trials_for,
 )
@@ -209,12 +208,6 @@ def test_every_nth_task_keeps_its_answers() -> None:
         (str(part.tasks[task]), int(worker), int(value))
         for task, worker, value in zip(part.task, part.worker, part.value, strict=True)
     }
-
-
-def test_simulated_crowds_are_reproducible() -> None:
-    """The simulated crowds are the same in every run."""
-    for make in (simulated_ratings, simulated_judgements):
-        np.testing.assert_array_equal(make().answers.value, make().answers.value)
 
 
 def test_two_layer_is_omitted_without_a_setting_for_its_claim() -> None:

@@ -56,20 +56,6 @@ def test_rounding_does_not_break_a_tie() -> None:
     assert ["low", "mid"] == close.truth.tolist()
 
 
-def test_confidence_is_the_posterior_of_the_truth() -> None:
-    """Confidence is the highest posterior; numbers have none."""
-    assert LABELLED.confidence is not None
-    np.testing.assert_allclose(LABELLED.confidence, [0.7, 0.4, 0.6])
-    assert NUMERIC.confidence is None
-
-
-def test_numbers_are_their_own_truths() -> None:
-    """A numeric posterior is the truth itself, nan where unknown, whether or not there is a grid."""
-    np.testing.assert_array_equal(NUMERIC.truth, [1.0, 3.0, np.nan, 2.0])
-    np.testing.assert_array_equal(estimate_of([1.5, 2.0], Scale(0, 9)).truth, [1.5, 2.0])
-    assert not NUMERIC.categorical
-
-
 def test_grid_points_are_named() -> None:
     """A categorical posterior over a scale has grid points as truths, by their names."""
     assert ["0.5", "0"] == estimate_of([[0.2, 0.7, 0.1], [0.8, 0.1, 0.1]], Scale(0, 1, 0.5)).truth.tolist()
@@ -138,16 +124,6 @@ def test_columns_of_tasks() -> None:
     assert [1, 2, 1] == columns["n_tied_labels"].tolist()
     np.testing.assert_allclose(columns["probability_mid"], [0.2, 0.4, 0.3])
     assert ["task", "truth", "reports"] == list(NUMERIC.tasks_columns())
-
-
-def test_columns_of_workers() -> None:
-    """The quality column bears its name; participation is there where it was estimated."""
-    shares = replace(LABELLED.workers, participation=np.array([0.5, 0.0]))
-
-    assert ["worker", "ability", "reports"] == list(LABELLED.workers_columns())
-    assert ["worker", "ability", "participation", "reports"] == list(
-        replace(LABELLED, workers=shares).workers_columns()
-    )
 
 
 def test_frames_hold_null_for_what_is_unknown() -> None:

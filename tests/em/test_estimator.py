@@ -1,15 +1,12 @@
 """The loop of inference and what it accepts: counts, gold, priors, channels, stopping."""
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, MajorityVote, OneCoin, Reports, Scale, WeightedMean
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimator import coded_and_summarized
-from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
+from crowdveil.em.gold import NO_GOLD, align_gold
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import PrivateDawidSkene
 from tests.estimators.dense import LABELS, blocks_channel, channels, random_reports, sent_alphabet
@@ -84,27 +81,10 @@ def test_gold_of_numbers_is_aligned() -> None:
     assert [1.0] == align_gold(REPORTS, {0: "b"}, LABELS, numeric=True).of(0, 1).tolist()
 
 
-@pytest.mark.parametrize("truth", ["z", None, 3])
-def test_wrong_gold_labels_are_named(truth: Any) -> None:
-    """A gold label outside the alphabet is refused with label, task and the labels there are."""
-    with pytest.raises(ReportsError, match=r"gold of task 4 must be among \('a', 'b', 'c'\)"):
-        DawidSkene().fit(REPORTS, gold={4: truth})
-
-
 def test_gold_that_is_no_number_is_named() -> None:
     """A gold truth of free numbers must be a number."""
     with pytest.raises(ReportsError, match=r"gold of task 1 must be a number\. Found: 'high'"):
         WeightedMean().fit(NUMBERS, gold={1: "high"})
-
-
-def test_one_hot_gold_leaves_the_posterior_it_was_given() -> None:
-    """Known tasks become certain in a copy; the others keep their rows."""
-    posterior = np.full((3, 2), 0.5)
-
-    fixed = one_hot_gold(posterior, np.array([NO_GOLD, 1, 0]))
-
-    np.testing.assert_array_equal(fixed, [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
-    np.testing.assert_array_equal(posterior, np.full((3, 2), 0.5))
 
 
 def test_no_task_is_refused() -> None:
@@ -155,29 +135,6 @@ def test_progress_sees_every_step() -> None:
     assert np.inf == seen[0][1]
     assert seen[-1][1] <= DawidSkene().tolerance < seen[-2][1]
     assert estimate.converged
-
-
-def test_a_cut_fit_says_so() -> None:
-    """A fit that ran out of steps is not converged; its trace has one value per step after the start."""
-    estimate = replace(DawidSkene(), max_steps=3, tolerance=0.0).fit(REPORTS)
-
-    assert (3, False, 2) == (estimate.steps, estimate.converged, len(estimate.log_likelihoods))
-
-
-def test_the_estimate_names_its_crowd() -> None:
-    """An estimate carries names, counts and what it used, whether or not a worker or a task reported."""
-    estimate = OneCoin().fit(REPORTS, gold={0: "a", 99: "b"}, channel=channels()["randomized response, public"])
-
-    np.testing.assert_array_equal(estimate.tasks, REPORTS.tasks)
-    np.testing.assert_array_equal(estimate.worker_names, REPORTS.workers)
-    np.testing.assert_array_equal(estimate.reports_per_task, REPORTS.per_task)
-    np.testing.assert_array_equal(estimate.reports_per_worker, REPORTS.per_worker)
-    assert ("one-coin", True, 1, 1) == (
-        estimate.method,
-        estimate.channel_used,
-        estimate.gold_used,
-        estimate.gold_unknown,
-    )
 
 
 @pytest.mark.parametrize(

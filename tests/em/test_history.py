@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import beta, chi2
 
-from crowdveil import Categories, MajorityVote, RandomizedResponse, Reports, Scale, aggregate
+from crowdveil import Categories, RandomizedResponse, Reports, Scale, aggregate
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
 from crowdveil.errors import ReportsError, SettingsError
@@ -205,12 +205,6 @@ def test_a_history_of_other_labels_or_of_numbers_is_refused() -> None:
         ESTIMATORS["one-coin"]().fit(ANSWERS, history=other)
     with pytest.raises(SettingsError, match="needs a history of ability"):
         ESTIMATORS["one-coin"]().fit(ANSWERS, history=number)
-
-
-def test_methods_without_a_place_for_it_refuse_a_history_and_name_those_that_have_one() -> None:
-    """Nothing is ignored in silence."""
-    with pytest.raises(SettingsError, match=r"majority-vote cannot use a worker history.*hierarchical-dawid-skene"):
-        MajorityVote().fit(ANSWERS, history=counted(FIRST, 0.9, 1))
 
 
 def test_a_warm_start_has_its_workers_already() -> None:

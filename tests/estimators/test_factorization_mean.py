@@ -96,23 +96,6 @@ def test_truths_stay_inside_the_domain():
     assert [9.0, 0.0, 9.0] == estimate.truth.tolist()
 
 
-def test_estimate_claims_nothing_about_workers():
-    """Weights are NaN, every worker counts as one report about every task, and nothing iterates."""
-    estimate = FactorizationMean().fit(totals())
-
-    assert np.isnan(estimate.workers.quality).all()
-    assert ("weight", 50) == (estimate.workers.quality_name, len(estimate.workers.quality))
-    assert [50] * 3 == estimate.reports_per_task.tolist()
-    assert {1} == set(estimate.reports_per_worker.tolist())
-    assert ("factorization-mean", False, 1, True, ()) == (
-        estimate.method,
-        estimate.categorical,
-        estimate.steps,
-        estimate.converged,
-        estimate.log_likelihoods,
-    )
-
-
 def test_names_are_kept_in_order():
     """Given names appear in the estimate; without them there are numbers."""
     named = FactorizationMean().fit(totals(workers=2), tasks=["x", "y", "z"], workers=["ann", "bo"])
@@ -134,13 +117,6 @@ def test_totals_that_do_not_fit_are_refused(changes, names, rule):
     """Names, buckets and sums must belong to the same campaign."""
     with pytest.raises(ReportsError, match=rule):
         FactorizationMean().fit(totals(**changes), **names)
-
-
-def test_a_campaign_without_tasks_has_no_truths():
-    """No task, no truth."""
-    empty = totals(buckets=np.array([], dtype=int), numerators=np.array([]), counts=np.array([]))
-
-    assert [] == FactorizationMean().fit(empty).truth.tolist()
 
 
 def test_more_workers_teach_more():

@@ -1,4 +1,4 @@
-"""Randomized response over public blocks of labels, and the choice of the blocks."""
+"""Quantized response: its channel and objective, and the names of its blocks."""
 
 import math
 from itertools import combinations, pairwise
@@ -12,6 +12,7 @@ from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import DesignObjective, QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms.quantized_response import block_names
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 DIGITS = Scale(0, 9)
@@ -142,3 +143,37 @@ def test_a_question_without_an_answer_still_has_blocks():
     objective = DesignObjective(alphabet=DIGITS, prior=np.eye(10)[0], worker_model=np.eye(10), participation_rate=0.1)
 
     assert 2 == len(QuantizedResponse.for_objective(objective, 1.0).partition)
+
+
+RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
+BLOCKS_COLOURS = Categories(("red", "green", "blue"))
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "block", "name"),
+    [
+        (Scale(0, 9), (0,), "0"),
+        (Scale(0, 9), (1, 2, 3, 4, 5, 6, 7, 8, 9), "1..9"),
+        (Scale(-1, 1, 0.5), (0, 1, 4), "-1..-0.5|1"),
+        (Scale(0, 9), (8, 9, 10), "8..9|NULL"),
+        (Scale(0, 9), (10,), "NULL"),
+        (RATINGS, (0, 2, 3), "G|R..X"),
+        (RATINGS, (3, 4), "X|NULL"),
+        (BLOCKS_COLOURS, (0, 1), "red|green"),
+    ],
+)
+def test_a_block_is_named_by_what_it_holds(alphabet, block, name):
+    """One label keeps its name, neighbours of an order are a range, the rest is listed; NULL ends no range."""
+    assert (name,) == block_names(alphabet, [block])
+
+
+def test_labels_in_the_form_of_composed_names_do_not_collide():
+    """Every set of labels with dots and bars in them, NULL too, has a name of its own; single labels keep theirs."""
+    labels = ("a", "b", "a|b", "a..b", "b|a..b", "a|b|NULL")
+    for ordered in (False, True):
+        sets = [block for size in range(1, 8) for block in combinations(range(7), size)]
+
+        names = block_names(Categories(labels, ordered), sets)
+
+        assert len(sets) == len(set(names))
+        assert (*labels, "NULL") == names[:7]

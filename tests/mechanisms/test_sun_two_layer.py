@@ -1,9 +1,10 @@
-"""Two-layer mechanism with NULL of Sun et al.: exact losses by brute force, closed form and sampling."""
+"""Two-layer of Sun et al.: its law, its losses, and the figures that papers print of two layers."""
 
 import itertools
 import math
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from scipy.stats import beta
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import RandomizedResponse, SunTwoLayer, sun_two_layer
+from crowdveil.mechanisms import OneLayer, RandomizedResponse, SunTwoLayer, TwoLayer, sun_two_layer
 from crowdveil.mechanisms.base import flip_symbols
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
@@ -235,3 +236,45 @@ def test_more_cells_than_promised_are_refused():
         mechanism.perturb(np.array([2, 2, 2, 0]), seeded(0))
     with pytest.raises(SettingsError, match=r"sends 1\.\.3 cells"):
         mechanism.guarantees(4)
+
+
+PAGES = Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms"
+TWO_LABELS = {"alphabet": Categories(("no", "yes")), "epsilon": 1.0, "participation": "public"}
+FIVE = Categories(tuple("abcde"))
+
+
+def table(page: str, head: str) -> dict[int, list[str]]:
+    """Return the rows of a table by their first number, from its head on."""
+    lines = (PAGES / page).read_text("utf-8").split(head, 1)[1].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[: lines.index("")]]
+    return {int(row[0].replace(",", "")): row[1:] for row in rows}
+
+
+def rounded_up(mechanism, cells: int) -> str:
+    """Return the figures of a cell and of a worker with three digits and one after the point, rounded up."""
+    found = zip(mechanism.guarantees(cells), (3, 1), strict=True)
+    cell, worker = (
+        Decimal(one.epsilon).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING) for one, digits in found
+    )
+    return f"{cell} ({worker})"
+
+
+@pytest.mark.parametrize("cells", [1, 10, 100, 277])
+def test_the_table_of_two_layer_is_rounded_up(cells):
+    """Four settings at claimed epsilon 1, two labels: no figure is below the exact one."""
+    settings = (
+        OneLayer(**TWO_LABELS),
+        TwoLayer.as_published(**TWO_LABELS, answers=cells),
+        TwoLayer.calibrated(**TWO_LABELS, answers=cells),
+        TwoLayer.with_bounded_loss(**TWO_LABELS),
+    )
+
+    assert [rounded_up(one, cells) for one in settings] == table("two-layer.md", "| answers | one-layer |")[cells]
+
+
+@pytest.mark.parametrize("cells", [1, 2, 10, 177, 11_040])
+def test_the_table_of_sun_two_layer_is_rounded_up(cells):
+    """Four claims, five labels and NULL: no figure is below the exact one."""
+    settings = [SunTwoLayer(alphabet=FIVE, epsilon=epsilon) for epsilon in (0.5, 1.0, 3.0, 5.0)]
+
+    assert [rounded_up(one, cells) for one in settings] == table("sun-two-layer.md", "| cells | claimed 0.5 |")[cells]

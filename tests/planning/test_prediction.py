@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from pathlib import Path
 from typing import NamedTuple
@@ -206,22 +206,6 @@ def test_coverage_of_a_left_out_set_is_documented() -> None:
 
     assert (10, 60) == (whole, every)
     assert f"{every} of 65 measured errors, and all five of {whole} of 13 sets" in PAGE
-
-
-def test_a_departure_is_the_largest_on_either_side() -> None:
-    """Departures are shares of the lower end, and of the distance from upper end to constant; inside they are 0."""
-    inside = PlannedCase(planned=0.2, low=0.1, high=0.3, constant=0.5, measured=0.25)
-    found = departure_of("a", [inside, inside._replace(measured=0.35), inside._replace(measured=0.08)])
-
-    assert ("a", pytest.approx(0.2), pytest.approx(0.25), 2, 3) == astuple(found)
-    assert ("b", 0.0, 0.0, 1, 1) == astuple(departure_of("b", [inside]))
-
-
-def test_degenerate_ends_have_no_departure() -> None:
-    """A lower end of 0, and an upper end at the error of the constant, give no departure."""
-    case = PlannedCase(planned=0.4, low=0.0, high=0.5, constant=0.5, measured=0.6)
-
-    assert (0.0, 0.0) == (departure_of("a", [case]).below, departure_of("a", [case]).above)
 
 
 def test_an_interval_is_widened_by_the_largest_departures() -> None:

@@ -1,21 +1,30 @@
-"""The one-file page: its policy, its report as a file and as text, in Chromium from the file system."""
+"""Devices without the service's page: the one-file page, and the Python devices against the service."""
 
 import json
 import re
+import shutil
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crowdveil.campaign.device import answer_campaign
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import decode
-from crowdveil.errors import SettingsError
+from crowdveil.errors import DeviceError, SettingsError
+from crowdveil.folder.campaign.export import EXPORT_FILES
+from crowdveil.folder.campaign.report_files import read_report_files, write_collected
 from crowdveil.service import one_file_page as module
+from crowdveil.service.app import create_app
 from crowdveil.service.one_file_page import one_file_page
-from tests.campaign.builders import LABELS, build_campaign
+from crowdveil.service.registration import register
+from crowdveil.service.release import export
+from crowdveil.service.store import Store
+from crowdveil.standalone import device as one_file
+from tests.campaign.builders import LABELS, BuiltCampaign, build_campaign
 from tests.service.accessibility import await_screen, check_screen
-from tests.service.browser import chromium, needs_chromium
+from tests.service.browser import chromium, free_port, needs_chromium, served
 from tests.service.test_device_vectors import STATIC
 
 
@@ -127,3 +136,38 @@ def test_the_page_is_reproducible_and_bounded(tmp_path: Path, monkeypatch: pytes
     assert first == second
     with pytest.raises(SettingsError, match="at most 1,000 bytes"):
         one_file_page(folder)
+
+
+def copied_reports(built: BuiltCampaign, homes: Path, target: Path) -> None:
+    """Write each device's stored report as a file; it ends with the device's receipt."""
+    for slot in (0, 1):
+        with one_file.Device(built.link(slot).text, homes / str(slot)) as device:
+            device.open()
+            device.answer(0, "quokka")
+            device.sample()
+            device.save_report(target)
+            device.send()
+
+
+def test_service_and_files_give_the_same_folder(tmp_path):
+    """Reports that two devices send and hand in as files are exported and collected to the same bytes."""
+    built = build_campaign(url=f"http://127.0.0.1:{(port := free_port())}")
+    folder = CampaignFolder(built.write(tmp_path / "campaign"))
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    register(store, folder)
+    digest = built.campaign.digest
+    (tmp_path / "my.csv").write_text("task,label\nt0,narwhal\n")
+    with served(create_app(store), port):
+        copied_reports(built, tmp_path / "homes", tmp_path / "files")
+        shutil.rmtree(tmp_path / "homes" / "0")  # another device of the same worker
+        with pytest.raises(DeviceError, match="has been used"):
+            answer_campaign(built.link(0).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "0")
+        store.close_campaign(digest)
+        with pytest.raises(DeviceError, match="is closed"):
+            answer_campaign(built.link(2).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "2")
+    export(store, digest, tmp_path / "exported")
+    store.close()
+    write_collected(tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder))
+
+    for name in EXPORT_FILES:
+        assert (tmp_path / "exported" / name).read_bytes() == (tmp_path / "collected" / name).read_bytes()

@@ -516,15 +516,6 @@ def test_stated_columns_of_a_wide_table_are_its_workers(write: Write) -> None:
         Reports.from_source(path, tool="wide", names=ColumnNames(label="ann"))
 
 
-@pytest.mark.slow
-def test_a_wide_table_may_have_very_many_columns(write: Write) -> None:
-    """Columns are looked at once each."""
-    workers = [f"w{number}" for number in range(5_000)]
-    path = write("\n".join(["task," + ",".join(workers), *(f"{task}" + ",a,b" * 2_500 for task in "12")]), "wide.csv")
-
-    assert 10_000 == len(imported(path, tool="wide").table)
-
-
 @pytest.mark.parametrize(
     ("tool", "text"),
     [

@@ -1,6 +1,5 @@
 """Dictionaries, the compiled table of names, and canonical order: what Python's own would be."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -155,19 +154,6 @@ def test_loading_compiled_code_must_pay(monkeypatch: pytest.MonkeyPatch) -> None
     assert compiled_from() == dictionary_encoding.COMPILED_FROM
     monkeypatch.delitem(sys.modules, "numba")
     assert compiled_from() == dictionary_encoding.LOADED_FROM > dictionary_encoding.COMPILED_FROM
-
-
-@pytest.mark.slow
-def test_a_small_file_loads_no_compiled_code() -> None:
-    """A fresh interpreter that encodes little text has not imported numba."""
-    program = (
-        "import sys, pyarrow\n"
-        "from crowdveil.data.ingest.dictionary_encoding import encoder_of\n"
-        "encoder_of(pyarrow.chunked_array([pyarrow.array(['a', 'b'])]))\n"
-        "print('numba' in sys.modules)"
-    )
-
-    assert "False" == subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip()
 
 
 LONGEST = MAX_WORDS * WORD

@@ -189,14 +189,6 @@ def test_exports_have_the_encodings_of_tables(tmp_path: Path) -> None:
             assert [["1"], ["wör"], ["jä"]] == [column.to_pylist() for column in source.import_answers().table]
 
 
-def test_many_numbers_with_a_decimal_comma_are_no_labels(write: Write) -> None:
-    """A column of unstated kind with many of them is refused, as with a decimal point."""
-    text = "task;worker;label\n" + "".join(f"{k};w;{k},5\n" for k in range(21))
-
-    with pytest.raises(ReportsError, match=r"21 different numbers from 0\.5 to 20\.5\. Write decimals with a point"):
-        Reports.from_csv(write(text, "utf-8"))
-
-
 @pytest.mark.parametrize("header", ["task;worker;value", "item;rater;value"])
 def test_a_stated_decimal_comma_is_read(write: Write, header: str) -> None:
     """Numbers with a comma, whole ones and fractions without a digit before it are those with a point."""
@@ -221,12 +213,6 @@ def test_utf16_without_a_mark_is_read_as_stated(write: Write) -> None:
     """A table without a byte-order mark has its encoding stated."""
     for encoding in ("utf-16-le", "utf-16-be"):
         assert ROWS == cells(Reports.from_source(write(UNKNOWN, encoding), names=NAMES, encoding=encoding))
-
-
-def test_a_column_of_counts_is_noticed_whatever_the_delimiter(write: Write) -> None:
-    """The warning about a column of counts holds for semicolons, too."""
-    with open_source([str(write("task;worker;label;count\na;v;x;3\nb;w;y;1\n", "utf-8"))]) as source:
-        assert ["task", "worker", "label", "count"] == source.column_names
 
 
 def test_a_header_below_other_lines_is_found(write: Write) -> None:

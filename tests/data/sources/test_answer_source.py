@@ -104,17 +104,6 @@ def test_null_is_no_answer(tmp_path: Path) -> None:
     assert ("No answer (NULL): 1 record.",) == notes
 
 
-def test_python_reads_the_same_sources(tmp_path: Path) -> None:
-    """`Reports.from_source` reads parts in a folder, with NULL as "no answer"."""
-    for half, name in zip(HALVES, "12", strict=True):
-        write(half, tmp_path / "parts" / f"{name}.parquet")
-    path = tmp_path / "null.csv"
-    path.write_text("task,worker,label\na,v,x\na,w,y\nb,w,NULL\n")
-
-    assert ROWS == cells(Reports.from_source(tmp_path / "parts"))
-    assert ["a", "b"] == list(Reports.from_source(path, duplicates="first").tasks)
-
-
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` reads standard input, whatever its form."""
     text = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist()).encode()

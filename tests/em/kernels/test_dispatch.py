@@ -1,7 +1,5 @@
 """Which kernels run, and in how many threads."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -69,15 +67,3 @@ def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None
         dispatch.MAX_BLOCK_REPORTS,
         dispatch.MAX_BLOCK_REPORTS,
     ]
-
-
-@pytest.mark.slow
-def test_a_small_fit_loads_no_compiler() -> None:
-    """A fresh interpreter that fits a small table has not imported numba."""
-    program = (
-        "import sys; from crowdveil import DawidSkene, Reports; "
-        "DawidSkene().fit(Reports.from_arrays([1, 1, 2], [1, 2, 1], ['a', 'b', 'a'])); "
-        "print('numba' in sys.modules)"
-    )
-
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"
