@@ -9,6 +9,7 @@ from crowdveil import Categories, HierarchicalDawidSkene, Reports
 from crowdveil.evaluation import copies, dependence
 from crowdveil.evaluation.copies import find_copies, once, with_copies
 from crowdveil.evaluation.dependence import LAGS, measure_dependence
+from crowdveil.evaluation.pair_abilities import listed_pairs
 from crowdveil.jit import KERNELS_VARIABLE
 
 LABELS = Categories(("a", "b", "c"))
@@ -115,11 +116,13 @@ def test_a_poor_worker_who_is_copied_does_not_decide(tasks: int) -> None:
     assert reports.per_worker.tolist() == estimate.reports_per_worker.tolist()
 
 
-def test_pairs_that_share_counts_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies are the same where all pairs of workers share seven counts of equal answers."""
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_pairs_that_share_counts_are_told_apart(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are the same where all pairs of workers share eight counts of equal answers."""
     reports, _ = copies_crowd([0.6, 0.65, 0.7, 0.7, 0.6], (0.55, 10), 300, 0)
     expected = find_copies(reports)
-    monkeypatch.setattr(copies, "MAX_BUCKETS", 7)
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
+    monkeypatch.setattr(copies, "MAX_BUCKETS", 8)
 
     found = find_copies(reports)
 
@@ -128,6 +131,19 @@ def test_pairs_that_share_counts_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     assert 45 == len(found.pairs.first)
     for one, other in zip((found.group, *found.pairs), (expected.group, *expected.pairs), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_compiled_counts_of_equal_answers_are_those_of_all_pairs() -> None:
+    """Counts by pair of workers equal those of listed pairs, also where a worker answers twice, and end at 255."""
+    rng = np.random.default_rng(0)
+    columns = (rng.integers(0, size, 4000) for size in (400, 8, 2))
+    reports = Reports(*columns, np.arange(400), np.arange(8), LABELS)
+    pair, same = listed_pairs(next(reports.blocks(4000)), 8)
+
+    found = copies._equal_answers(reports, 64)
+
+    assert np.bincount(pair[same], minlength=64).max() > 255
+    np.testing.assert_array_equal(found, np.minimum(np.bincount(pair[same], minlength=64), 255))
 
 
 @pytest.mark.parametrize("tasks", [100, 300, 1000, 4000])

