@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.kernels.numpy_backend import row_sums
 from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.em.observation_model import ObservationModel
 
@@ -218,16 +219,26 @@ def deconvolve(
     return shares
 
 
+def votes_by_symbol(block: GoldBlock) -> NDArray[np.float64]:
+    """Return the number of listed reports of each task by symbol, indexed [task, symbol]."""
+    return block.coded.vote_sums(np.ones(block.coded.workers))
+
+
 def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> NDArray[np.float64]:
-    """Return each task's shares of votes by label; the prior for tasks without information.
+    """Return `shares_of_votes` of the reports of a block."""
+    return shares_of_votes(votes_by_symbol(block), block, summary, pool)
+
+
+def shares_of_votes(
+    votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies
+) -> NDArray[np.float64]:
+    """Return each task's shares of votes by label, from `votes_by_symbol`; the prior for tasks without information.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact shares of votes behind the identity channel.
     """
-    shares = block.coded.vote_sums(np.ones(summary.workers))
-    if not pool.model.is_identity:
-        shares = _expected_answers_by_label(shares, block, summary, pool)
-    total = shares.sum(axis=1, keepdims=True)
+    shares = votes if pool.model.is_identity else _expected_answers_by_label(votes, block, summary, pool)
+    total = row_sums(shares)[:, None]
     if (total > 0).all():
         return shares / total
     nothing = summary.prior if summary.prior is not None else np.full(pool.labels, 1 / pool.labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import CrossValidation
+from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.errors import SettingsError
 from crowdveil.figures import bar_plot, confusion_plot, interval_plot, share_plot
 from crowdveil.presentation.html import Html, card, table
@@ -32,7 +33,6 @@ TIE = 1e-9
 """Difference of posteriors below which labels are tied."""
 CHUNK_TASKS, WRITTEN_TASKS = 1 << 18, 1 << 17
 """Tasks summed together, and written together, to bound memory: columns with names need 100 bytes per task."""
-FEW_LABELS = 8
 LARGE_ERROR = 1e6
 NORMAL_QUANTILE = 1.6449
 """Half of the width of a normal distribution's 90 % interval, in standard deviations."""
@@ -276,7 +276,7 @@ class Estimate:
         if not self.categorical or not self.probabilistic:
             return None
         if self.decision is None:
-            return _highest(self.posterior)
+            return row_maxima(self.posterior)
         return self.posterior[np.arange(len(self.posterior)), self.decision]
 
     @cached_property
@@ -291,7 +291,7 @@ class Estimate:
         parts = [self.posterior[tasks] for tasks in _task_ranges(len(self.posterior))]
         mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
         best = int(mean.argmax())
-        own = 1 - sum(float(_highest(part).sum()) for part in parts) / len(self.posterior)
+        own = 1 - sum(float(row_maxima(part).sum()) for part in parts) / len(self.posterior)
         moved = tied = 0
         for part in parts:
             highest = winners(part)
@@ -344,8 +344,11 @@ class Estimate:
         """Return `tasks_columns` as an Arrow table; nan becomes null."""
         if self.alphabet is None or not self.categorical:
             return _arrow_table(self.tasks_columns())
-        # Arrow looks names up by code five times faster than it converts an array of text.
-        truth = pa.array(self.alphabet.names).take(pa.array(self.decisions, mask=self.undecided))
+        return self._labels_frame(pa.array(self.alphabet.names))
+
+    def _labels_frame(self, labels: Any) -> pa.Table:
+        """Return `tasks_columns` with labels from an Arrow array; Arrow looks them up five times faster than numpy."""
+        truth = labels.take(pa.array(self.decisions, mask=self.undecided))
         return _arrow_table(self._columns(LazyIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:
@@ -404,13 +407,10 @@ class Estimate:
         """
         if rows not in ("tasks", "workers"):
             raise SettingsError("rows must be 'tasks' or 'workers'", value=rows, hint="Such as to_pandas('workers').")
-        table = self.tasks_frame() if rows == "tasks" else self.workers_frame()
-        if self.original is None:
-            return table
         values = self._label_values() if rows == "tasks" else None
-        if values is not None:
-            table = table.set_column(1, "truth", values.take(pa.array(self.winners.argmax(axis=1))))
-        return self.original.with_identifiers(table, rows)
+        whole = self.tasks_frame if rows == "tasks" else self.workers_frame
+        table = whole() if values is None else self._labels_frame(values)
+        return table if self.original is None else self.original.with_identifiers(table, rows)
 
     def _label_values(self) -> Any:
         """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""
@@ -497,13 +497,8 @@ def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
     found = np.empty(posterior.shape, dtype=bool)
     for tasks in _task_ranges(len(posterior)):
         part = posterior[tasks]
-        found[tasks] = part >= _highest(part)[:, None] - TIE
+        found[tasks] = part >= row_maxima(part)[:, None] - TIE
     return found
-
-
-def _highest(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the maximum of each row; few columns are ten times faster column by column."""
-    return reduce(np.maximum, posterior.T) if posterior.shape[1] <= FEW_LABELS else posterior.max(axis=1)
 
 
 def _task_ranges(tasks: int) -> Iterator[slice]:

@@ -24,12 +24,12 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, shares_of_votes, votes_by_symbol
 from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import Discount
-from crowdveil.em.kernels.numpy_backend import softmax
+from crowdveil.em.kernels.numpy_backend import row_maxima, row_sums, softmax
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
@@ -111,12 +111,15 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
-        shares, pool = ConfusionEstimator.first_posterior(self, block, parameters), parameters.pool
-        votes = votes_by_label(block, parameters)
+        pool, by_symbol = parameters.pool, votes_by_symbol(block)
+        shares = shares_of_votes(by_symbol, block, parameters.summary, pool)
+        votes = by_symbol @ answers_by_symbol(pool)
         scores = votes @ floored_log(parameters.confusion[0], TINY).T + floored_log(parameters.class_prior, TINY)
         weight = float(pool.label_shares.max()) * (1 - pool.noise) ** 2
         mean = weight * softmax(scores)[0] + (1 - weight) * shares
-        return np.where(votes.sum(axis=1, keepdims=True) > 0, mean, shares)
+        silent = row_sums(votes) <= 0
+        mean[silent] = shares[silent]
+        return mean
 
     def estimate_confusions(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], *, compiled: bool = False
@@ -150,10 +153,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
             known = with_history(answers, parameters)
             own = learn_own_prior(reports, known, participation, parameters.pool)
+            prior, compiled = parameters.dirichlet_prior, parameters.summary.compiled
             confusion = (
-                own.normalized(known, parameters.dirichlet_prior, DECIMALS)
+                own.normalized(known, prior, DECIMALS, compiled=compiled)
                 if own.answers
-                else self.estimate_confusions(known, parameters.dirichlet_prior, compiled=parameters.summary.compiled)
+                else self.estimate_confusions(known, prior, compiled=compiled)
             )
             parameters = replace(
                 parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
@@ -266,7 +270,7 @@ class AnswerSums:
         """Yield the blocks after adding their reports to the sums; `posterior` is indexed [task, label]."""
         for block in blocks:
             own = posterior[block.block.first : block.block.stop]
-            highest = np.broadcast_to(own.max(axis=1, keepdims=True), (len(own), parameters.pool.model.symbols))
+            highest = np.broadcast_to(row_maxima(own)[:, None], (len(own), parameters.pool.model.symbols))
             self.answers[:] += block.coded.worker_counts
             self.confidence[:] += block.coded.agreement_sums(highest)
             if reports_are_answers(parameters):
@@ -316,7 +320,7 @@ def answers_per_report(parameters: CrowdParameters) -> float:
 
 def votes_by_label(block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return the expected answers of listed reports to each task of the block, [task, label]."""
-    return block.coded.vote_sums(np.ones(parameters.summary.workers)) @ answers_by_symbol(parameters.pool)
+    return votes_by_symbol(block) @ answers_by_symbol(parameters.pool)
 
 
 def answers_by_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:
@@ -332,7 +336,7 @@ def mix_votes(posterior: NDArray[np.float64], votes: NDArray[np.float64], weight
         posterior, votes: as in `cap_unvoted`.
         weight: of the shares of votes, in [0, 1].
     """
-    total, labels = votes.sum(axis=1, keepdims=True), votes.shape[1]
+    total, labels = row_sums(votes)[:, None], votes.shape[1]
     shares = (votes + VOTE_SMOOTHING / labels) / (total + VOTE_SMOOTHING)
     return np.where(total > 0, (1 - weight) * posterior + weight * shares, posterior)
 
@@ -353,7 +357,7 @@ def cap_unvoted(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> N
 
 def _capped(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
     voted = np.minimum(votes / CLEAR_VOTE, 1.0)
-    best = (posterior * voted).max(axis=1, keepdims=True)
+    best = row_maxima(posterior * voted)[:, None]
     bound = np.where(voted < 1, (UNVOTED_SHARE + (1 - UNVOTED_SHARE) * voted) * best, np.inf)
     capped = np.where(best > 0, np.minimum(posterior, bound), posterior)
-    return np.asarray(capped / capped.sum(axis=1, keepdims=True))
+    return np.asarray(capped / row_sums(capped)[:, None])

@@ -8,6 +8,8 @@ import numpy as np
 
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.estimator import Estimator
+from crowdveil.em.kernels.dispatch import encode, use_compiled
+from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene
 from crowdveil.evaluation.copies import Copies, find_copies, once, with_copies
 from crowdveil.evaluation.dependence import Dependence, measure_dependence
@@ -135,15 +137,15 @@ def vote_note(evidence: Evidence, estimate: Estimate) -> str | None:
     ):
         return None
     stop = min(len(reports.tasks), COMPARED_TASKS)
-    block = reports.rows.block(0, stop)
-    votes = np.bincount(block.task * reports.labels + block.value, minlength=stop * reports.labels)
-    votes = votes.reshape(stop, reports.labels)
+    block, workers = reports.rows.block(0, stop), len(reports.workers)
+    coded = encode(block, workers, reports.labels, compiled=use_compiled(len(reports)))
+    votes = coded.vote_sums(np.ones(workers))
     known = np.zeros(stop, dtype=bool) if estimate.gold is None else estimate.gold[:stop]
-    voted = np.flatnonzero(votes.any(axis=1) & ~known)
-    if len(voted) < MIN_COMPARED_TASKS:
+    voted = (row_maxima(votes) > 0) & ~known
+    if np.count_nonzero(voted) < MIN_COMPARED_TASKS:
         return None
-    agree = (winners(votes[voted].astype(float)) & winners(estimate.posterior[voted])).any(axis=1)
-    share = 1 - float(agree.mean())
+    agree = row_maxima(winners(votes) & winners(estimate.posterior[:stop]))
+    share = 1 - float(agree[voted].mean())
     if share < DIFFERENT_SHARE:
         return None
     return (

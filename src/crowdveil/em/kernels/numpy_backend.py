@@ -5,7 +5,7 @@ Scores of tasks are M @ table, sums of posteriors by row are M.T @ posterior.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from scipy.sparse import csr_array
 from crowdveil.data.reports import Block
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, VoteStep
+
+FEW_COLUMNS = 7
+"""Columns up to which a matrix is reduced column by column: ten times faster, with the same bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +150,20 @@ def totals(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArra
 
 def softmax(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the soft-max of each row, and the log-normalizer of each row."""
-    maximum = scores.max(axis=1, keepdims=True)
-    weights = np.exp(scores - maximum)
-    total = weights.sum(axis=1, keepdims=True)
-    return weights / total, (maximum + np.log(total))[:, 0]
+    maximum = row_maxima(scores)
+    weights = np.exp(scores - maximum[:, None])
+    total = row_sums(weights)
+    return weights / total[:, None], maximum + np.log(total)
+
+
+def row_maxima(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return the maximum of each row, shape (rows,)."""
+    return reduce(np.maximum, matrix.T) if 0 < matrix.shape[1] <= FEW_COLUMNS else matrix.max(axis=1)
+
+
+def row_sums(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of each row, shape (rows,)."""
+    return reduce(np.add, matrix.T) if 0 < matrix.shape[1] <= FEW_COLUMNS else matrix.sum(axis=1)
 
 
 def _gold_softmax(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:

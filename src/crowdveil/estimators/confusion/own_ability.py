@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels.reductions import map_row_chunks
+from crowdveil.em.kernels.reductions import OwnCounts, map_row_chunks, normalize_confusion
 
 OWN_ANSWERS = 2.0
 """Pseudo-answers of the crowd's ability in a worker's own."""
@@ -55,9 +55,22 @@ class OwnPrior(NamedTuple):
         return self.answers / max(self.strength, USUAL_STRENGTH)
 
     def normalized(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64], decimals: int
+        self,
+        answers: NDArray[np.float64],
+        dirichlet_prior: NDArray[np.float64],
+        decimals: int,
+        *,
+        compiled: bool = False,
     ) -> NDArray[np.float64]:
-        """Return confusion matrices, [worker, truth, label], from expected answers and both priors, rounded."""
+        """Return confusion matrices, [worker, truth, label], from expected answers and both priors.
+
+        They are rounded where data are small.
+        """
+        if compiled:
+            ability = own_abilities(answers, self.ability)
+            weights = self.answers * np.stack((ability, 1 - ability), axis=1)
+            own = OwnCounts(weights, np.stack((np.eye(len(self.errors)), self.errors)))
+            return normalize_confusion(answers, dirichlet_prior, own, compiled=True)
 
         def of_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             ability = own_abilities(rows, self.ability)

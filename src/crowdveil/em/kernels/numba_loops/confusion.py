@@ -305,18 +305,30 @@ def normalize_confusion(static_labels: int) -> Any:
     """Return the compiled M-step of confusion matrices; `static_labels` truths as well."""
 
     @kernel(error_model=UNCHECKED_DIVISION)
-    def normalize(counts: Any, pseudo: Any, size: Any, shares: Any) -> None:
-        """Fill shares with counts plus pseudo-counts over their sum by label; flat [worker, label, truth]."""
+    def normalize(counts: Any, pseudo: Any, weights: Any, parts: Any, size: Any, shares: Any) -> None:
+        """Fill shares with counts plus pseudo-counts over their sum by label; flat [worker, label, truth].
+
+        Args:
+            counts: flat [worker, label, truth].
+            pseudo: of every worker, flat [label, truth].
+            weights: of two matrices of pseudo-counts of each worker, flat [worker, 2]; empty for 0.
+            parts: the two matrices, each flat [label, truth].
+            size: numbers of labels and truths.
+            shares: replaced.
+        """
         labels = INDEX(static_labels if static_labels > 0 else size[0])
         truths = INDEX(static_labels if static_labels > 0 else size[1])
-        inverse = np.empty(truths)
-        for row in range(INDEX(0), INDEX(len(counts)), labels * truths):
+        cells, inverse, prior = labels * truths, np.empty(truths), pseudo.copy()
+        for row in range(INDEX(0), INDEX(len(counts)), cells):
+            own = INDEX(2) * (row // cells)
+            for cell in range(cells if len(weights) else INDEX(0)):
+                prior[cell] = pseudo[cell] + weights[own] * parts[0, cell] + weights[own + INDEX(1)] * parts[1, cell]
             for truth in range(truths):
                 inverse[truth] = 0.0
             for label in range(labels):
                 for truth in range(truths):
                     cell = label * truths + truth
-                    count = counts[row + cell] + pseudo[cell]
+                    count = counts[row + cell] + prior[cell]
                     shares[row + cell] = count
                     inverse[truth] += count
             for truth in range(truths):
