@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 import crowdveil as cv
 from crowdveil import Categories, HierarchicalDawidSkene, Reports
+from crowdveil.data.blocks import Block
 from crowdveil.evaluation import copies, dependence
 from crowdveil.evaluation.copies import find_copies, once, with_copies
 from crowdveil.evaluation.dependence import LAGS, measure_dependence
@@ -58,6 +59,20 @@ def test_figures_are_the_equations(kernels: str, monkeypatch: pytest.MonkeyPatch
     assert pytest.approx(np.mean(agree) - excess.sum() / len(agree)) == found.predicted
     assert pytest.approx(copied) == found.copied
     assert pytest.approx(np.linalg.norm(excess - copied * room) / room.sum()) == found.standard_error
+
+
+@pytest.mark.parametrize("labels", [3, 9])
+def test_compiled_sums_are_those_of_numpy(labels: int) -> None:
+    """Tasks of up to 400 answers, whose probabilities multiply to less than any number, have the sums of numpy."""
+    rng = np.random.default_rng(5)
+    tables, prior = rng.dirichlet(np.full(labels, 0.2), (30, labels)).swapaxes(1, 2), np.full(labels, 1 / labels)
+    pointers = np.cumsum([0, 400, 1, 0, 2, 7])
+    worker, label = rng.integers(0, 30, pointers[-1], dtype=np.int32), rng.integers(0, labels, pointers[-1])
+    block = Block(0, 5, pointers, worker, label)
+
+    found = dependence._compiled_sums(block, np.ascontiguousarray(tables), prior)
+
+    np.testing.assert_allclose(found, dependence._sums(block, tables, prior), rtol=1e-9, atol=0)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Scores of estimates: errors, calibration, and decisions by their costs."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -274,6 +275,16 @@ def test_equal_costs_decide_for_the_most_probable_label() -> None:
 
     assert found.truth.tolist() == decide(found, costs=1 - np.eye(3)).truth.tolist()
     assert found.truth.tolist() == decide(found).truth.tolist()
+
+
+def test_a_frame_of_results_holds_the_decisions() -> None:
+    """Labels in the type of the answers are those of the decisions, empty where undecided."""
+    answers = {"task": [1, 1, 1, 2, 2, 2], "worker": [*"abcabc"], "label": [7, 7, 9, 9, 9, 9]}
+    decided = decide(DawidSkene().fit(answers), costs=np.array([[0.0, 1.0], [1e9, 0.0]]))
+    undecided = replace(decided, undecided=np.array([True, False]))
+
+    assert [9, 9] == decided.to_arrow()["truth"].to_pylist()
+    assert [None, 9] == undecided.to_arrow()["truth"].to_pylist()
 
 
 def test_unsure_tasks_stay_undecided() -> None:

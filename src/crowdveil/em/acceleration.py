@@ -42,13 +42,14 @@ class Acceleration(Generic[P]):
     Args:
         model: the model, whose `max_steps` is the largest number of steps.
         reports: number of reports.
+        compiled: from `use_compiled`.
 
     Attributes:
         remaining: estimated total change of a posterior by further plain steps; infinite before the first estimate.
     """
 
-    def __init__(self, model: Model[P, Any], reports: int) -> None:
-        self._model, self._longest = model, MAX_LENGTH
+    def __init__(self, model: Model[P, Any], reports: int, *, compiled: bool = False) -> None:
+        self._model, self._longest, self._compiled = model, MAX_LENGTH, compiled
         # A refused step is followed by another one.
         self._allowed = range(PLAIN_STEPS, model.max_steps - 1 if reports >= MIN_REPORTS else 0)
         self._points: list[Coordinates] = []
@@ -88,7 +89,7 @@ class Acceleration(Generic[P]):
     def _extrapolated(self, after: P, latest: Coordinates, change: float) -> P:
         points = list(zip(*self._points, latest, strict=True))
         self._points = []
-        length = _step_length(points)
+        length = _step_length(points, compiled=self._compiled)
         self._lengths.append(length)
         self.remaining = change * max(self._lengths)
         if not 1 < length < np.inf:
@@ -96,25 +97,42 @@ class Acceleration(Generic[P]):
         if length > self._longest:
             length, self._longest = self._longest, self._longest * GROWTH
         self._fallback = after
-        return self._model.from_coordinates(after, tuple(_extrapolate(three, length) for three in points))
+        found = tuple(_extrapolate(three, length, compiled=self._compiled) for three in points)
+        return self._model.from_coordinates(after, found)
 
 
-def _step_length(points: Iterable[tuple[Points, ...]]) -> float:
+def _step_length(points: Iterable[tuple[Points, ...]], *, compiled: bool = False) -> float:
     """Return |r| / |v|; infinite if the steps do not shrink."""
-    first = second = 0.0
-    for three in points:
-        for a, b, c in _flat_chunks(*three):
-            r = b - a
-            first += float(np.einsum("i,i->", r, r))
-            r += b
-            r -= c
-            second += float(np.einsum("i,i->", r, r))
+    squares = [_squared_changes(three, compiled=compiled) for three in points]
+    first, second = map(sum, zip(*squares, strict=True))
     return float(np.sqrt(first / second)) if second > 0 else np.inf
 
 
-def _extrapolate(points: tuple[Points, ...], length: float) -> Points:
+def _squared_changes(points: tuple[Points, ...], *, compiled: bool) -> tuple[float, float]:
+    """Return |r|^2 and |v|^2 for one array of coordinates."""
+    if compiled:
+        from crowdveil.em.kernels.numba_loops.extrapolation import squared_changes
+
+        found: tuple[float, float] = squared_changes(*(array.reshape(-1) for array in points))
+        return found
+    first = second = 0.0
+    for a, b, c in _flat_chunks(*points):
+        r = b - a
+        first += float(np.einsum("i,i->", r, r))
+        r += b
+        r -= c
+        second += float(np.einsum("i,i->", r, r))
+    return first, second
+
+
+def _extrapolate(points: tuple[Points, ...], length: float, *, compiled: bool = False) -> Points:
     """Return a + 2 length r + length^2 v for one array of coordinates."""
     square, found = length * length, np.empty(points[0].shape)
+    if compiled:
+        from crowdveil.em.kernels.numba_loops.extrapolation import extrapolate
+
+        extrapolate(*(array.reshape(-1) for array in points), length, found.reshape(-1))
+        return found
     for some, one, two, three in _flat_chunks(found, *points):
         np.multiply(one, 1 - 2 * length + square, out=some)
         some += (2 * length - 2 * square) * two

@@ -30,7 +30,7 @@ from crowdveil.estimators.confusion.credible_intervals import (
     fit_beta_priors,
     observed_information,
 )
-from crowdveil.estimators.confusion.own_ability import MAX_STRENGTH, excess_variance, learn_own_prior
+from crowdveil.estimators.confusion.own_ability import MAX_STRENGTH, OwnPrior, excess_variance, learn_own_prior
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 from tests.estimators.dense import (
@@ -276,6 +276,19 @@ def test_rows_of_one_ability_share_it_and_other_rows_do_not() -> None:
 
     assert (MAX_STRENGTH, 0.0) == (alike.strength, differing.answers)
     assert pytest.approx(0.9) == alike.weight
+
+
+@pytest.mark.parametrize("labels", [4, 9])
+def test_compiled_matrices_are_those_of_numpy(labels: int) -> None:
+    """Confusion matrices under the own prior are the same by compiled code, up to the twelve decimals of numpy's."""
+    rng = np.random.default_rng(2)
+    errors = rng.dirichlet(np.ones(labels), labels) * (1 - np.eye(labels))
+    own = OwnPrior(strength=90.0, ability=0.6, errors=errors / errors.sum(axis=1, keepdims=True))
+    answers, prior = rng.gamma(2.0, size=(7, labels, labels)), rng.gamma(1.0, size=(labels, labels))
+
+    found = own.normalized(answers, prior, 12, compiled=True)
+
+    np.testing.assert_allclose(found, own.normalized(answers, prior, 12), rtol=0, atol=1e-12)
 
 
 def symmetric_crowd(labels: int, seed: int) -> tuple[Reports, np.ndarray, np.ndarray]:

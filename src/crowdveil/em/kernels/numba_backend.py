@@ -193,7 +193,7 @@ class NumbaBlock(EncodedBlock):
 
     def _restore_first_label(self, interleaved: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums of all labels, [row, label], from the interleaved sums, which lack the first label."""
-        sums = np.zeros((len(self.table_counts), labels))
+        sums = np.empty((len(self.table_counts), labels))
         table_loops.restore_first_label(_unrolled(labels))(self.table_counts, interleaved, labels, sums.ravel())
         return sums
 

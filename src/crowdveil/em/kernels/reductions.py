@@ -99,13 +99,26 @@ def normalize_confusion(
     return shares.transpose(0, 2, 1)
 
 
-def softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax_by_label(scores: NDArray[np.float64], *, compiled: bool = False) -> NDArray[np.float64]:
     """Return probabilities, [worker, truth, label], from their logarithms up to a constant, [worker, label, truth].
 
     Args:
         scores: C-contiguous, which the memory of the result is as well.
+        compiled: from `use_compiled`.
     """
-    return map_row_chunks(_softmax_by_label, scores, np.empty_like(scores)).transpose(0, 2, 1)
+    shares, size = np.empty_like(scores), scores.shape[1:]
+    if not compiled:
+        return map_row_chunks(_softmax_by_label, scores, shares).transpose(0, 2, 1)
+    from crowdveil.em.kernels.numba_backend import UNROLLED_LABELS
+    from crowdveil.em.kernels.numba_loops import confusion
+
+    fill = confusion.softmax_by_label(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
+
+    def work(rows: slice) -> None:
+        fill(scores[rows].ravel(), size, shares[rows].ravel())
+
+    for_row_ranges(work, len(scores), _min_rows_per_thread(scores))
+    return shares.transpose(0, 2, 1)
 
 
 def _softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,6 +147,9 @@ def floored_log(rows: NDArray[np.float64], least: float, *, compiled: bool = Fal
 def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None:
     """Call `work` on ranges that cover `rows` rows, in threads of at least `least` rows each."""
     threads = max(1, min(thread_count(), rows // least))
+    if threads == 1:
+        work(slice(0, rows))
+        return
     ends = np.linspace(0, rows, threads + 1, dtype=int).tolist()
     with parallel_map(threads) as each:
         for _ in each(work, [slice(*ends_of) for ends_of in pairwise(ends)]):

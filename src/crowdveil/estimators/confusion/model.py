@@ -252,7 +252,7 @@ class DirichletEstimator(ConfusionEstimator):
         """Return the parameters with these values."""
         return replace(
             parameters,
-            confusion=softmax_by_label(coordinates[0]),
+            confusion=softmax_by_label(coordinates[0], compiled=parameters.summary.compiled),
             class_prior=softmax(coordinates[1]) if parameters.summary.prior is None else parameters.class_prior,
             participation=expit(coordinates[2]) if parameters.pool.protected else parameters.participation,
         )

@@ -21,6 +21,7 @@ from crowdveil.em.kernels.numba_loops.special_functions import (
     clamp_gold,
     gold_scores,
     log_normalizer_sum,
+    negative_exp,
     softmax_batch,
     write_posteriors,
 )
@@ -244,7 +245,7 @@ def restore_first_label(static_labels: int) -> Any:
 
     @kernel()
     def end(counts: Any, interleaved: Any, labels: Any, full: Any) -> None:
-        """Fill `full`, flat [row, label] and zero before, with the sums of rows with reports.
+        """Fill `full`, flat [row, label], with the sums of rows with reports, and zeros.
 
         The sum of the first label is the row's count less the others.
         """
@@ -252,6 +253,8 @@ def restore_first_label(static_labels: int) -> Any:
         others = width - INDEX(1)
         for row in range(INDEX(len(counts))):
             if counts[row] == 0:
+                for k in range(width):
+                    full[row * width + k] = 0.0
                 continue
             rest = float(counts[row])
             for k in range(others):
@@ -321,8 +324,8 @@ def normalize_confusion(static_labels: int) -> Any:
         cells, inverse, prior = labels * truths, np.empty(truths), pseudo.copy()
         for row in range(INDEX(0), INDEX(len(counts)), cells):
             own = INDEX(2) * (row // cells)
-            for cell in range(cells if len(weights) else INDEX(0)):
-                prior[cell] = pseudo[cell] + weights[own] * parts[0, cell] + weights[own + INDEX(1)] * parts[1, cell]
+            for k in range(INDEX(cells if len(weights) else 0)):
+                prior[k] = pseudo[k] + weights[own] * parts[0, k] + weights[own + INDEX(1)] * parts[1, k]
             for truth in range(truths):
                 inverse[truth] = 0.0
             for label in range(labels):
@@ -338,3 +341,36 @@ def normalize_confusion(static_labels: int) -> Any:
                     shares[row + label * truths + truth] *= inverse[truth]
 
     return normalize
+
+
+@cache
+def softmax_by_label(static_labels: int) -> Any:
+    """Return the compiled soft-max of confusion matrices; `static_labels` truths as well."""
+
+    @kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
+    def fill(scores: Any, size: Any, shares: Any) -> None:
+        """Fill shares with the soft-max by label of scores; flat [worker, label, truth]."""
+        labels = INDEX(static_labels if static_labels > 0 else size[0])
+        truths = INDEX(static_labels if static_labels > 0 else size[1])
+        cells, most, total = labels * truths, np.empty(truths), np.empty(truths)
+        for row in range(INDEX(0), INDEX(len(scores)), cells):
+            for truth in range(truths):
+                most[truth], total[truth] = scores[row + truth], 0.0
+            for cell in range(row, row + cells, truths):
+                for truth in range(truths):
+                    most[truth] = max(most[truth], scores[cell + truth])
+            for cell in range(row, row + cells, truths):
+                for truth in range(truths):
+                    shares[cell + truth] = scores[cell + truth] - most[truth]
+            for cell in range(row, row + cells):
+                shares[cell] = negative_exp(shares[cell])
+            for cell in range(row, row + cells, truths):
+                for truth in range(truths):
+                    total[truth] += shares[cell + truth]
+            for truth in range(truths):
+                total[truth] = 1 / total[truth]
+            for cell in range(row, row + cells, truths):
+                for truth in range(truths):
+                    shares[cell + truth] *= total[truth]
+
+    return fill
