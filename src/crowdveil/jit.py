@@ -79,16 +79,12 @@ def memory_intrinsics() -> tuple[Any, Any]:
     from numba import types
     from numba.extending import intrinsic
 
-    def element_address(context: Any, builder: Any, signature: Any, arguments: Any, pointer: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
-
     def prefetch(_: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
             instruction_type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             instruction = builder.module.declare_intrinsic("llvm.prefetch", [byte], instruction_type)
-            address = element_address(context, builder, signature, arguments, byte)
+            address = _element_address(context, builder, signature, arguments, byte)
             operands = number(PREFETCH_READ), number(PREFETCH_LEVEL_2), number(PREFETCH_DATA)
             builder.call(instruction, [address, *operands])
             return context.get_dummy_value()
@@ -97,9 +93,51 @@ def memory_intrinsics() -> tuple[Any, Any]:
 
     def load_word(_: Any, text: Any, offset: Any) -> tuple[Any, Callable[..., Any]]:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            word = element_address(context, builder, signature, arguments, ir.IntType(64).as_pointer())
+            word = _element_address(context, builder, signature, arguments, ir.IntType(64).as_pointer())
             return builder.load(word, align=1)
 
         return types.uint64(text, offset), generate
 
     return intrinsic(prefetch), intrinsic(load_word)
+
+
+@cache
+def row_addition() -> Any:
+    """Return the intrinsic `add_row(target, at, source, start, width, lanes)` for use in compiled code.
+
+    It adds source[start : start + width] to target[at : at + width]: flat arrays of doubles; unchecked.
+    A tuple `lanes` that is not empty has the width as its length, and the row is one SIMD vector: LLVM's vectorizer of
+    loops leaves short ones as they are, and numba runs no other.
+    """
+    from llvmlite import ir
+    from numba import types
+    from numba.core.cgutils import for_range
+    from numba.extending import intrinsic
+
+    def add_row(_: Any, target: Any, at: Any, source: Any, start: Any, width: Any, lanes: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            row = ir.VectorType(ir.DoubleType(), len(lanes)) if len(lanes) else ir.DoubleType()
+            ends = [
+                _element_address(context, builder, signature, arguments, row.as_pointer(), place) for place in (0, 2)
+            ]
+
+            def add(target: Any, source: Any) -> None:
+                total = builder.fadd(builder.load(target, align=8), builder.load(source, align=8))
+                builder.store(total, target, align=8)
+
+            if len(lanes):
+                add(*ends)
+            else:
+                with for_range(builder, arguments[4]) as loop:
+                    add(*(builder.gep(end, [loop.index]) for end in ends))
+            return context.get_dummy_value()
+
+        return types.void(target, at, source, start, width, lanes), generate
+
+    return intrinsic(add_row)
+
+
+def _element_address(context: Any, builder: Any, signature: Any, arguments: Any, pointer: Any, place: int = 0) -> Any:
+    """Return the address of element arguments[place + 1] of the flat array arguments[place] as a type of pointer."""
+    array = context.make_array(signature.args[place])(context, builder, arguments[place])
+    return builder.bitcast(builder.gep(array.data, [arguments[place + 1]]), pointer)

@@ -39,8 +39,9 @@ class NumbaBlock(EncodedBlock):
 
     @cached_property
     def table_codes(self) -> NDArray[np.unsignedinteger]:
-        """worker * symbols + symbol of each report, in the order of positions."""
-        codes = _code_array(len(self.block.worker), self.workers * self.symbols)
+        """worker * symbols + symbol of each report, in the order of positions; PREFETCH_DISTANCE zeros follow."""
+        codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers * self.symbols)
+        codes[-PREFETCH_DISTANCE:] = 0
         layout.table_codes(*self._order, self.block.worker, self.block.value, self.symbols, codes)
         return codes
 
@@ -53,7 +54,7 @@ class NumbaBlock(EncodedBlock):
     def table_counts(self) -> NDArray[np.int32]:
         """Reports of each worker by symbol, shape (workers * symbols,)."""
         counts = np.zeros(self.workers * self.symbols, np.int32)
-        layout.count_codes(self.table_codes, counts)
+        layout.count_codes(self.table_codes[: len(self.block.worker)], counts)
         return counts
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, prefetch
+from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, add_row, prefetch
 from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
     LANE_STRIDE,
@@ -31,6 +31,7 @@ from crowdveil.jit import kernel
 @cache
 def confusion_step(static_labels: int) -> Any:
     """Return the compiled E-step of a block."""
+    lanes_of_row = _lanes_of_row(static_labels)
 
     @kernel(fastmath=FAST)
     def step(
@@ -40,7 +41,7 @@ def confusion_step(static_labels: int) -> Any:
 
         Args:
             layout: task at each position, position of each task, reports at each position; shapes (tasks,).
-            codes: table row of each report, in the order of positions.
+            codes: table row of each report, in the order of positions, and PREFETCH_DISTANCE more.
             interleaved: log-odds, and sums of posteriors, which are added to.
             initial: log-odds before any report, [group, other label].
             group: group of each task; empty if all tasks are in one group.
@@ -65,7 +66,7 @@ def confusion_step(static_labels: int) -> Any:
         for start in range(0, len(order), BATCH):
             size = min(BATCH, len(order) - start)
             _fill_batch_with_initial_scores(start, size, order, initial, group, batch, others)
-            after = _gather(start, size, lengths, codes, offset, interleaved, batch, others)
+            after = _gather(start, size, lengths, codes, offset, interleaved, batch, others, lanes_of_row)
             for b in range(size if len(exponents) else 0):
                 for k in range(others):
                     batch[b * others + k] *= exponents[start + b]
@@ -84,7 +85,7 @@ def confusion_step(static_labels: int) -> Any:
             for b in range(BATCH):
                 for k in range(others):
                     batch[b * others + k] = lanes[(k + 1) * LANE_STRIDE + b]
-            _scatter(start, size, lengths, codes, offset, batch, interleaved, others)
+            _scatter(start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row)
             offset = after
         return likelihood, max_change
 
@@ -94,6 +95,7 @@ def confusion_step(static_labels: int) -> Any:
 @cache
 def confusion_sums(static_labels: int) -> Any:
     """Return the compiled sums of given posteriors."""
+    lanes_of_row = _lanes_of_row(static_labels)
 
     @kernel(fastmath=FAST)
     def sums_of(layout: Any, codes: Any, posterior: Any, interleaved: Any) -> None:
@@ -108,9 +110,14 @@ def confusion_sums(static_labels: int) -> Any:
             for b in range(size):
                 for k in range(others):
                     batch[b * others + k] = posterior[start + order[start + b], k + 1]
-            offset = _scatter(start, size, lengths, codes, offset, batch, interleaved, others)
+            offset = _scatter(start, size, lengths, codes, offset, batch, interleaved, others, lanes_of_row)
 
     return sums_of
+
+
+def _lanes_of_row(static_labels: int) -> tuple[int, ...]:
+    """Return a tuple as long as a row of `interleaved` if that is known when code is compiled, else an empty one."""
+    return (0,) * max(static_labels - 1, 0)
 
 
 @kernel()
@@ -143,17 +150,24 @@ def _fill_batch_with_initial_scores(
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def _gather(
-    start: Any, size: Any, lengths: Any, codes: Any, offset: Any, interleaved: Any, batch: Any, others: Any
+    start: Any,
+    size: Any,
+    lengths: Any,
+    codes: Any,
+    offset: Any,
+    interleaved: Any,
+    batch: Any,
+    others: Any,
+    lanes_of_row: Any,
 ) -> Any:
     """Add the log-odds of a batch's reports to its scores; return the offset behind its last report."""
-    width, last = INDEX(others), INDEX(len(codes) - 1)
+    width = INDEX(others)
     for b in range(INDEX(size)):
         end = offset + INDEX(lengths[INDEX(start) + b])
         for report in range(offset, end):
-            prefetch(interleaved, INDEX(codes[min(report + INDEX(PREFETCH_DISTANCE), last)]) * INDEX(2) * width)
+            prefetch(interleaved, INDEX(codes[report + INDEX(PREFETCH_DISTANCE)]) * INDEX(2) * width)
             row = INDEX(codes[report]) * INDEX(2) * width
-            for k in range(width):
-                batch[b * width + k] += interleaved[row + k]
+            add_row(batch, b * width, interleaved, row, width, lanes_of_row)
         offset = end
     return offset
 
@@ -172,7 +186,15 @@ def _prefetch_batch(
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def _scatter(
-    start: Any, size: Any, lengths: Any, codes: Any, offset: Any, batch: Any, interleaved: Any, others: Any
+    start: Any,
+    size: Any,
+    lengths: Any,
+    codes: Any,
+    offset: Any,
+    batch: Any,
+    interleaved: Any,
+    others: Any,
+    lanes_of_row: Any,
 ) -> Any:
     """Add the posteriors of a batch to the rows of its reports; return the offset behind its last report."""
     width = INDEX(others)
@@ -180,8 +202,7 @@ def _scatter(
         end = offset + INDEX(lengths[INDEX(start) + b])
         for report in range(offset, end):
             row = (INDEX(codes[report]) * INDEX(2) + INDEX(1)) * width
-            for k in range(width):
-                interleaved[row + k] += batch[b * width + k]
+            add_row(interleaved, row, batch, b * width, width, lanes_of_row)
         offset = end
     return offset
 

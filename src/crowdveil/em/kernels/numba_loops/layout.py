@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.jit import kernel, memory_intrinsics
+from crowdveil.jit import kernel, memory_intrinsics, row_addition
 
 INDEX = np.uintp
 """Unsigned index type: numba then emits no code for negative indices."""
@@ -20,6 +20,7 @@ LENGTH_CLASSES = 256
 PREFETCH_DISTANCE = 128
 """Reports between the one whose row is prefetched and the one that is added up."""
 prefetch, _ = memory_intrinsics()
+add_row = row_addition()
 
 
 @kernel()
