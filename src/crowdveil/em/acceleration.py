@@ -15,6 +15,7 @@ from typing import Any, Generic
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.em.model import Coordinates, Model, P
 
@@ -42,14 +43,13 @@ class Acceleration(Generic[P]):
     Args:
         model: the model, whose `max_steps` is the largest number of steps.
         reports: number of reports.
-        compiled: from `use_compiled`.
 
     Attributes:
         remaining: estimated total change of a posterior by further plain steps; infinite before the first estimate.
     """
 
-    def __init__(self, model: Model[P, Any], reports: int, *, compiled: bool = False) -> None:
-        self._model, self._longest, self._compiled = model, MAX_LENGTH, compiled
+    def __init__(self, model: Model[P, Any], reports: int) -> None:
+        self._model, self._longest, self._compiled = model, MAX_LENGTH, use_compiled(reports)
         # A refused step is followed by another one.
         self._allowed = range(PLAIN_STEPS, model.max_steps - 1 if reports >= MIN_REPORTS else 0)
         self._points: list[Coordinates] = []

@@ -43,8 +43,7 @@ def run_em(
         EngineError: the engine cannot be reached, or its workers failed repeatedly.
     """
     task = _fit_task(model, initial, data, memory)
-    parameters, log_likelihoods = initial, list[float]()
-    acceleration = Acceleration(model, len(data.reports), compiled=data.summary.compiled)
+    parameters, log_likelihoods, acceleration = initial, list[float](), Acceleration(model, len(data.reports))
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)

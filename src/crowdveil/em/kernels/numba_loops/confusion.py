@@ -55,12 +55,8 @@ def confusion_step(static_labels: int) -> Any:
         """
         others = static_labels - 1 if static_labels > 0 else initial.shape[1]
         order, positions, lengths = layout
-        lanes, maximum, total, inverse = (
-            np.zeros((others + 1) * LANE_STRIDE),
-            np.empty(BATCH),
-            np.empty(BATCH),
-            np.empty(BATCH),
-        )
+        lanes = np.zeros((others + 1) * LANE_STRIDE)
+        maximum, total, inverse = np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
         batch = np.zeros(BATCH * others)
         likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
         for start in range(0, len(order), BATCH):
