@@ -57,6 +57,15 @@ def test_a_mechanism_is_a_frozen_value(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_help_lists_public_names_only(mechanism):
+    """`dir` of a mechanism has its settings and `guarantee`, and of private names none."""
+    names = set(dir(type(mechanism)))
+
+    assert {"guarantee", "perturb", *(field.name for field in fields(mechanism) if field.init)} <= names
+    assert not {name for name in names if name.startswith("_")}
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
 def test_exact_epsilon_is_the_one_asked_for_or_explained(mechanism):
     """The exact epsilon per cell is at most the asked one, unless a reason says why."""
     guarantee = mechanism.guarantee

@@ -40,7 +40,7 @@ def chart_lines(crowd: DemoCrowd, rows: Sequence[Row]) -> list[Line]:
     """
     method = reported_method(crowd) + CHANNEL_SUFFIX
     shown = [row for row in rows if row.participation == PROTECTED and claim_holds(row)]
-    ranked = sorted(filter(_is_at_quality_epsilon, shown), key=lambda row: row.error)
+    ranked = sorted(filter(is_at_quality_epsilon, shown), key=lambda row: row.error)
     response = [row for row in ranked if row.mechanism == RESPONSE]
     naive = [(RESPONSE, row.method) for row in response if not row.channel_used][:1]
     assigned = [row for row in rows if row.participation == ASSIGNED and row.method == method]
@@ -52,7 +52,8 @@ def chart_lines(crowd: DemoCrowd, rows: Sequence[Row]) -> list[Line]:
     return found + ([("assigned cells", _points(assigned))] if assigned else [])
 
 
-def _is_at_quality_epsilon(row: Row) -> bool:
+def is_at_quality_epsilon(row: Row) -> bool:
+    """Return whether a row has the epsilon of the short tables; that of a designed channel is rounded."""
     return row.requested is not None and math.isclose(row.requested, QUALITY_EPSILON, rel_tol=1e-6)
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.comparison.trials import ASSIGNED, Row, sampling_error_sentence
-from crowdveil.demo.chart import QUALITY_EPSILON, error_picture
+from crowdveil.demo.chart import QUALITY_EPSILON, error_picture, is_at_quality_epsilon
 from crowdveil.demo.conclusion import conclusion_text
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.release.page import style_sheet
@@ -57,7 +57,7 @@ def _chapter(crowd: DemoCrowd, rows: Sequence[Row]) -> dict[str, object]:
         "conclusion": conclusion_text(crowd, rows) + sampling_error_sentence(rows[0]),
         "errors": error_picture(crowd, rows),
         "groups": all_groups,
-        "short": [group for group in all_groups if _in_short(group[0].requested)],
+        "short": [group for group in all_groups if group[0].requested is None or is_at_quality_epsilon(group[0])],
         "error_name": "wrong" if crowd.error == "error_rate" else "MAE",
         "constant": rows[0].constant,
         "constant_error": rows[0].constant_error,
@@ -67,11 +67,6 @@ def _chapter(crowd: DemoCrowd, rows: Sequence[Row]) -> dict[str, object]:
 def participation_text(participation: str) -> str:
     """Return the text of a participation."""
     return PARTICIPATION_TEXTS.get(participation, f"participation {participation}")
-
-
-def _in_short(requested: float | None) -> bool:
-    """Return whether a group is in the short table; the epsilon of a designed channel is rounded."""
-    return requested is None or math.isclose(requested, QUALITY_EPSILON, rel_tol=1e-6)
 
 
 def comparison_with_constant(row: Row) -> str:

@@ -4,8 +4,10 @@ A cell is one worker's single answer to one task, or NULL where the worker gives
 privacy guarantee and turns one worker's answers into that worker's report.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
+from inspect import isabstract
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +26,15 @@ MAX_ANSWERS = 1_000_000
 """Largest number of cells of one worker for which the loss under a shared secret is computed."""
 
 
-class Mechanism(KnownArguments, ABC):
+class MechanismType(ABCMeta):
+    """Type of mechanisms: `dir`, and so `help`, lists public names; those of an abstract class are complete."""
+
+    def __dir__(cls) -> Iterable[str]:
+        """Return the names for users."""
+        return [name for name in super().__dir__() if isabstract(cls) or not name.startswith("_")]
+
+
+class Mechanism(KnownArguments, metaclass=MechanismType):
     """Randomizer of one worker's answers; subclasses are frozen dataclasses.
 
     Answers are codes, one per task of the campaign and in its order; `alphabet.size` is NULL. Protected participation
