@@ -1,13 +1,19 @@
-"""Exponential mechanism: ranges, scores, and an exact audit of the integer probabilities over all neighbours."""
+"""The exponential mechanism, densities of histograms, and shapes pooled over tasks."""
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from experiments.synthesis.density_error import histogram_curve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
+from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import ScaledClaims
+from crowdveil.synthesis.claims import Claims, ScaledClaims
 from crowdveil.synthesis.private.exponential_mechanism import (
     BOTTOM,
     CELLS_PER_SPREAD,
@@ -22,6 +28,15 @@ from crowdveil.synthesis.private.exponential_mechanism import (
     select_ranges,
     width_penalty,
 )
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.histogram_density import (
+    BIN_CHOICES,
+    CELLS,
+    HistogramDensities,
+    project_onto_simplex,
+    smoothed_masses,
+)
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.chi_square import chi_square_p_value
 
 SMALL = DyadicRanges(levels=2)
@@ -195,3 +210,194 @@ def test_without_claims_all_locations_are_equally_likely() -> None:
     found = select_locations(scaled([], tasks=2000), 0, 1.0, seeded(4))
 
     assert 150 < np.bincount((found * CELLS_PER_SPREAD).astype(int), minlength=CELLS_PER_SPREAD).min()
+
+
+MASS = np.array([[0.1, 0.0, 0.5, 0.0, 0.2, 0.2], [0.0, 0.25, 0.25, 0.25, 0.25, 0.0]])
+DENSITIES = HistogramDensities(
+    task=np.array([3, 7]),
+    low=np.array([0.0, -1.0]),
+    high=np.array([10.0, 1.0]),
+    range_low=np.array([2.0, -1.0]),
+    range_high=np.array([6.0, 1.0]),
+    mass=MASS,
+)
+
+
+def test_every_record_is_distributed_as_the_density() -> None:
+    """20,000 draws of 5 records, one position of them, pass a chi-square test at 1e-4; fixed seed."""
+    many = HistogramDensities(
+        task=np.arange(20_000),
+        **{
+            name: np.repeat(getattr(DENSITIES, name)[:1], 20_000) for name in ("low", "high", "range_low", "range_high")
+        },
+        mass=np.repeat(MASS[:1], 20_000, axis=0),
+    )
+    drawn = many.sample(5, seeded(1))[:, 2]
+    counts = np.histogram(drawn, bins=[0, 2, 3, 4, 5, 6, 10])[0]
+
+    assert counts[[1, 3]].sum() == 0
+    assert chi_square_p_value(counts[[0, 2, 4, 5]], MASS[0][[0, 2, 4, 5]]) > 1e-4
+
+
+def test_records_spread_over_the_density() -> None:
+    """Of 20 records every cell gets its share to within one, and none leaves the bounds."""
+    drawn = DENSITIES.sample(20, seeded(2))
+
+    assert drawn.shape == (2, 20)
+    assert abs(int(((drawn[0] >= 3) & (drawn[0] < 4)).sum()) - 10) <= 1
+    assert ((drawn >= DENSITIES.low[:, None]) & (drawn <= DENSITIES.high[:, None])).all()
+    assert (np.diff(drawn, axis=1) < 0).any(), "records are shuffled"
+
+
+def test_no_records_are_refused() -> None:
+    """Fewer than one record per task is refused."""
+    with pytest.raises(SettingsError, match="records must be at least 1"):
+        DENSITIES.sample(0, seeded(1))
+
+
+def slow_smooth(counts: list[float], variance: float, total: float) -> list[float]:
+    """docs/explanation/synthesis/private.md, post-processing, for one task and one number at a time."""
+    bins = len(counts)
+    root = math.sqrt(2)
+    theta = [
+        sum(c / total * root * math.cos(math.pi * j * (b + 0.5) / bins) for b, c in enumerate(counts))
+        for j in range(1, bins)
+    ]
+    v = bins * variance / total**2 + 1 / total
+    cutoffs = [1 + k / 2 for k in range(22)] + [12 + 4 * k for k in range(1000) if 12 + 4 * k < 2 * (bins - 1) + 2]
+    families = [[max(0.0, 1 - (j / cutoff) ** 2) for j in range(1, bins)] for cutoff in cutoffs]
+    risks = [
+        sum((1 - w) ** 2 * t**2 + (2 * w - 1) * v for w, t in zip(family, theta, strict=True)) for family in families
+    ]
+    weights = [math.exp(-(risk - min(risks)) / (2 * v)) for risk in risks]
+    factor = [
+        sum(weight * family[j] for weight, family in zip(weights, families, strict=True)) / sum(weights) * min(1, 2 / v)
+        for j in range(bins - 1)
+    ]
+    series = []
+    for cell in range(CELLS):
+        height = 1.0
+        for j in range(1, bins):
+            blur = math.sin(math.pi * j / (2 * CELLS)) / (math.pi * j / (2 * CELLS))
+            blur /= math.sin(math.pi * j / (2 * bins)) / (math.pi * j / (2 * bins))
+            wave = root * math.cos(math.pi * j * (cell + 0.5) / CELLS)
+            height += factor[j - 1] * theta[j - 1] * blur * wave
+        series.append(height / CELLS)
+    return slow_nearest(series)
+
+
+def slow_nearest(row: list[float]) -> list[float]:
+    """The nearest masses by bisection on what is taken off every cell."""
+    low, high = min(row) - 1.0, max(row)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(max(0.0, x - middle) for x in row) > 1 else (low, middle)
+    return [max(0.0, x - low) for x in row]
+
+
+@pytest.mark.parametrize("bins", [8, 12, 32])
+def test_smoothing_equals_the_equations(bins: int) -> None:
+    """The vectorised smoother equals the equations written as loops, for several tasks at once."""
+    generator = np.random.default_rng(bins)
+    counts = generator.integers(-5, 30, size=(3, bins)).astype(float)
+    variance, total = np.array([8.0, 0.5, 200.0]), np.array([90.0, 200.0, 20.0])
+
+    expected = [slow_smooth(list(counts[k]), variance[k], total[k]) for k in range(3)]
+
+    np.testing.assert_allclose(smoothed_masses(counts, variance, total), expected, atol=1e-9)
+
+
+@settings(max_examples=50)
+@given(arrays(float, (2, 9), elements=st.floats(-3, 3)))
+def test_nearest_masses_are_nearest(rows: np.ndarray) -> None:
+    """The sorted solution equals bisection: non-negative, sum one."""
+    found = project_onto_simplex(rows)
+
+    np.testing.assert_allclose(found, [slow_nearest(list(row)) for row in rows], atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("bins", BIN_CHOICES)
+def test_every_number_of_bins_divides_the_cells(bins: int) -> None:
+    """Cells refine bins, and a flat histogram stays flat."""
+    flat = smoothed_masses(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]))
+
+    assert CELLS % bins == 0
+    np.testing.assert_allclose(flat, 1 / CELLS)
+
+
+def scattered(count: int, each: int, **policy: Any) -> tuple[Claims, np.ndarray]:
+    """Claims N(location, 1) of tasks whose locations are anywhere in 5 .. 95, bounds 0 .. 100; and the locations."""
+    generator = np.random.default_rng(3)
+    location = generator.uniform(5, 95, count)
+    value = np.repeat(location, each) + generator.normal(size=count * each)
+    task, worker = np.repeat(np.arange(count), each), np.tile(np.arange(each), count)
+    return Claims.from_arrays(task, worker, value, bounds=(0, 100), **policy), location
+
+
+def near(method: PooledShape | Histogram, claims: Claims, location: np.ndarray) -> float:
+    """Share of the records within 3 of their task's location."""
+    made = method.release(claims, seeded(1))
+    return float((np.abs(made.value - location[made.task]) < 3).mean())
+
+
+def test_few_claims_per_task_are_enough_together() -> None:
+    """At 12 claims a task and epsilon 2, most records are near the location; those of histograms are not."""
+    claims, location = scattered(300, 12)
+
+    assert near(PooledShape(epsilon=2.0), claims, location) > 0.7
+    assert near(Histogram(epsilon=2.0), claims, location) < 0.45
+
+
+def test_a_tiny_budget_gives_nearly_flat_densities() -> None:
+    """At epsilon 0.01 records are spread over the bounds: no spike in a wrong place."""
+    claims, location = scattered(100, 5)
+    densities, _ = PooledShape(epsilon=0.01).private_densities(claims, seeded(1))
+
+    assert near(PooledShape(epsilon=0.01), claims, location) < 0.15
+    assert max(histogram_curve(densities, row).at(np.linspace(0, 100, 500)).max() for row in range(100)) < 0.1
+
+
+def test_the_guarantee_covers_locations_spread_and_shapes() -> None:
+    """Epsilon per claim is as asked, per worker times the claims; under unit worker the worker's is as asked."""
+    claims, _ = scattered(4, 6)
+    per_claim, per_worker = (
+        PooledShape(epsilon=2.0, unit=unit).release(claims, seeded(1)) for unit in ("cell", "worker")
+    )
+
+    assert [(g.epsilon, g.delta) for g in per_claim.guarantees] == [(2.0, 0), (8.0, 0)]
+    assert [(g.epsilon, g.delta) for g in per_worker.guarantees] == [(0.5, 0), (2.0, 0)]
+
+
+def test_small_tasks_and_empty_crowds() -> None:
+    """Tasks below least_claims are withheld and counted; without claims there is nothing to release."""
+    claims, _ = scattered(4, 6, tasks=np.arange(6))
+    made = PooledShape(epsilon=1.0, records=2).release(claims, seeded(1))
+    none = PooledShape(epsilon=1.0).release(
+        Claims.from_arrays([], [], [], bounds=(0, 1), tasks=[], workers=[]), seeded(1)
+    )
+
+    assert made.withheld == (("no claim", 2, 4),)
+    assert len(none) == 0
+
+
+def test_records_stay_within_the_bounds() -> None:
+    """Claims at a bound have records on its inner side only."""
+    claims = Claims.from_arrays(np.repeat(np.arange(50), 8), np.tile(np.arange(8), 50), np.zeros(400), bounds=(0, 7))
+    made = PooledShape(epsilon=5.0).release(claims, seeded(1))
+
+    assert made.value.min() >= 0
+    assert made.value.max() <= 7
+
+
+@pytest.mark.parametrize("settings", [{"epsilon": 0}, {"records": 0}, {"least_claims": 0}, {"most_claims": 0}])
+def test_settings_that_cannot_hold_are_refused(settings: dict[str, Any]) -> None:
+    """A setting that breaks a rule is refused by the constructor."""
+    with pytest.raises(SettingsError):
+        PooledShape(**{"epsilon": 1.0, **settings})
+
+
+def test_bounds_must_be_public() -> None:
+    """Bounds taken from the claims are refused."""
+    with pytest.raises(SettingsError, match="bounds must be public"):
+        PooledShape(epsilon=1.0).release(Claims.from_arrays([0, 0], [0, 1], [1.0, 2.0]), seeded(1))
