@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, make_url, text
 
-from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.document import Campaign, Task
 from crowdveil.campaign.folder import TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Token, token_hash
@@ -51,7 +51,7 @@ class ReportRequest:
 def make_load(folder: Path, *, slots: int, cells: int) -> LoadCampaign:
     """Write a campaign of `slots` workers with `cells` tasks each, on a scale 0..10, with random reports."""
     channel = RandomizedResponse(alphabet=Scale(0, 10, 1), epsilon=1.0, participation="protected").channel()
-    content = Content(
+    content = CampaignContent(
         title="Load",
         question="Load",
         consent="Simulated reports.",
@@ -63,7 +63,7 @@ def make_load(folder: Path, *, slots: int, cells: int) -> LoadCampaign:
         tasks=tuple(Task(f"t{number}", f"Task {number}") for number in range(cells)),
         url="http://127.0.0.1:8000",
     )
-    campaign, parts = assemble(content, [range(cells)] * slots)
+    campaign, parts = assemble_campaign(content, [range(cells)] * slots)
     tokens = [Token.new(slot) for slot in range(slots)]
     (folder / "parts").mkdir(parents=True)
     (folder / "campaign.json").write_bytes(campaign.to_bytes())

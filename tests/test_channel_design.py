@@ -173,8 +173,8 @@ def test_local_search_improves_poor_candidate_sets():
 
 def test_intervals_without_null_are_of_labels_only():
     """Where participation is public, there is no NULL to add to an interval."""
-    public = design_file._intervals(random_question(1, letters(5, ordered=True), participation="public"))
-    protected = design_file._intervals(random_question(1, letters(5, ordered=True)))
+    public = design_file._interval_sets(random_question(1, letters(5, ordered=True), participation="public"))
+    protected = design_file._interval_sets(random_question(1, letters(5, ordered=True)))
 
     assert (5, 6) == (len(public), len(protected))
     assert 2 * public.shape[1] == protected.shape[1]

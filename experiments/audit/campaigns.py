@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.device import Device, refusals
+from crowdveil.campaign.device import Device, refusals_as_device_errors
 from crowdveil.campaign.document import Campaign, Relay, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.receipt import make_receipt
@@ -64,7 +64,7 @@ def asked(
         RandomizedResponse(alphabet=alphabet, epsilon=epsilon) for epsilon in (LEVELS if levels else (EPSILON,))
     )
     tasks = tuple(Task(f"t{number}", f"Statement {number}") for number in range(TASKS))
-    content = Content(
+    content = CampaignContent(
         title="Statements",
         question="Is it true?",
         consent="Your answers are randomized on this device.",
@@ -79,7 +79,7 @@ def asked(
         relay=relay,
         purge_after_days=None if relay is None else 30,
     )
-    return assemble(content, [range(TASKS)] * SLOTS)
+    return assemble_campaign(content, [range(TASKS)] * SLOTS)
 
 
 def requests(answers: Answers, level: int | None = None) -> dict[str, bytes]:
@@ -141,7 +141,7 @@ def without_service(answers: Answers) -> dict[str, bytes]:
         folder = Path(name)
         written = Written(folder / "campaign", None)
         received, out = folder / "received", folder / "out"
-        with refusals():
+        with refusals_as_device_errors():
             report = _report(written.link, answers, folder / "home", files=written.folder, out=received)
         document, campaign = str(written.folder / CAMPAIGN_FILE), written.campaign
         for token, body in zip(written.tokens[1:], OTHERS, strict=True):

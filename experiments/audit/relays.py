@@ -12,7 +12,7 @@ from experiments.audit.campaigns import URL, asked
 from crowdveil.campaign.batch import make_batches, parse_batch
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.sealed_body import body_parts
-from crowdveil.sealing import PrivateKey, new_key, open_part, public_text, seal_body
+from crowdveil.sealing import PrivateKey, decrypt_part, new_key, public_key_text, seal_body
 
 EPSILON = 0.0
 Bodies = Sequence[Sequence[int]]
@@ -36,7 +36,10 @@ def cells(bodies: Bodies) -> dict[str, bytes]:
 def _campaign(unit: str) -> tuple[Campaign, PrivateKey]:
     key = new_key()
     relay = Relay(
-        operator="A data trust", public_key=public_text(key), least_batch=2, unit="cell" if unit == "cell" else "report"
+        operator="A data trust",
+        public_key=public_key_text(key),
+        least_batch=2,
+        unit="cell" if unit == "cell" else "report",
     )
     return asked(URL, relay)[0], key
 
@@ -49,7 +52,7 @@ def _opened(unit: str, bodies: Bodies) -> dict[str, bytes]:
     found = {}
     for number, document in enumerate(documents, start=1):
         texts = [
-            open_part(key, info, part)
+            decrypt_part(key, info, part)
             for info, parts in zip(infos, parse_batch(campaign, document), strict=True)
             for part in parts
         ]

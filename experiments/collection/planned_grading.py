@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from crowdveil import Gaussian, Reports, Scale
 from crowdveil.campaign.document import Task
-from crowdveil.campaign.source.build import build_campaign
-from crowdveil.campaign.source.privacy_request import PLAN, PrivacyRequest
-from crowdveil.campaign.source.settings_file import CampaignSource, read_source
+from crowdveil.campaign.settings.build import build_campaign
+from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest
+from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.mechanisms import Laplace
@@ -98,9 +98,9 @@ def campaigns(prior: Path, budget: float) -> Iterator[Told]:
     yield Told("plan and inference, told errors and grades", replace(plan, prior=prior), (ERROR,), method=informed)
 
 
-def settings(told: Told) -> CampaignSource:
+def settings(told: Told) -> CampaignSettings:
     """Return the settings of a campaign in which nobody grades the own essay."""
-    source = read_source(SETTINGS)
+    source = read_settings(SETTINGS)
     rows = tuple(
         replace(source.rows[0], task=Task(f"essay-{essay}", "An essay."), not_for=()) for essay in range(STUDENTS)
     )

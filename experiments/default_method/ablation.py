@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin, Reports
-from crowdveil.aggregation import evidence_of, fitted
+from crowdveil.aggregation import evidence_of, fit_method
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
@@ -138,7 +138,7 @@ def gold_scores(name: str, known: int) -> NDArray[np.float64]:
         shown = set(np.random.default_rng(seed).permutation(tasks)[:known])
         gold = {task: data.gold[task] for task in shown}
         guided = HierarchicalDawidSkene().fit(data.answers, gold=gold)
-        stack = fitted(evidence_of(data.answers, None, None, None, {}), None, gold=gold).estimate
+        stack = fit_method(evidence_of(data.answers, None, None, None, {}), None, gold=gold).estimate
         rest = {task: data.gold[task] for task in tasks if task not in shown}
         found.append([score(scored_gold(one, rest)) for one in (*alone, guided, stack)])
     return np.mean(found, axis=0)

@@ -7,7 +7,7 @@ mechanism loads the standard library and numpy only.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from crowdveil.arguments import nearest
+from crowdveil.arguments import did_you_mean
 from crowdveil.registry import PACKAGES, PUBLIC_MODULES
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ else:
     def _unknown(name: str) -> str:
         """Return the message about a name that is not public: where it is, or which one was meant."""
         package = next((package for package in PACKAGES if name in PACKAGES[package]), None)
-        hint = nearest(name, __all__) if package is None else f"It is {package}.{name}."
+        hint = did_you_mean(name, __all__) if package is None else f"It is {package}.{name}."
         return f"module 'crowdveil' has no attribute {name!r}. {hint or 'Its names are ' + ', '.join(__all__) + '.'}"
 
     def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
-from crowdveil.arguments import nearest, require_truth_value
+from crowdveil.arguments import did_you_mean, require_bool
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -21,7 +21,7 @@ from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import absent_notes, spelling_notes
-from crowdveil.folder.evidence import Evidence, refuse_outside
+from crowdveil.folder.evidence import Evidence, refuse_numbers_outside
 from crowdveil.inference.confidence import Fit, fit_evidence, vote_note
 from crowdveil.inference.inference import skipped_warning
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator, default_method, slow_fit
@@ -144,20 +144,20 @@ def aggregate(
     >>> cv.aggregate(answers, "majority-vote")["truth"]
     ['yes', 'no']
     """
-    require_truth_value("with_workers", with_workers)
+    require_bool("with_workers", with_workers)
     known = as_gold(gold)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
-    gold = evidence.as_spelled(known)
+    gold = evidence.in_label_spelling(known)
     if truths is None:
         _warn_of_time(evidence, method)
         given: Any = {"history": history, "progress": progress, "engine": engine, "memory": memory}
-        fit = fitted(evidence, method, gold=gold, prior=prior, **given)
+        fit = fit_method(evidence, method, gold=gold, prior=prior, **given)
         estimate, notes = fit.estimate, fit.notes
     else:
-        refuse_beside_truths(method, prior, history, engine, memory)
+        refuse_with_truths(method, prior, history, engine, memory)
         panel = fit_panel(evidence, truths, gold=gold)
         estimate, notes = panel.estimate, panel.notes
-    for note in (*_label_notes(evidence.reports, channel, options), *notes, *_notes(evidence, estimate, history)):
+    for note in (*_label_notes(evidence.reports, channel, options), *notes, *_fit_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
@@ -170,7 +170,7 @@ def _warn_of_time(evidence: Evidence, method: str | AnyEstimator | None) -> None
         warnings.warn(note, UserWarning, stacklevel=3)
 
 
-def refuse_beside_truths(*given: object) -> None:
+def refuse_with_truths(*given: object) -> None:
     """Refuse arguments of fits that have no truths of their own; None is not given."""
     for value in given:
         if value is not None:
@@ -194,11 +194,11 @@ def evidence_of(
     reports = answers
     if not isinstance(answers, Reports):
         _warn_of_reports(answers, channel)
-        reports = _read_for(channel, answers, _read_options(options, method, channel))
-        if "kind" not in options and _kind(method) == "categorical":
+        reports = _read_with_channel_hint(channel, answers, _read_options(options, method, channel))
+        if "kind" not in options and _kind_of_method(method) == "categorical":
             _refuse_decimals(reports, method)
     if isinstance(scale, Scale):
-        refuse_outside(reports, scale)
+        refuse_numbers_outside(reports, scale)
     return Evidence(
         reports=reports,
         crowd=None,
@@ -219,7 +219,7 @@ def _warn_of_reports(answers: Any, channel: Channel | ChannelTable | None) -> No
         warnings.warn(note, UserWarning, stacklevel=4)
 
 
-def _read_for(channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords) -> Reports:
+def _read_with_channel_hint(channel: Channel | ChannelTable | None, answers: Any, options: ColumnKeywords) -> Reports:
     """Return the answers of a frame; where they do not have the labels of the channel, the hint says so."""
     try:
         return read_answers(answers, options)
@@ -227,9 +227,7 @@ def _read_for(channel: Channel | ChannelTable | None, answers: Any, options: Col
         if channel is None or not error.rule.startswith("every label must be one of"):
             raise
         hint = f"These are the labels of the channel of {channel.mechanism}: give that of these reports."
-        raise ReportsError(
-            error.rule, source=error.source, rows=error.rows, examples=str(error.value or ""), hint=hint
-        ) from error
+        raise error.changed(hint=hint) from error
 
 
 def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
@@ -239,21 +237,21 @@ def read_answers(answers: Any, options: ColumnKeywords) -> Reports:
         SettingsError: an option that does not exist, or as `Reports.from_frame`.
         ReportsError: as `Reports.from_frame`.
     """
-    unknown = sorted(options.keys() - known_options())
+    unknown = sorted(options.keys() - column_keyword_names())
     if unknown:
         elsewhere = "It is an argument of aggregate, not of this function." if unknown[0] in KEYWORDS else ""
-        meant = OTHER_NAMES.get(unknown[0]) or elsewhere or nearest(unknown[0], KEYWORDS)
-        hint = meant or f"Besides those of the function, options of reading are {', '.join(known_options())}."
+        meant = OTHER_NAMES.get(unknown[0]) or elsewhere or did_you_mean(unknown[0], KEYWORDS)
+        hint = meant or f"Besides those of the function, options of reading are {', '.join(column_keyword_names())}."
         raise SettingsError("options must be known", value=unknown[0], hint=hint)
     return Reports.from_frame(answers, **options)
 
 
-def known_options() -> tuple[str, ...]:
+def column_keyword_names() -> tuple[str, ...]:
     """Return the names of columns and options of reading."""
     return (*ColumnKeywords.__annotations__,)
 
 
-def fitted(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
+def fit_method(evidence: Evidence, method: str | AnyEstimator | None, **inputs: Any) -> Fit:
     """Return the fit of a method, as of `crowdveil infer`; inputs and errors as `Estimator.fit`."""
     inputs = {"gold": None, **inputs, "channel": evidence.channel, "assignment": evidence.assignment}
     return fit_evidence(_estimator(method, evidence), evidence, inputs)
@@ -267,10 +265,10 @@ def _read_options(
         return given
     if channel is not None:
         return {**given, "alphabet": channel.report_alphabet, "grid": "exact"}
-    return {**given, "kind": _kind(method)}
+    return {**given, "kind": _kind_of_method(method)}
 
 
-def _kind(method: str | AnyEstimator | None) -> Kind | None:
+def _kind_of_method(method: str | AnyEstimator | None) -> Kind | None:
     """Return the kind of answers that a method reads; None if it is not chosen, or unknown."""
     if isinstance(method, Estimator):
         return method.capabilities.kind
@@ -309,7 +307,7 @@ def _label_notes(reports: Reports, channel: object, options: ColumnKeywords) -> 
     return [note.replace("--merge-labels merges", "merge_labels=True merges") for note in notes]
 
 
-def _notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
+def _fit_notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     """Return warnings about an estimate."""
     found = vote_note(evidence, estimate)
     notes = [] if found is None else [found]

@@ -47,7 +47,7 @@ def require_known(owner: str, given: Iterable[str], known: Iterable[str]) -> Non
     names = list(known)
     for name in given:
         if name not in names:
-            hint = nearest(name, names) or f"Its arguments are {', '.join(names)}."
+            hint = did_you_mean(name, names) or f"Its arguments are {', '.join(names)}."
             raise SettingsError(f"{owner} has no argument {name!r}", value=name, hint=hint, value_in_rule=True)
 
 
@@ -91,7 +91,7 @@ def require_whole_number(name: str, value: Any, *, least: int, example: str = ""
         raise SettingsError(f"{name} must be at least {least}", value=int(value), hint=such)
 
 
-def require_truth_value(name: str, value: Any) -> None:
+def require_bool(name: str, value: Any) -> None:
     """Refuse what is neither True nor False, such as a text."""
     if not isinstance(value, bool):
         raise SettingsError(f"{name} must be True or False", value=value, hint=f"Such as {name}=True.")
@@ -111,7 +111,7 @@ def require_list(name: str, value: Any, *, example: str) -> None:
         raise SettingsError(f"{name} must be a list", value=found, hint=f"Such as {name}={example}.")
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the question whether a known name was meant, also by its initials, or an empty text if none is near."""
     by_key = {_key(one): one for one in known}
     if SAME.get(str(name)) in by_key.values():

@@ -129,7 +129,7 @@ def _optimal_channel(
     None if no column is informative. Different sets have different likelihood ratios, so no two columns of the optimum
     can be merged.
     """
-    program = _solve(objective, epsilon, sets)
+    program = _solve_linear_program(objective, epsilon, sets)
     columns = sets
     for _ in range(MAX_SEARCH_ROUNDS if objective.input_count <= MAX_SEARCH_INPUTS else 0):
         if program is None:
@@ -140,12 +140,12 @@ def _optimal_channel(
         # Columns of low reduced cost leave the program; as members of `sets` they are priced again in every round.
         kept = np.argsort(-_reduced_costs(objective, epsilon, program, columns), kind="stable")[:MAX_KEPT]
         sets, columns = np.hstack((sets, better)), np.hstack((program.support, columns[:, kept], better))
-        program = _solve(objective, epsilon, columns)
+        program = _solve_linear_program(objective, epsilon, columns)
     if program is None:
         return None
     blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.support.T]
     order = sorted(range(len(blocks)), key=blocks.__getitem__)
-    table = (_columns(program.support, epsilon) * program.weights)[:, order]
+    table = (_staircase_columns(program.support, epsilon) * program.weights)[:, order]
     table /= table.sum(axis=1, keepdims=True)
     names = block_names(objective.alphabet, sorted(blocks))
     claim = exp_rounded_down(epsilon)
@@ -171,12 +171,12 @@ class _Solution:
     gain_scale: float
 
 
-def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
+def _staircase_columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
     """Return staircase columns scaled to a largest entry of 1, shape (inputs, sets)."""
     return np.where(sets, 1.0, math.exp(-epsilon))
 
 
-def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution | None:
+def _solve_linear_program(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution | None:
     """Return the solution of the linear program over the columns of `sets`; None if no column has a gain.
 
     Gains are scaled because the tolerances of the solver are absolute.
@@ -184,7 +184,7 @@ def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution 
     # Imported here: scipy.optimize loads in about a second, and fits import this file without solving a program.
     from scipy.optimize import linprog
 
-    columns = _columns(sets, epsilon)
+    columns = _staircase_columns(sets, epsilon)
     gains = objective.gains(columns)
     gain_scale = float(gains.max())
     if gain_scale <= MIN_GAIN:
@@ -198,7 +198,7 @@ def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution 
 
 def _reduced_costs(objective: DesignObjective, epsilon: float, program: _Solution, sets: Sets) -> NDArray[np.float64]:
     """Return what a small weight on the column of each set adds to the optimum, relative to `gain_scale`."""
-    columns = _columns(sets, epsilon)
+    columns = _staircase_columns(sets, epsilon)
     return objective.gains(columns) / program.gain_scale - program.dual @ columns
 
 
@@ -249,7 +249,7 @@ def _candidate_sets(objective: DesignObjective, blocks: Blocks) -> Sets:
             merged[list(block), number] = True
         candidates += [merged, _principal_axis_sets(objective)]
         if objective.alphabet.ordered:
-            intervals = _intervals(objective)
+            intervals = _interval_sets(objective)
             candidates += [intervals, ~intervals]
     sets = np.unique(np.hstack(candidates), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
@@ -270,7 +270,7 @@ def _principal_axis_sets(objective: DesignObjective) -> Sets:
     return np.hstack((lower, ~lower))
 
 
-def _intervals(objective: DesignObjective) -> Sets:
+def _interval_sets(objective: DesignObjective) -> Sets:
     """Return intervals of ordered labels, each without and with NULL."""
     labels, inputs = objective.alphabet.size, objective.input_count
     reached = np.cumsum(objective.answer_distribution)

@@ -143,21 +143,20 @@ class ReportsError(CrowdveilError, ValueError):
         found = f" Found: {examples}." if examples else ""
         super().__init__(f"{where}: {rule}.{found}" + (f" {hint}" if hint else ""))
 
+    def changed(self, **parts: Any) -> "ReportsError":
+        """Return the error with another source, rows, examples or hint."""
+        kept = {"source": self.source, "rows": self.rows, "examples": str(self.value or ""), "hint": self.hint}
+        return ReportsError(self.rule, **kept | parts)
 
-def all_at_once(defects: Sequence[ReportsError]) -> ReportsError:
+
+def join_errors(defects: Sequence[ReportsError]) -> ReportsError:
     """Return the defects of a source, at least one, as one error: the first, with the others in its hint."""
     first, *others = defects
     also = (f"Also{str(other).removeprefix(other.source)}" for other in others)
-    return ReportsError(
-        first.rule,
-        source=first.source,
-        rows=first.rows,
-        examples=str(first.value or ""),
-        hint=" ".join([first.hint, *also]).lstrip(),
-    )
+    return first.changed(hint=" ".join([first.hint, *also]).lstrip())
 
 
-def results_of(*steps: Callable[[], Any]) -> tuple[Any, ...]:
+def results_or_all_errors(*steps: Callable[[], Any]) -> tuple[Any, ...]:
     """Return the results of all steps on one source.
 
     Raises:
@@ -170,7 +169,7 @@ def results_of(*steps: Callable[[], Any]) -> tuple[Any, ...]:
         except ReportsError as error:
             defects.append(error)
     if defects:
-        raise all_at_once(defects)
+        raise join_errors(defects)
     return tuple(results)
 
 

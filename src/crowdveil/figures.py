@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.errors import SettingsError
-from crowdveil.presentation.pictures import merged
+from crowdveil.presentation.svg_pictures import merge_equal_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def line_plot(
 ) -> Axes:
     """Draw lines through points (x, y), with a legend of several, and horizontal limits with their names."""
     ax = axes_or_new(ax)
-    for name, points in merged(series):
+    for name, points in merge_equal_lines(series):
         across, heights = zip(*sorted(points), strict=True)
         ax.plot(across, heights, marker="o", ms=4, label=name)
     for name, height in limits:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from crowdveil.aggregation import PERTURBED, ColumnKeywords, read_answers
 from crowdveil.arguments import require_instance
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.frames import OriginalColumns, in_kind
+from crowdveil.data.frames import OriginalColumns, as_same_kind
 from crowdveil.data.public_lists import missing_lists, not_public_text
 from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
@@ -62,13 +62,13 @@ def perturb(answers: Any, mechanism: Mechanism, source: Source | None = None, **
     reports = perturb_reports(given, mechanism, drawn)
     if isinstance(answers, Reports):
         return reports
-    frame = _as_frame(answers, given.original, reports, options)
+    frame = _reports_as_frame(answers, given.original, reports, options)
     if hasattr(frame, "attrs"):
         frame.attrs[PERTURBED] = mechanism.name
     return frame
 
 
-def _as_frame(answers: Any, original: OriginalColumns | None, reports: Reports, options: ColumnKeywords) -> Any:
+def _reports_as_frame(answers: Any, original: OriginalColumns | None, reports: Reports, options: ColumnKeywords) -> Any:
     """Return reports as a frame with the names of the answers' columns; numbers on a scale are numbers.
 
     Tasks and workers have the type of their list where it is given: no type or category follows from answers then.
@@ -83,11 +83,11 @@ def _as_frame(answers: Any, original: OriginalColumns | None, reports: Reports, 
             columns[place] = columns[place].cast((original.task_type, original.worker_type)[place])
             sources[names[place]] = names[place]
         else:
-            columns[place] = _in_type_of(columns[place], listed)
-    return in_kind(answers, pa.table(columns, names=names), sources)
+            columns[place] = _as_list_elements(columns[place], listed)
+    return as_same_kind(answers, pa.table(columns, names=names), sources)
 
 
-def _in_type_of(column: Any, listed: IdentifierList) -> Any:
+def _as_list_elements(column: Any, listed: IdentifierList) -> Any:
     """Return names as the elements of the list that names them all; as text, if these have no common type."""
     try:
         places = pc.index_in(column, pa.array([str(name) for name in listed]))

@@ -6,8 +6,8 @@ from typing import Any, Unpack, get_args
 
 import pyarrow as pa
 
-from crowdveil.aggregation import ColumnKeywords, evidence_of, fitted, refuse_beside_truths
-from crowdveil.arguments import require_list, require_number, require_truth_value, require_whole_number
+from crowdveil.aggregation import ColumnKeywords, evidence_of, fit_method, refuse_with_truths
+from crowdveil.arguments import require_bool, require_list, require_number, require_whole_number
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.crowd_review.agreement import agreement_columns, agreement_of, worker_columns
@@ -16,7 +16,7 @@ from crowdveil.crowd_review.gold_tasks import draw_from
 from crowdveil.crowd_review.next_answers import purchase_of, require_open
 from crowdveil.crowd_review.workers import review_columns, review_of, review_of_panel
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.frames import in_kind
+from crowdveil.data.frames import as_same_kind
 from crowdveil.data.identifiers import Identifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
@@ -58,11 +58,11 @@ def agreement(
     >>> cv.agreement(answers)["value"]
     [0.0, 0.5]
     """
-    require_truth_value("with_workers", with_workers)
+    require_bool("with_workers", with_workers)
     evidence = evidence_of(answers, None, channel, assignment, options)
     found = agreement_of(evidence)
-    overall = _as_frame(answers, evidence.reports, agreement_columns(found))
-    return (overall, _as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
+    overall = _columns_as_frame(answers, evidence.reports, agreement_columns(found))
+    return (overall, _columns_as_frame(answers, evidence.reports, worker_columns(found))) if with_workers else overall
 
 
 def review(
@@ -103,13 +103,13 @@ def review(
         if not 0 < below < 1:
             raise SettingsError("below must be between 0 and 1", value=below, hint="Such as below=0.6.")
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
-    known = evidence.as_spelled(as_gold(gold))
+    known = evidence.in_label_spelling(as_gold(gold))
     if truths is None:
-        found = review_of(fitted(evidence, method, gold=known, history=history).estimate, evidence, bound=below)
+        found = review_of(fit_method(evidence, method, gold=known, history=history).estimate, evidence, bound=below)
     else:
-        refuse_beside_truths(method, history, below)
+        refuse_with_truths(method, history, below)
         found = review_of_panel(evidence, known)
-    return _as_frame(answers, evidence.reports, review_columns(found))
+    return _columns_as_frame(answers, evidence.reports, review_columns(found))
 
 
 def next_answers(
@@ -162,7 +162,7 @@ def next_answers(
         )
     names = None if candidates is None else _candidate_names(candidates)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
-    known = evidence.as_spelled(as_gold(gold))
+    known = evidence.in_label_spelling(as_gold(gold))
     require_open(evidence, known)
     estimate, estimator = _estimate_and_estimator(evidence, method, history, known)
     names = estimate.worker_names.tolist() if names is None else names
@@ -170,7 +170,7 @@ def next_answers(
     if not len(bought.chosen.task):
         note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
         warnings.warn(note, UserWarning, stacklevel=2)
-    return _as_frame(answers, evidence.reports, bought.columns())
+    return _columns_as_frame(answers, evidence.reports, bought.columns())
 
 
 def _candidate_names(candidates: Sequence[Any]) -> list[Any]:
@@ -187,9 +187,9 @@ def _estimate_and_estimator(
 ) -> tuple[Estimate, AnyEstimator | None]:
     """Return an estimate and its estimator; None where truths have labels of their own."""
     if evidence.truths:
-        refuse_beside_truths(method, history)
+        refuse_with_truths(method, history)
         return fit_panel(evidence, evidence.truths, gold=gold).estimate, None
-    fit = fitted(evidence, method, gold=gold, history=history)
+    fit = fit_method(evidence, method, gold=gold, history=history)
     return fit.estimate, fit.estimator
 
 
@@ -217,7 +217,7 @@ def draw_gold(answers: Any, number: int, *, seed: int | None = None, **options: 
     if seed is not None:
         require_whole_number("seed", seed, least=0)
     reports = evidence_of(answers, None, None, None, options).reports
-    return _as_frame(answers, reports, draw_from(reports, number, seed=seed).columns())
+    return _columns_as_frame(answers, reports, draw_from(reports, number, seed=seed).columns())
 
 
 def conclude(
@@ -270,15 +270,15 @@ def conclude(
     estimate, _ = _estimate_and_estimator(evidence, None, None)
     seed = drawn if seed is None else seed
     found = conclude_from(
-        evidence, estimate, evidence.as_spelled(known), seed=seed, stated_random=random, compare=pairs
+        evidence, estimate, evidence.in_label_spelling(known), seed=seed, stated_random=random, compare=pairs
     )
-    return _as_frame(answers, evidence.reports, found.columns())
+    return _columns_as_frame(answers, evidence.reports, found.columns())
 
 
-def _as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:
+def _columns_as_frame(answers: Any, reports: Reports, columns: Mapping[str, Identifiers]) -> Any:
     """Return columns as the kind of frame of the answers; tasks and workers have their own names and types."""
     table, original = pa.table({name: as_arrow(column) for name, column in columns.items()}), reports.original
     if isinstance(answers, Reports) or original is None:
         return table
     table, given = original.with_own_identifiers(table)
-    return in_kind(answers, table, given)
+    return as_same_kind(answers, table, given)

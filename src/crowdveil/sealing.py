@@ -29,7 +29,7 @@ def new_key() -> PrivateKey:
     return ec.generate_private_key(CURVE)
 
 
-def key_text(key: PrivateKey) -> bytes:
+def private_key_pem(key: PrivateKey) -> bytes:
     """Return a private key in PEM format (PKCS 8), not encrypted."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
@@ -49,7 +49,7 @@ def read_key(text: bytes) -> PrivateKey:
     return key
 
 
-def public_text(key: PrivateKey) -> str:
+def public_key_text(key: PrivateKey) -> str:
     """Return the public key of a private key, as an uncompressed point in hexadecimal."""
     return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint).hex()
 
@@ -68,7 +68,7 @@ def seal_body(campaign: Campaign, body: bytes) -> bytes:
     return b"".join(SUITE.encrypt(text, key, info) for info, text in body_parts(campaign, body))
 
 
-def open_part(key: PrivateKey, info: bytes, sealed: bytes) -> bytes:
+def decrypt_part(key: PrivateKey, info: bytes, sealed: bytes) -> bytes:
     """Return the text of a sealed part.
 
     Raises:

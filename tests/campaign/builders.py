@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, Groups, Relay, Task
 from crowdveil.campaign.folder import TokenEntry, tokens_bytes
@@ -88,9 +88,9 @@ def build_campaign(
         url: address of the service.
         opens, closes: first and last day.
         groups: channel of each cell, for several channels.
-        content: other fields of `Content`, by name.
+        content: other fields of `CampaignContent`, by name.
     """
-    filled = Content(
+    filled = CampaignContent(
         **{
             "title": "Animals",
             "question": "Which animal is it?",
@@ -107,15 +107,15 @@ def build_campaign(
             **(content or {}),
         }
     )
-    campaign, parts = assemble(filled, assignment or [range(tasks)] * slots)
+    campaign, parts = assemble_campaign(filled, assignment or [range(tasks)] * slots)
     return BuiltCampaign(campaign, parts, tuple(Token.new(slot) for slot in range(campaign.slots)))
 
 
 def relay_of_key(key: Any, unit: str = "report", *, least_batch: int = 2) -> Relay:
     """Return a relay that forwards reports encrypted to a curator's private key."""
-    from crowdveil.sealing import public_text
+    from crowdveil.sealing import public_key_text
 
-    return Relay("The library", public_text(key), least_batch, unit)  # type: ignore[arg-type]
+    return Relay("The library", public_key_text(key), least_batch, unit)  # type: ignore[arg-type]
 
 
 def build_questions(
@@ -127,7 +127,7 @@ def build_questions(
         channels: of the questions.
         tasks: number of tasks of each question.
         assignment: task indices of each slot, over all questions.
-        changed: other fields of `Content`, and `url`.
+        changed: other fields of `CampaignContent`, and `url`.
     """
     texts = tuple(f"Question {number}?" for number in range(1, len(channels) + 1))
     of_task = tuple(question for question, count in enumerate(tasks) for _ in range(count))

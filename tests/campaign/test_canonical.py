@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document import Campaign, compared
+from crowdveil.campaign.document import Campaign, characters_to_compare
 from crowdveil.campaign.receipt import make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError
-from crowdveil.folder.campaign.invitations import render_sheet
+from crowdveil.folder.campaign.invitations import render_link_sheet
 from crowdveil.planning.settings.creation import write_campaign
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import Refused, parse_link
@@ -100,8 +100,8 @@ def test_a_forged_campaign_has_another_code() -> None:
 
     assert one.name[:8] == other.name[:8]
     assert (0.7, 20.0) == pytest.approx((one.epsilon, other.epsilon), rel=1e-6)
-    assert compared(one.name) != compared(other.name)
-    assert all(compared(campaign.name) == one_file.compared(campaign.name) for campaign in (one, other))
+    assert characters_to_compare(one.name) != characters_to_compare(other.name)
+    assert all(characters_to_compare(campaign.name) == one_file.compared(campaign.name) for campaign in (one, other))
 
 
 @pytest.mark.parametrize("vector", FORGED, ids=lambda vector: vector["name"])
@@ -109,10 +109,10 @@ def test_every_place_shows_at_least_128_bits(vector: dict[str, Any], tmp_path: P
     """Device, sheet and commands show one code of at least 128 bits, which begins the campaign's name."""
     campaign, folder = written(vector, tmp_path / "survey"), tmp_path / "survey"
     link = Link(None, campaign.name, Token.new(0))
-    code = compared(campaign.name)
+    code = characters_to_compare(campaign.name)
     with one_file.Device(link.text, tmp_path / "home", folder) as device:
         device.open()
-        shown = {"device": one_file.promise(device), "sheet": render_sheet(campaign, [link])}
+        shown = {"device": one_file.promise(device), "sheet": render_link_sheet(campaign, [link])}
     for words in (
         ["campaign", "invite", folder],
         ["campaign", "page", folder, "--out", tmp_path / "device.html"],
@@ -139,7 +139,7 @@ def test_the_page_shows_at_least_128_bits(tmp_path: Path) -> None:
             await_screen(page, "intro")
             found.append(page.inner_text("dd.code"))
 
-    assert [compared(vector["campaign_name"]) for vector in FORGED] == found
+    assert [characters_to_compare(vector["campaign_name"]) for vector in FORGED] == found
     assert 2 == len(set(found))
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Campaign, Groups, Picture, Question, Task, digest_of
-from crowdveil.campaign.report_body import decode, level_of
+from crowdveil.campaign.document import Campaign, Groups, Picture, Question, Task, digest_of_name
+from crowdveil.campaign.report_body import decode_body, level_in_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.mechanisms import QuantizedResponse
@@ -55,7 +55,7 @@ def test_a_campaign_is_named_by_its_bytes():
     assert campaign.to_bytes() == again.to_bytes()
     assert campaign.name == again.name
     assert 43 == len(campaign.name)
-    assert campaign.digest == digest_of(campaign.name)
+    assert campaign.digest == digest_of_name(campaign.name)
     assert campaign.name != build_campaign().campaign.name
 
 
@@ -63,7 +63,7 @@ def test_a_campaign_is_named_by_its_bytes():
 def test_another_text_is_no_name(name):
     """A name is 43 characters of base64url whose spare bits are 0."""
     with pytest.raises(CampaignError, match="name"):
-        digest_of(name)
+        digest_of_name(name)
 
 
 def test_fields_are_converted():
@@ -273,10 +273,10 @@ def test_other_bodies_are_refused(body, defect):
     """A body without the level, with a level outside the campaign, or with another symbol has a named defect."""
     data = bytes.fromhex(body)
     if defect is None:
-        assert (2, 3, 1, 0) == decode(data, CAMPAIGN, 0, range(4))
+        assert (2, 3, 1, 0) == decode_body(data, CAMPAIGN, 0, range(4))
         return
     with pytest.raises(CampaignError) as refusal:
-        decode(data, CAMPAIGN, 0, range(4))
+        decode_body(data, CAMPAIGN, 0, range(4))
 
     assert defect == refusal.value.defect
 
@@ -292,16 +292,16 @@ def test_other_levels_have_no_channel(level):
 
 def test_a_symbol_of_another_level_is_refused():
     """Symbol 4 exists at the second level only."""
-    assert (4, 0, 0, 0) == decode(bytes([1, 4, 0, 0, 0]), UNLIKE, 0, range(4))
+    assert (4, 0, 0, 0) == decode_body(bytes([1, 4, 0, 0, 0]), UNLIKE, 0, range(4))
     with pytest.raises(CampaignError, match="no report symbol"):
-        decode(bytes([0, 4, 0, 0, 0]), UNLIKE, 0, range(4))
+        decode_body(bytes([0, 4, 0, 0, 0]), UNLIKE, 0, range(4))
 
 
 def test_a_campaign_without_levels_has_no_level():
     """The first byte of a report without levels is a symbol, and a level is refused."""
     plain = build_campaign().campaign
 
-    assert level_of(bytes(4), plain) is None
+    assert level_in_body(bytes(4), plain) is None
     assert "levels" not in json.loads(plain.to_bytes())
     with pytest.raises(CampaignError, match="no levels"):
         plain.channel_of(0, 0, 0)

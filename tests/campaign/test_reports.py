@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.device import Device, answer_campaign
-from crowdveil.campaign.document import Campaign, Groups, digest_of
+from crowdveil.campaign.document import Campaign, Groups, digest_of_name
 from crowdveil.campaign.receipt import make_receipt
-from crowdveil.campaign.report_body import NOT_ANSWERED, decode, level_of
+from crowdveil.campaign.report_body import NOT_ANSWERED, decode_body, level_in_body
 from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
@@ -36,7 +36,7 @@ PROTECTED = build_campaign(assignment=[[0, 1, 2, 3], [1, 3]]).campaign
 def test_a_wrong_body_is_refused(body, tasks, defect):
     """Another length, a code that is no symbol, and cells beyond the slot's tasks, are refused."""
     with pytest.raises(CampaignError) as caught:
-        decode(body, PROTECTED, 0, tasks)
+        decode_body(body, PROTECTED, 0, tasks)
 
     assert defect == caught.value.defect
 
@@ -50,9 +50,9 @@ def test_each_cell_is_checked_against_its_own_channel():
     groups = Groups(choice=((0,), (1,)), task_group=(0,), slot_group=(0, 1))
     campaign = build_campaign(channels=[many, few], groups=groups, tasks=1, slots=2).campaign
 
-    assert (2,) == decode(b"\2", campaign, 0, (0,))
+    assert (2,) == decode_body(b"\2", campaign, 0, (0,))
     with pytest.raises(CampaignError, match="symbol"):
-        decode(b"\2", campaign, 1, (0,))
+        decode_body(b"\2", campaign, 1, (0,))
 
 
 VECTORS = read_vectors("campaigns.json")
@@ -197,8 +197,8 @@ def test_bodies(vector):
     assert vector["campaign_name"] == campaign.name
     assert vector["tasks"] == list(part.tasks(slot))
     assert vector["body"] == body_of(codes, campaign, level).hex()
-    assert tuple(codes) == decode(bytes.fromhex(vector["body"]), campaign, slot, vector["tasks"])
-    assert level == level_of(bytes.fromhex(vector["body"]), campaign)
+    assert tuple(codes) == decode_body(bytes.fromhex(vector["body"]), campaign, slot, vector["tasks"])
+    assert level == level_in_body(bytes.fromhex(vector["body"]), campaign)
 
 
 @pytest.mark.parametrize("vector", read_vectors("refused_campaigns.json"), ids=vector_id)
@@ -233,7 +233,7 @@ def test_tokens_links_and_receipts(vector):
     url = vector["link"].partition("/a/")[0]
 
     assert vector["slot"] == token.slot
-    assert vector["token_sha256"] == token_hash(digest_of(vector["campaign"]), token).hex()
+    assert vector["token_sha256"] == token_hash(digest_of_name(vector["campaign"]), token).hex()
     assert vector["link"] == Link(url, vector["campaign"], token).text
     assert vector["link_without_service"].endswith(Link(None, vector["campaign"], token).text)
     assert vector["receipt"].encode() == receipt

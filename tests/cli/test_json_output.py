@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import crowdveil.demo
-import crowdveil.service.demo
+import crowdveil.service.campaign_demo
 import crowdveil.service.relay.server
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
@@ -206,12 +206,12 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_rows_of", lambda trials, progress: [demo_row()])
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
-    monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
+    monkeypatch.setattr(crowdveil.demo, "page_html", lambda *_: "a page")
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
     result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64)
     campaign = build_campaign().campaign
     monkeypatch.setattr(
-        crowdveil.service.demo,
+        crowdveil.service.campaign_demo,
         "run_on_loopback",
         lambda *_, **__: LoopbackRun(campaign, result),
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.aggregation import evidence_of, fitted
+from crowdveil.aggregation import evidence_of, fit_method
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.crowd_review.workers import review_workers
@@ -107,7 +107,7 @@ def gold_of(seed: int, number: int = 50) -> dict[str, Any]:
 def test_intervals_hold_about_nine_times_in_ten() -> None:
     """Over 150 draws of 50 gold tasks, 85 to 97 % of intervals hold; those of differences may be wider than needed."""
     evidence = evidence_of(CROWD.answers, None, None, None, {})
-    estimate = fitted(evidence, None).estimate
+    estimate = fit_method(evidence, None).estimate
     every = conclude_from(evidence, estimate, TRUTHS, stated_random=True, compare=PAIRS)
     exact = {(row.quantity, row.name, row.other): row.found.estimate for row in every.rows}
     held: dict[str, list[bool]] = {}

@@ -13,7 +13,7 @@ from experiments.papers.run import load_exhibit
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data import datasets
-from crowdveil.data.published_sets import PUBLISHED, converted, outputs_of, state_of
+from crowdveil.data.published_sets import PUBLISHED, converted_files, converted_outputs, state_of
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_outputs
 from tests.data.test_reports import cells
@@ -241,8 +241,8 @@ def write_sample(name: str, folder: Path) -> None:
 def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     """Answers, truths, kind and labels are those of the sample; the set can be loaded, and is not taken for ours."""
     write_sample(name, tmp_path / "published")
-    files = converted(name, tmp_path / "published")
-    write_outputs(outputs_of(name, tmp_path / "data"), files)
+    files = converted_files(name, tmp_path / "published")
+    write_outputs(converted_outputs(name, tmp_path / "data"), files)
     meta = json.loads(files["meta.json"])
     loaded = datasets.load(name, directory=tmp_path / "data", duplicates="all")
 
@@ -260,7 +260,7 @@ def test_the_stated_sha256_are_those_of_the_conversion(name: str, tmp_path: Path
     load_or_skip(name)
     folder = datasets.data_directory() / name
     write_published(name, rows_of(folder / "answers.csv"), rows_of(folder / "truth.csv"), tmp_path)
-    write_outputs(outputs_of(name, tmp_path), converted(name, tmp_path))
+    write_outputs(converted_outputs(name, tmp_path), converted_files(name, tmp_path))
 
     assert ("as measured", "as measured") == (state_of(name, tmp_path), state_of(name, datasets.data_directory()))
 
@@ -305,9 +305,9 @@ def test_every_set_that_an_exhibit_reads_is_published() -> None:
 def test_published_files_that_lack_something_are_refused(tmp_path: Path) -> None:
     """A missing file and a line with too few cells are errors that name file, row and publisher."""
     with pytest.raises(SettingsError, match=r"groundTruth\.txt.*pmaglione"):
-        converted("duchenne", tmp_path)
+        converted_files("duchenne", tmp_path)
     for name, file in (("duchenne", "groundTruth.txt"), ("population_tf", "population-gd.txt")):
         write_sample(name, tmp_path)
         (tmp_path / file).write_text("2001\n")
         with pytest.raises(ReportsError, match=rf"{file}, row 1: a line must"):
-            converted(name, tmp_path)
+            converted_files(name, tmp_path)

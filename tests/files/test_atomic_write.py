@@ -216,7 +216,8 @@ def test_an_unreadable_input_is_not_called_an_unwritable_folder(tmp_path: Path) 
 KILLED = """
 import os, signal, sys, tempfile
 from click.testing import CliRunner
-import crowdveil.cli, crowdveil.simulate.perturbed_collection, crowdveil.inference.inference, crowdveil.release.page
+import crowdveil.cli, crowdveil.simulate.perturbed_collection
+import crowdveil.inference.inference, crowdveil.release.results_page
 words = sys.argv[2:]
 tempfile.gettempdir()  # tries to write, once
 for stop in range(1, 200):

@@ -21,8 +21,8 @@ from crowdveil.files.atomic_write import write_atomically, write_files
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.answers import read_answers
 from crowdveil.folder.crowd import CROWD_FILE, Crowd, describe_crowd, find_crowd, read_crowd
-from crowdveil.folder.evidence import Reading, read_evidence
-from crowdveil.folder.truths import write_estimate
+from crowdveil.folder.estimate_files import write_estimate
+from crowdveil.folder.evidence import EvidenceOptions, read_evidence
 from crowdveil.folder.write_collection import write_reports
 from crowdveil.standalone.checks import visible_form
 from tests.data.test_reports import cells
@@ -335,6 +335,6 @@ def test_a_repeat_is_refused_by_its_line(tmp_path: Path, read, name: str, earlie
 @pytest.mark.parametrize("policy", ["first", "last", "all"])
 def test_other_policies_read_the_file(tmp_path: Path, policy) -> None:
     """Repeats that a policy resolves are no error."""
-    reports = read_evidence(write(tmp_path / "answers.csv"), Reading(duplicates=policy)).reports
+    reports = read_evidence(write(tmp_path / "answers.csv"), EvidenceOptions(duplicates=policy)).reports
 
     assert len(LINES) - 1 + (policy == "all") == len(reports)

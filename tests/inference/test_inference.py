@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.write_reports import reports_table
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.folder.evidence import Evidence, Reading, read_evidence
+from crowdveil.folder.evidence import Evidence, EvidenceOptions, read_evidence
 from crowdveil.inference import gold_stack
 from crowdveil.inference.confidence import fit_evidence
 from crowdveil.inference.inference import Inference, infer
@@ -26,7 +26,7 @@ from crowdveil.simulate import Crowd, categorical_crowd, perturb
 def evidence(tmp_path: Path) -> Evidence:
     """Return two reports of ordered labels, read as answers."""
     (tmp_path / "reports.csv").write_text("task,worker,label\na,u,lo\nb,v,hi\n")
-    return read_evidence(tmp_path / "reports.csv", Reading(alphabet=Categories(("lo", "hi"), ordered=True)))
+    return read_evidence(tmp_path / "reports.csv", EvidenceOptions(alphabet=Categories(("lo", "hi"), ordered=True)))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -23,7 +23,7 @@ from crowdveil.planning.candidates import ORDINAL_SUFFIX, channel_key, worker_co
 from crowdveil.planning.plan import more_workers
 from crowdveil.planning.plan_sentences import privacy_loss
 from crowdveil.planning.worker_budget import largest_load, loads_to_compare, with_load
-from crowdveil.presentation.pictures import svg_file
+from crowdveil.presentation.svg_pictures import svg_file
 from tests.planning.campaigns import of_labels, of_numbers
 
 EPSILONS = (0.5, 2.0, 4.0)

@@ -79,15 +79,17 @@ def test_colors_have_contrast(scheme: int) -> None:
 
 def test_pictures_say_what_they_show() -> None:
     """Every picture has a role, a title and a description with its numbers, and ids of its own."""
-    from crowdveil.presentation import pictures
+    from crowdveil.presentation import svg_pictures
 
     drawn = [
-        pictures.bars(None, "Bars", [("<a>", 2.0, "2"), ("b", 1.0, "1")], strong=0),
-        pictures.count_bars(None, "Counts", [str(k) for k in range(20)], list(range(20))),
-        pictures.share_histogram(None, "Shares", [0] * 9 + [12_345], "tasks"),
-        pictures.intervals(None, "Numbers", [("t", 1.0, 0.5, 2.0)]),
-        pictures.cells(None, "Cells", "a is kept", [("a", (0.75, 0.25)), ("b", (0.25, 0.75))], ["a", "b"]),
-        pictures.lines("Lines", "epsilon", [("one", [(1, 0.5), (2, 0.25)]), ("two", [(1, 0.5)])], [("limit", 0.6)]),
+        svg_pictures.bar_chart(None, "Bars", [("<a>", 2.0, "2"), ("b", 1.0, "1")], strong=0),
+        svg_pictures.count_bars(None, "Counts", [str(k) for k in range(20)], list(range(20))),
+        svg_pictures.share_histogram(None, "Shares", [0] * 9 + [12_345], "tasks"),
+        svg_pictures.interval_chart(None, "Numbers", [("t", 1.0, 0.5, 2.0)]),
+        svg_pictures.shaded_table(None, "Cells", "a is kept", [("a", (0.75, 0.25)), ("b", (0.25, 0.75))], ["a", "b"]),
+        svg_pictures.line_chart(
+            "Lines", "epsilon", [("one", [(1, 0.5), (2, 0.25)]), ("two", [(1, 0.5)])], [("limit", 0.6)]
+        ),
     ]
     pages = [ElementTree.fromstring(picture) for picture in drawn]
 
@@ -101,10 +103,10 @@ def test_pictures_say_what_they_show() -> None:
 
 def test_names_of_lines_do_not_overlap() -> None:
     """Lines that end at one height have names at least 14 units apart, inside the picture."""
-    from crowdveil.presentation.pictures import BOTTOM, TOP, lines
+    from crowdveil.presentation.svg_pictures import BOTTOM, TOP, line_chart
 
     series = [(f"n{k}", [(1, 0.0), (2, k / 1000)]) for k in range(5)]
-    page = ElementTree.fromstring(lines("L", "x", series, [("near top", 1.0)]))
+    page = ElementTree.fromstring(line_chart("L", "x", series, [("near top", 1.0)]))
     heights = sorted(float(t.get("y", "")) for t in page.iter("text") if (t.text or "").startswith("n"))
 
     assert 6 == len(heights)
@@ -114,9 +116,9 @@ def test_names_of_lines_do_not_overlap() -> None:
 
 def test_lines_through_the_same_points_are_one() -> None:
     """Equal lines share a line with both names."""
-    from crowdveil.presentation.pictures import merged
+    from crowdveil.presentation.svg_pictures import merge_equal_lines
 
-    assert [("a = c", ((1, 2), (3, 4))), ("b", ((1, 2),))] == merged(
+    assert [("a = c", ((1, 2), (3, 4))), ("b", ((1, 2),))] == merge_equal_lines(
         [("a", [(3, 4), (1, 2)]), ("b", [(1, 2)]), ("c", [(1, 2), (3, 4)])]
     )
 

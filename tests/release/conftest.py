@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.data.write_reports import reports_table, write_table
-from crowdveil.folder.campaign.export import worker_name
+from crowdveil.folder.campaign.campaign_reports import worker_name
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import Conclusion
-from crowdveil.release.page import Answered, PageText, write_page
-from crowdveil.release.privacy_statement import find_reports, state_results
+from crowdveil.release.privacy_statement import find_reports, statement_of_results
 from crowdveil.release.result_files import read_results
+from crowdveil.release.results_page import PageText, QuestionResults, write_page
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from tests.campaign.builders import build_campaign, response
 
@@ -34,9 +34,9 @@ def command(*words: object) -> str:
 def write_results(folder: Path, reports: Path | None = None, **text: object) -> Conclusion:
     """Write `report.html` of a folder that `infer` wrote, and return its conclusion."""
     results = read_results(folder)
-    statement, evidence = state_results(results.reports_sha256, reports or find_reports(folder))
+    statement, evidence = statement_of_results(results.reports_sha256, reports or find_reports(folder))
     text_of_page = PageText(**text)  # type: ignore[arg-type]
-    return write_page(folder / "report.html", [Answered(results, statement, evidence, text_of_page)])[0]
+    return write_page(folder / "report.html", [QuestionResults(results, statement, evidence, text_of_page)])[0]
 
 
 def write_answers(folder: Path, crowd: Crowd) -> None:

@@ -30,8 +30,8 @@ from crowdveil.release.conclusion import (
     UNDECIDED,
     conclude,
 )
-from crowdveil.release.page import as_code
-from crowdveil.release.what_is_enough import AS_ASSUMED, what_is_enough
+from crowdveil.release.results_page import code_as_html
+from crowdveil.release.sufficient_size import AS_ASSUMED, sufficiency_sentence
 from crowdveil.simulate.perturbation import perturb
 from tests.release.conftest import Folder, command, write_results
 
@@ -131,7 +131,7 @@ def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
     first = page[page.index("<h2") : page.index("</section>")]
     assert 'id="conclusion"' in first
     for sentence in conclusion:
-        assert as_code(sentence) in first
+        assert code_as_html(sentence) in first
         assert sentence.split(",")[0] in printed.replace(" conclusion ", " ")
 
 
@@ -260,28 +260,30 @@ def evidence(alphabet: Categories | Scale, *, workers: int, tasks: int = 12, eps
 @pytest.mark.parametrize("alphabet", [LABELS, POINTS], ids=["labels", "scale"])
 def test_what_is_named_is_enough(alphabet: Categories | Scale) -> None:
     """With the named workers or epsilon, workers as assumed are enough; with somewhat fewer they are not."""
-    said = what_is_enough(evidence(alphabet, workers=10, epsilon=0.5), 0.5)
+    said = sufficiency_sentence(evidence(alphabet, workers=10, epsilon=0.5), 0.5)
     workers, epsilon = re.findall(r"about ([\d,]+) workers in place of 10, or epsilon ([\d.]+) per answer", said)[0]
 
-    assert AS_ASSUMED == what_is_enough(evidence(alphabet, workers=int(workers.replace(",", "")), epsilon=0.5), 0.5)
-    assert AS_ASSUMED == what_is_enough(evidence(alphabet, workers=10, epsilon=float(epsilon)), 0.5)
-    assert "enough would be" in what_is_enough(evidence(alphabet, workers=15, epsilon=0.5), 0.5)
+    assert AS_ASSUMED == sufficiency_sentence(
+        evidence(alphabet, workers=int(workers.replace(",", "")), epsilon=0.5), 0.5
+    )
+    assert AS_ASSUMED == sufficiency_sentence(evidence(alphabet, workers=10, epsilon=float(epsilon)), 0.5)
+    assert "enough would be" in sufficiency_sentence(evidence(alphabet, workers=15, epsilon=0.5), 0.5)
 
 
 def test_answers_without_a_channel_need_workers() -> None:
     """Epsilon is not named where no noise was added; few workers with little skill may never be enough."""
-    said = what_is_enough(evidence(LABELS, workers=1, epsilon=None), 0.1)
+    said = sufficiency_sentence(evidence(LABELS, workers=1, epsilon=None), 0.1)
 
     assert re.fullmatch(r".*enough would be: about \d+ workers in place of 1\.", said)
-    assert "Even 100 times as many workers" in what_is_enough(evidence(LABELS, workers=1, epsilon=0.001), 0.1)
+    assert "Even 100 times as many workers" in sufficiency_sentence(evidence(LABELS, workers=1, epsilon=0.001), 0.1)
 
 
 def test_without_reports_or_labels_nothing_is_named() -> None:
     """Reports that are not given, and numbers without a scale, have no such sentence."""
     numbers = Reports(*np.zeros((2, 1), np.int32), np.ones(1), np.array(["t"]), np.array(["w"]))
 
-    assert "" == what_is_enough(None, 0.5)
-    assert "" == what_is_enough(
+    assert "" == sufficiency_sentence(None, 0.5)
+    assert "" == sufficiency_sentence(
         Evidence(reports=numbers, crowd=None, channel=None, certificate=None, no_channel_reason=""), 0.5
     )
 

@@ -10,11 +10,11 @@ import pytest
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CertificateError, ReportsError
-from crowdveil.folder.campaign import export
-from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign import campaign_reports
+from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.conclusion import conclude
-from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, HOLDER, state_results
+from crowdveil.release.privacy_statement import CHANNEL_VISIBLE, HOLDER, statement_of_results
 from crowdveil.release.result_files import read_results
 from tests.campaign.builders import build_campaign, response
 from tests.release.conftest import TASKS, Folder, command
@@ -23,7 +23,7 @@ from tests.release.test_conclusion import labelled
 
 def statement_of(folder: Path) -> PrivacyStatement:
     """Return the statement for the truths and reports of one folder."""
-    return state_results(read_results(folder).reports_sha256, folder / "reports.csv")[0]
+    return statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv")[0]
 
 
 def edit_crowd(folder: Path, **fields: object) -> None:
@@ -146,7 +146,7 @@ def test_truths_of_other_reports_are_refused(collected: Folder, tmp_path: Path) 
     other = collected()
 
     with pytest.raises(ReportsError, match="must be inferred from these reports"):
-        state_results(truths, other / "reports.csv")
+        statement_of_results(truths, other / "reports.csv")
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path
     mechanism = ("--mechanism", "matrix-factorization", "--epsilon", 4)
     command("perturb", tmp_path / "answers.csv", *mechanism, *lists, "--out", tmp_path / "sums")
     command("infer", tmp_path / "sums" / "sums.json")
-    statement = state_results(read_results(tmp_path / "sums").reports_sha256, tmp_path / "sums" / "sums.json")[0]
+    statement = statement_of_results(read_results(tmp_path / "sums").reports_sha256, tmp_path / "sums" / "sums.json")[0]
 
     assert ("none", "matrix-factorization") == (statement.status, statement.mechanism)
     assert "no certificate" in statement.reason
@@ -166,7 +166,7 @@ def test_campaign_states_its_own_guarantee(campaign_folder: Folder) -> None:
     """With a campaign, epsilon per worker counts the largest number of tasks of one worker."""
     folder = campaign_folder()
     campaign = read_campaign(folder / "campaign.json")
-    statement, _ = state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
+    statement, _ = statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
 
     assert statement.per_worker is not None
     assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
@@ -179,7 +179,10 @@ def test_campaign_whose_answers_somebody_held_says_so(campaign_folder: Folder) -
     folder = campaign_folder(from_devices=False)
     campaign = read_campaign(folder / "campaign.json")
 
-    assert HOLDER in state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)[0].not_covered
+    assert (
+        HOLDER
+        in statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)[0].not_covered
+    )
 
 
 def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> None:
@@ -188,7 +191,7 @@ def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> Non
     campaign = read_campaign(folder / "campaign.json")
 
     with pytest.raises(ReportsError, match="other certificate"):
-        state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
+        statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
 
 
 def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder) -> None:
@@ -199,7 +202,7 @@ def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder)
     edit_crowd(folder, mechanism=crowd["mechanism"].replace(campaign.name, "A" * 43))
 
     with pytest.raises(ReportsError, match="other campaign"):
-        state_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
+        statement_of_results(read_results(folder).reports_sha256, folder / "reports.csv", campaign)
 
 
 def test_unprotected_cells_leave_no_guarantee(collected: Folder) -> None:
@@ -229,7 +232,7 @@ def levels_statement_of(folder: Path, levels: Sequence[int], *, named: bool) -> 
     write_campaign_reports(
         folder, CAMPAIGN, [AcceptedReport(k, range(4), [0] * 4, one) for k, one in enumerate(levels)]
     )
-    return state_results(None, folder / "reports.csv", CAMPAIGN if named else None)[0]
+    return statement_of_results(None, folder / "reports.csv", CAMPAIGN if named else None)[0]
 
 
 @pytest.mark.parametrize("levels", [(0, 0, 0), (0, 1, 0), (0, 1, 2)])
@@ -277,7 +280,7 @@ def test_results_name_what_was_chosen_or_the_range(tmp_path, levels, named, answ
 def test_certificates_that_are_not_all_levels_in_order_are_refused(tmp_path, monkeypatch, kept):
     """An edited certificate without a level, or with the levels in another order, is not that of the campaign."""
     table = ChannelTable.by_worker([CHANNELS[k] for k in kept], {f"w{slot:04}": slot % len(kept) for slot in range(12)})
-    monkeypatch.setattr(export, "exported_channel", lambda *_: table if len(kept) > 1 else CHANNELS[0])
+    monkeypatch.setattr(campaign_reports, "exported_channel", lambda *_: table if len(kept) > 1 else CHANNELS[0])
 
     with pytest.raises(ReportsError, match="other certificate"):
         levels_statement_of(tmp_path, [0] * 12, named=True)

@@ -18,8 +18,8 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation.agreement import Agreement, Interval, agreement
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
-from crowdveil.release.result_files import doubtful, read_results
-from crowdveil.release.review import _pairwise_sentence
+from crowdveil.release.result_files import least_certain_tasks, read_results
+from crowdveil.release.review_sentences import _pairwise_sentence
 from crowdveil.simulate import Crowd, categorical_crowd
 from tests.release.conftest import LABELS, TASKS, Folder, command, write_answers, write_results
 
@@ -69,7 +69,7 @@ def test_doubtful_tasks_have_the_smallest_confidence(collected: Folder) -> None:
     """The doubtful tasks are those with the smallest confidence, the smallest first."""
     found = read_results(collected(epsilon=1.0)).estimate
     assert found.confidence is not None
-    chosen = doubtful(found, 4)
+    chosen = least_certain_tasks(found, 4)
     others = np.delete(found.confidence, chosen)
 
     assert sorted(found.confidence[chosen]) == list(found.confidence[chosen])

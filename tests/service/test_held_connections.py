@@ -13,7 +13,7 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service import security
 from crowdveil.service.app import create_app
 from crowdveil.service.curator.pages import curator_routes
-from crowdveil.service.rate import RateLimit
+from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.registration import register
 from crowdveil.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
 from crowdveil.service.store import Store
@@ -169,7 +169,7 @@ def test_one_address_takes_half_of_the_requests_in_progress() -> None:
             await goes_on.wait()
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        guarded = security.Guarded(app, max_requests=10, rate=RateLimit(100))  # type: ignore[arg-type]
+        guarded = security.RequestGuard(app, max_requests=10, rate=RateLimit(100))  # type: ignore[arg-type]
 
         async def ask(host: str) -> None:
             scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": (host, 1)}

@@ -10,7 +10,7 @@ import pytest
 
 from crowdveil.campaign.document import EarlierRound, Groups
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode, level_of
+from crowdveil.campaign.report_body import decode_body, level_in_body
 from crowdveil.service.one_file_page import one_file_page
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.service.accessibility import await_screen, check_screen
@@ -77,8 +77,8 @@ def test_a_level_is_chosen_before_any_question_and_sent(service: Campaigning, br
     assert not any(text in page.inner_text("#level") + before for text in ("Which animal", "Picture 0", *LABELS.names))
     assert f"You chose level {chosen + 1} of 3." in promise
     assert OFFERS[chosen].split()[2] in promise
-    assert chosen == level_of(body, service.built.campaign)
-    assert 4 == len(decode(body, service.built.campaign, 0, range(4)))
+    assert chosen == level_in_body(body, service.built.campaign)
+    assert 4 == len(decode_body(body, service.built.campaign, 0, range(4)))
     ratio = Fraction(*service.built.campaign.certificates[chosen]["ratio"])
     assert (4, ratio) == (line["cells"], Fraction(line["numerator"], line["denominator"]))
 
@@ -259,7 +259,7 @@ def test_a_later_round_is_one_question_with_the_sum_over_rounds(rounds_service: 
     assert sorted([(2, Fraction(3)), *((2, ratio) for ratio in ratios)]) == sorted(
         (line["cells"], Fraction(line["numerator"], line["denominator"])) for line in lines
     )
-    assert 4 == len(decode(body, rounds_service.built.campaign, 0, range(4)))
+    assert 4 == len(decode_body(body, rounds_service.built.campaign, 0, range(4)))
 
 
 @pytest.mark.parametrize(("host", "cells"), [("elsewhere.example.org", 2), ("", 3)])

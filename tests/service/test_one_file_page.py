@@ -11,15 +11,15 @@ import pytest
 
 from crowdveil.campaign.device import answer_campaign
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.errors import DeviceError, SettingsError
-from crowdveil.folder.campaign.export import EXPORT_FILES
+from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.report_files import read_report_files, write_collected
 from crowdveil.service import one_file_page as module
 from crowdveil.service.app import create_app
+from crowdveil.service.export_and_purge import export_campaign
 from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.registration import register
-from crowdveil.service.release import export
 from crowdveil.service.store import Store
 from crowdveil.standalone import device as one_file
 from tests.campaign.builders import LABELS, BuiltCampaign, build_campaign
@@ -72,7 +72,7 @@ def test_the_report_is_a_file_and_a_text(page: Any) -> None:
     assert saved[0] == json.dumps(report, sort_keys=True, separators=(",", ":")).encode()
     assert {"campaign", "format", "report", "symbols", "token"} == set(report)
     assert (built.campaign.name, built.tokens[1].text) == (report["campaign"], report["token"])
-    assert 4 == len(decode(bytes.fromhex(report["symbols"]), built.campaign, 1, range(4)))
+    assert 4 == len(decode_body(bytes.fromhex(report["symbols"]), built.campaign, 1, range(4)))
     assert [link.partition("#")[0]] == [url.partition("#")[0] for url in requested if not url.startswith("blob:")][:1]
     assert [] == [url for url in requested if not url.startswith(("file:", "blob:"))]
 
@@ -165,7 +165,7 @@ def test_service_and_files_give_the_same_folder(tmp_path):
         store.close_campaign(digest)
         with pytest.raises(DeviceError, match="is closed"):
             answer_campaign(built.link(2).text, answers=tmp_path / "my.csv", home=tmp_path / "homes" / "2")
-    export(store, digest, tmp_path / "exported")
+    export_campaign(store, digest, tmp_path / "exported")
     store.close()
     write_collected(tmp_path / "collected", folder.campaign, read_report_files(tmp_path / "files", folder))
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Picture, Task, name_of
-from crowdveil.campaign.report_body import NOT_ANSWERED, decode
+from crowdveil.campaign.document import Picture, Task, name_of_digest
+from crowdveil.campaign.report_body import NOT_ANSWERED, decode_body
 from crowdveil.channels.alphabet import Scale
 from crowdveil.standalone.checks import digest, epsilon, shown
 from crowdveil.standalone.device import read_ledger
@@ -110,7 +110,7 @@ def test_answers_by_clicking_become_one_report(browser: Any, service: Campaignin
     uploads = [(request.method, request.url, request.post_data_buffer or b"") for request in sent]
     puts = [upload for upload in uploads if upload[0] != "GET"]
     assert [("PUT", bodies[0])] == [(method, body) for method, _, body in puts]
-    assert 4 == len(decode(bodies[0], service.built.campaign, 0, range(4)))
+    assert 4 == len(decode_body(bodies[0], service.built.campaign, 0, range(4)))
     wire = repr([(url, request.headers) for (_, url, _), request in zip(uploads, sent, strict=True)]).encode()
     places = {
         "uploads": b"".join(body for _, _, body in uploads),
@@ -338,7 +338,7 @@ def test_a_forged_certificate(browser: Any, service: Campaigning, defect: str) -
         certificate["ratio"] = [2, 1]
     certificate["sha256"] = digest(certificate)
     forged = canonical_bytes(fields)
-    name = name_of(sha256(forged).digest())
+    name = name_of_digest(sha256(forged).digest())
     service.forger.replies[name] = (200, {}, forged)
     page = browser.new_context(locale="en-US").new_page()
     page.goto(f"{service.url}/a/#1.{name}.{service.built.tokens[0].text}")
@@ -567,7 +567,7 @@ def test_many_labels_are_a_menu_and_public_participation_is_said(browser: Any, t
         assert "17" == page.get_by_role("combobox").nth(2).input_value()
         send(page)
         await_screen(page, "done")
-        codes = decode(service.bodies()[0], service.built.campaign, 0, range(4))
+        codes = decode_body(service.bodies()[0], service.built.campaign, 0, range(4))
 
     assert [NOT_ANSWERED, NOT_ANSWERED, NOT_ANSWERED] == [codes[0], codes[1], codes[3]]
     assert 0 <= codes[2] < 20

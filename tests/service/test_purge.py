@@ -21,10 +21,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.service import schema
 from crowdveil.service import store as store_module
 from crowdveil.service.curator.results import Results
+from crowdveil.service.export_and_purge import PurgeThread, purge_due
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import register
-from crowdveil.service.release import Retention, purge_due
-from crowdveil.service.schema import campaigns, connect, failure, metadata, parts, reports, tokens
+from crowdveil.service.schema import campaigns, engine_of, failure_kind, metadata, parts, reports, tokens
 from crowdveil.service.store import Purged, Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.service.sql_server import SqlServer
@@ -91,7 +91,7 @@ def until(condition: Callable[[], bool]) -> None:
 @contextmanager
 def reader(url: str, statement: str = "SELECT count(*) FROM report", **options: str) -> Iterator[None]:
     """Another connection in a transaction that has read, and does not end."""
-    engine = connect(url)
+    engine = engine_of(url)
     with engine.connect().execution_options(**options) as connection:
         connection.execute(text(statement))
         yield
@@ -157,7 +157,7 @@ def test_an_interrupted_purge_is_repeated(filled: Filled, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(store_module, "rewrite", interrupted)
+        patched.setattr(store_module, "rewrite_database", interrupted)
         with pytest.raises(KeyboardInterrupt):
             filled.purge()
     assert set() != filled.held()
@@ -172,7 +172,7 @@ def test_the_service_repeats_a_purge_until_it_is_complete(filled: Filled, caplog
     """The thread of the service tries again while a transaction is open, also one of a process that was restarted."""
     with reader(filled.url):
         filled.store.purge(filled.digest)
-        retention = Retention(filled.store, seconds=0.01)
+        retention = PurgeThread(filled.store, seconds=0.01)
         until(lambda: "purge failed" in caplog.text)
     until(lambda: not filled.held())
     retention.close()
@@ -200,7 +200,7 @@ def test_a_deletion_does_not_wait_for_a_locked_row(sql_server: SqlServer, tmp_pa
         with reader(filled.url, "SELECT 1 FROM campaign FOR SHARE"), pytest.raises(OperationalError) as refused:
             filled.purge()
 
-        assert "busy" == failure(refused.value)
+        assert "busy" == failure_kind(refused.value)
         assert SLOTS == filled.purge().reports
         store.close()
 
@@ -346,7 +346,7 @@ def test_results_and_documents_leave_the_memory_of_every_process(
 
 def test_a_running_service_purges_when_the_day_comes(store: Store, calendar: Calendar) -> None:
     """The thread of the service looks at its start and again and again, and ends when it is told to."""
-    retention = Retention(store, seconds=0.01)
+    retention = PurgeThread(store, seconds=0.01)
     time.sleep(0.05)
     assert 2 == rows(store)[0]
     calendar.day = DUE

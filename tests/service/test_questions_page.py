@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.service.app import create_app
@@ -103,7 +103,7 @@ def test_labels_and_numbers_from_the_first_page_to_the_results(service: Running,
     assert LOSS == shown(epsilon(lines))
     expected = {(1, Fraction(*campaign.certificates[0]["ratio"])), (2, Fraction(*campaign.certificates[1]["ratio"]))}
     assert expected == {(line["cells"], Fraction(line["numerator"], line["denominator"])) for line in lines}
-    assert 3 == len(decode(body, campaign, 0, service.built.tasks(0)))
+    assert 3 == len(decode_body(body, campaign, 0, service.built.tasks(0)))
     check_results(service, browser)
 
 

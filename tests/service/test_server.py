@@ -18,12 +18,12 @@ from starlette.types import Scope
 
 from crowdveil.cli.campaign.serve import serve
 from crowdveil.errors import SettingsError
-from crowdveil.service import rate
+from crowdveil.service import rate_limit
 from crowdveil.service.app import create_app
 from crowdveil.service.metrics import metrics_served
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
-from crowdveil.service.rate import BURST_SECONDS, REQUESTS_PER_SECOND, RateLimit
-from crowdveil.service.schema import VERSION, connect, prepare, version_of
+from crowdveil.service.rate_limit import BURST_SECONDS, REQUESTS_PER_SECOND, RateLimit
+from crowdveil.service.schema import VERSION, create_tables, engine_of, version_of
 from crowdveil.service.server import ServerSettings, bind
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
@@ -123,12 +123,12 @@ def test_metrics_count_requests_by_route_and_do_not_name_the_campaign(tmp_path: 
 
 def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
     """The database names the version of its tables, and a second preparation keeps their rows."""
-    engine = connect(database_url)
-    prepare(engine)
+    engine = engine_of(database_url)
+    create_tables(engine)
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO campaign (hash, state) VALUES (:h, 'purged')"), {"h": bytes(32)})
 
-    prepare(engine)
+    create_tables(engine)
 
     with engine.connect() as connection:
         assert VERSION == version_of(connection)
@@ -138,24 +138,24 @@ def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:
 
 def test_tables_of_another_version_are_refused(database_url: str) -> None:
     """A database of another version of the program is left as it is."""
-    engine = connect(database_url)
-    prepare(engine)
+    engine = engine_of(database_url)
+    create_tables(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE schema_version SET version = 0"))
 
     with pytest.raises(SettingsError, match="must have schema 1, got 0"):
-        prepare(engine)
+        create_tables(engine)
     engine.dispose()
 
 
 def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     """A database with a table of the same name but without a version is left as it is."""
-    engine = connect(f"sqlite:///{tmp_path / 'other.sqlite'}")
+    engine = engine_of(f"sqlite:///{tmp_path / 'other.sqlite'}")
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE campaign (name TEXT)"))
 
     with pytest.raises(SettingsError, match="empty or one of the service"):
-        prepare(engine)
+        create_tables(engine)
     engine.dispose()
 
 
@@ -163,14 +163,14 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_other_databases_are_refused_without_their_password(url: str, rule: str) -> None:
     """A URL of another database is refused, and its text is not repeated."""
     with pytest.raises(SettingsError, match=rule) as refused:
-        connect(url)
+        engine_of(url)
 
     assert "secret" not in str(refused.value)
 
 
 def test_sqlite_is_durable(tmp_path: Path) -> None:
     """Commits reach the disk (synchronous FULL), deleted rows are overwritten, and references are checked."""
-    engine = connect(f"sqlite:///{tmp_path / 'durable.sqlite'}")
+    engine = engine_of(f"sqlite:///{tmp_path / 'durable.sqlite'}")
     with engine.connect() as connection:
         values = [
             connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
@@ -280,7 +280,7 @@ def test_addresses_are_kept_under_a_keyed_hash_and_not_for_long(clock: Clock) ->
 
 def test_memory_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the largest number of addresses the one that was quiet for longest is dropped."""
-    monkeypatch.setattr(rate, "MAX_ADDRESSES", 3)
+    monkeypatch.setattr(rate_limit, "MAX_ADDRESSES", 3)
     limit = RateLimit(1, clock=clock)
     for number in range(10):
         clock.now += 0.1

@@ -13,9 +13,9 @@ from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import read_evidence
+from crowdveil.service.export_and_purge import export_campaign
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import CURATOR_FILE, curator_hash, register
-from crowdveil.service.release import export
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
 from tests.campaign.builders import BuiltCampaign
@@ -214,7 +214,7 @@ def test_an_export_is_what_infer_reads(store: Store, built: BuiltCampaign, tmp_p
         store.store_report(digest, built.tokens[slot], new_id(), body)
     store.close_campaign(digest)
 
-    (exported,) = export(store, digest, tmp_path / "out")
+    (exported,) = export_campaign(store, digest, tmp_path / "out")
     reports_out = exported.reports
 
     rows = [line.split(",") for line in (tmp_path / "out" / "reports.csv").read_text().splitlines()]

@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import EarlierRound, Groups
-from crowdveil.campaign.report_body import level_of
+from crowdveil.campaign.report_body import level_in_body
 from crowdveil.channels.alphabet import Categories
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (
@@ -82,7 +82,7 @@ def test_a_report_and_the_ledger_carry_the_chosen_level(built, tmp_path, level, 
     ratio = Fraction(*built.campaign.certificates[index]["ratio"])
 
     assert (index, 1 + TASKS) == (body[0], len(body))
-    assert index == level_of(body, built.campaign)
+    assert index == level_in_body(body, built.campaign)
     assert (TASKS, ratio) == (line["cells"], Fraction(line["numerator"], line["denominator"]))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.campaign.device import Device as LibraryDevice
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import Laplace
 from crowdveil.standalone import device as one_file
@@ -328,7 +328,7 @@ def test_a_file_of_answers_names_the_question(device, tmp_path):
     (report,) = (tmp_path / "out").iterdir()
     body = bytes.fromhex(json.loads(report.read_bytes())["symbols"])
 
-    assert 3 == len(decode(body, BUILT.campaign, 0, (0, 1, 2)))
+    assert 3 == len(decode_body(body, BUILT.campaign, 0, (0, 1, 2)))
     assert {0: "no", 1: "", 2: "4"} == one_file.read_answers(path, device)
 
 

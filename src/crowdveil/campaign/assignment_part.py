@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes, refusals
+from crowdveil.campaign.canonical import canonical_bytes, refusals_as_campaign_errors
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import PART_FORMAT, SLOTS_PER_PART, check_part
@@ -29,7 +29,7 @@ class AssignmentPart:
         Raises:
             CampaignError: hash, oversize, not json, not canonical, key, text, number, part.
         """
-        with refusals():
+        with refusals_as_campaign_errors():
             lists = check_part(data, campaign.fields, number)
         return cls(number * SLOTS_PER_PART, tuple(map(tuple, lists)))
 

@@ -14,7 +14,7 @@ from crowdveil.standalone import checks
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def refusals_as_campaign_errors() -> Iterator[None]:
     """Context in which a false claim is a CampaignError."""
     try:
         yield
@@ -28,7 +28,7 @@ def canonical_bytes(value: object) -> bytes:
     Raises:
         CampaignError: key, text, number.
     """
-    with refusals():
+    with refusals_as_campaign_errors():
         checks.check_plain(value)
     return checks.canonical(value)
 
@@ -39,5 +39,5 @@ def parse_canonical(data: bytes, max_bytes: int) -> Any:
     Raises:
         CampaignError: oversize, not json, not canonical, key, text, number.
     """
-    with refusals():
+    with refusals_as_campaign_errors():
         return checks.parse_canonical(data, max_bytes)

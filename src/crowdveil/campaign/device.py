@@ -22,7 +22,7 @@ class Device(one_file.Device):
     """One worker's device for one campaign; a context that locks its record.
 
     `open`, `answer`, `sample` and `send` (or `save_report`) are the steps; each continues from the stored record.
-    Methods raise `standalone.device.Refused`; inside `refusals` it becomes a `DeviceError`.
+    Methods raise `standalone.device.Refused`; inside `refusals_as_device_errors` it becomes a `DeviceError`.
 
     Args:
         sealing: encryption of a body to the curator's key, for a campaign with a relay.
@@ -53,7 +53,7 @@ class Device(one_file.Device):
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def refusals_as_device_errors() -> Iterator[None]:
     """Context in which a refusal of the device is a DeviceError."""
     try:
         yield
@@ -88,5 +88,5 @@ def answer_campaign(
     Raises:
         DeviceError: with a sentence for the worker.
     """
-    with refusals(), Device(link, home, files, sealing=sealing) as device:
+    with refusals_as_device_errors(), Device(link, home, files, sealing=sealing) as device:
         return device, one_file.run(device, answers, out, budget, level)

@@ -6,14 +6,14 @@ A change of the document is another campaign.
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, Self
 
-from crowdveil.campaign.canonical import refusals
+from crowdveil.campaign.canonical import refusals_as_campaign_errors
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
@@ -25,17 +25,17 @@ from crowdveil.standalone.verification import parse_json
 State = Literal["early", "open", "closed"]
 
 
-def name_of(digest: bytes) -> str:
+def name_of_digest(digest: bytes) -> str:
     """Return a SHA-256 as base64url without padding, 43 characters: the name of a campaign in links and addresses."""
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
-def compared(name: str) -> str:
+def characters_to_compare(name: str) -> str:
     """Return the part of a campaign's name that people compare, in groups: 22 characters, 132 bits."""
     return " ".join(name[first : min(first + 4, 22)] for first in range(0, 22, 4))
 
 
-def digest_of(name: str) -> bytes:
+def digest_of_name(name: str) -> bytes:
     """Return the 32 bytes of a campaign's name.
 
     Raises:
@@ -45,7 +45,7 @@ def digest_of(name: str) -> bytes:
         digest = urlsafe_b64decode(name + "=")
     except ValueError as error:
         raise CampaignError("name", "a campaign's name is 43 characters of base64url.") from error
-    if len(digest) != 32 or name_of(digest) != name:
+    if len(digest) != 32 or name_of_digest(digest) != name:
         raise CampaignError("name", "a campaign's name is 43 characters of base64url.")
     return digest
 
@@ -120,16 +120,38 @@ class Relay:
     suite: str = SUITE
 
 
-@dataclass(frozen=True, eq=False)
-class Campaign:
-    """Checked campaign; made by `from_bytes`.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CampaignTerms:
+    """What a curator says to the workers of a campaign.
 
     Attributes:
         title, question, consent, language: texts for the worker.
-        url: address of the service, without a final slash; None for a campaign without a service.
         opens, closes: first and last day (UTC) on which reports are accepted.
         min_reports: number of reports below which nothing is released.
+        url: address of the service, without a final slash; None for a campaign without a service.
         purge_after_days: days from the last day until the service deletes the reports; None without a promise.
+    """
+
+    title: str
+    question: str
+    consent: str
+    language: str
+    opens: date
+    closes: date
+    min_reports: int
+    url: str | None = None
+    purge_after_days: int | None = None
+
+    def terms(self) -> dict[str, Any]:
+        """Return the terms by name."""
+        return {term.name: getattr(self, term.name) for term in fields(CampaignTerms)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Campaign(CampaignTerms):
+    """Checked campaign; made by `from_bytes`.
+
+    Attributes:
         labels: possible answers, in input order.
         certificates: channel certificates, as JSON values.
         channels: channels of the certificates, checked.
@@ -150,15 +172,6 @@ class Campaign:
         earlier: of a later round the rounds before it, the first one first; empty for others.
     """
 
-    title: str
-    question: str
-    consent: str
-    language: str
-    url: str | None
-    opens: date
-    closes: date
-    min_reports: int
-    purge_after_days: int | None
     labels: tuple[str, ...]
     certificates: tuple[Mapping[str, Any], ...]
     channels: tuple[Channel, ...]
@@ -185,23 +198,23 @@ class Campaign:
         Raises:
             CampaignError: `defect` is one of those of `checks.check_campaign`.
         """
-        with refusals():
-            fields, _ = check_campaign(data, Claims())
-        del fields["format"]
-        channels = tuple(map(Channel.from_checked, fields["certificates"]))
+        with refusals_as_campaign_errors():
+            found, _ = check_campaign(data, Claims())
+        del found["format"]
+        channels = tuple(map(Channel.from_checked, found["certificates"]))
         converted = {
-            "opens": date.fromisoformat(fields["opens"]),
-            "closes": date.fromisoformat(fields["closes"]),
-            "tasks": tuple(map(_task, fields["tasks"])),
-            "groups": _groups(fields["groups"]),
-            "relay": Relay(**fields["relay"]) if "relay" in fields else None,
-            "sent_bytes": sealed_bytes(fields) if "relay" in fields else fields["body_bytes"],
-            **{name: fields.get(name) for name in ("levels", "prior")},
-            "questions": tuple(Question(**question) for question in fields.get("questions", ())),
-            "earlier": tuple(EarlierRound(**one) for one in fields.get("earlier", ())),
+            "opens": date.fromisoformat(found["opens"]),
+            "closes": date.fromisoformat(found["closes"]),
+            "tasks": tuple(map(_task, found["tasks"])),
+            "groups": _groups(found["groups"]),
+            "relay": Relay(**found["relay"]) if "relay" in found else None,
+            "sent_bytes": sealed_bytes(found) if "relay" in found else found["body_bytes"],
+            **{name: found.get(name) for name in ("levels", "prior")},
+            "questions": tuple(Question(**question) for question in found.get("questions", ())),
+            "earlier": tuple(EarlierRound(**one) for one in found.get("earlier", ())),
         }
-        tuples = {name: tuple(fields[name]) for name in ("labels", "certificates", "assignment_parts")}
-        return cls(**{**fields, **tuples, **converted}, channels=channels, source=data)
+        tuples = {name: tuple(found[name]) for name in ("labels", "certificates", "assignment_parts")}
+        return cls(**{**found, **tuples, **converted}, channels=channels, source=data)
 
     def to_bytes(self) -> bytes:
         """Return the bytes of `campaign.json`."""
@@ -215,7 +228,7 @@ class Campaign:
     @property
     def name(self) -> str:
         """`digest` as base64url without padding, 43 characters."""
-        return name_of(self.digest)
+        return name_of_digest(self.digest)
 
     @cached_property
     def fields(self) -> Mapping[str, Any]:
@@ -298,7 +311,7 @@ class Campaign:
         Raises:
             CampaignError: level.
         """
-        with refusals():
+        with refusals_as_campaign_errors():
             check_level(level, self.levels)
         if level is not None:
             return self.channels[level]

@@ -7,7 +7,7 @@ In a campaign with levels the first byte is the level that the worker chose.
 
 from collections.abc import Sequence
 
-from crowdveil.campaign.canonical import refusals
+from crowdveil.campaign.canonical import refusals_as_campaign_errors
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import check_level
@@ -16,7 +16,7 @@ NOT_ANSWERED = -1
 """Code of a cell without an answer; public participation only."""
 
 
-def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> tuple[int, ...]:
+def decode_body(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> tuple[int, ...]:
     """Return the code of the report symbol of each of the slot's tasks; `NOT_ANSWERED` where there is none.
 
     The messages of errors do not repeat the body.
@@ -24,7 +24,7 @@ def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> 
     Raises:
         CampaignError: length, symbol, level.
     """
-    width, level = campaign.symbol_bytes, level_of(body, campaign)
+    width, level = campaign.symbol_bytes, level_in_body(body, campaign)
     if level is not None:
         body = body[1:]
     if any(body[len(tasks) * width :]):
@@ -42,7 +42,7 @@ def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> 
     return tuple(NOT_ANSWERED if code == mark else code for code in codes)
 
 
-def level_of(body: bytes, campaign: Campaign) -> int | None:
+def level_in_body(body: bytes, campaign: Campaign) -> int | None:
     """Return the level that the worker chose, the first byte of a body; None in a campaign without levels.
 
     Raises:
@@ -51,7 +51,7 @@ def level_of(body: bytes, campaign: Campaign) -> int | None:
     if len(body) != campaign.body_bytes:
         raise CampaignError("length", f"a body has {campaign.body_bytes} bytes, not {len(body)}.")
     level = None if campaign.levels is None else body[0]
-    with refusals():
+    with refusals_as_campaign_errors():
         check_level(level, campaign.levels)
     return level
 

@@ -29,7 +29,7 @@ class ReportFile:
 
     @classmethod
     def from_bytes(cls, data: bytes, campaign: Campaign) -> Self:
-        """Return the report in a file; length and symbols of the body are checked by `report_body.decode`.
+        """Return the report in a file; length and symbols of the body are checked by `report_body.decode_body`.
 
         Raises:
             CampaignError: oversize, not json, not canonical, key, text, number, report file, foreign, token.

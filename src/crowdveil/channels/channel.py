@@ -27,7 +27,7 @@ from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_che
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.presentation.html import Html, card
-from crowdveil.presentation.pictures import cells
+from crowdveil.presentation.svg_pictures import shaded_table
 from crowdveil.randomness import WORD_BITS, Source
 from crowdveil.standalone.checks import epsilon_of, is_marked
 
@@ -282,7 +282,7 @@ class Channel:
             if answer in self.outputs
         )
         title = "Percentage of each report (column) for each answer (row)"
-        return cells(name, title, kept, rows, [shown[symbol] for symbol in self.outputs])
+        return shaded_table(name, title, kept, rows, [shown[symbol] for symbol in self.outputs])
 
     def __repr__(self) -> str:
         """Return mechanism, alphabets and guarantee."""

@@ -17,10 +17,10 @@ import click
 
 from crowdveil.cli.campaign import campaign
 from crowdveil.cli.data import data
-from crowdveil.cli.data.export import export_results
+from crowdveil.cli.data.export_results import export_results
 from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.demo import demo
-from crowdveil.cli.display import as_text, error_line, failure, has_json_flag, printable
+from crowdveil.cli.display import error_document, error_line, has_json_flag, json_text, printable
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
@@ -139,7 +139,7 @@ class Verbs(VerbGroup):
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if has_json_flag(words):
             with suppress(OSError):  # stdout cannot be written; stderr has the error
-                click.echo(as_text(failure(error, self, words)))
+                click.echo(json_text(error_document(error, self, words)))
 
 
 @click.group(name="crowdveil", cls=Verbs, sections=SECTIONS, context_settings=HELP_SETTINGS)

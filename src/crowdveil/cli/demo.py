@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import print_written, printing, progress_bar, warning_rows
+from crowdveil.cli.display import print_written, progress_bar, stdout_errors, warning_rows
 from crowdveil.cli.options import FOLDER, SEED, GivenPath
 from crowdveil.cli.verb import Verb, wants_json
 
@@ -42,23 +42,21 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
     from crowdveil.demo import demo_outputs, run_demo
 
     outputs = demo_outputs(out)
-    replaced = list(map(str, outputs.check()))
+    replaced = outputs.check()
     with progress_bar("perturbing and inferring") as bar:
         done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
     if not wants_json():
         _print_table(done)
     note = f"simulation only: no privacy. The reports follow from the seed {seed}"
-    warnings = [note]
-    written = list(map(str, outputs.paths))
-    document = done.to_json(seed) | {"warnings": warnings, "files": written, "replaced": replaced}
+    document = done.to_json(seed) | {"warnings": [note]}
     rows = [
         *[("conclusion", f"{crowd}: {text}") for crowd, text in done.conclusions.items()],
         *warning_rows(document),
     ]
-    print_written(document, rows)
+    print_written(document, rows, outputs.paths, replaced)
 
 
-@printing()
+@stdout_errors()
 def _print_table(done: Demo) -> None:
     """Print one table per crowd: a heading per mechanism, one line per method."""
     from rich.console import Console

@@ -11,7 +11,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -21,9 +20,10 @@ from crowdveil.cli.verb import wants_json
 from crowdveil.errors import CrowdveilError, SettingsError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-    from crowdveil.privacy.accounting import Account
     from crowdveil.privacy.shuffled_guarantees import ShuffledGuarantees
 
 Bar = Callable[[float, float | None], None]
@@ -40,14 +40,14 @@ def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]]) -> No
     """Print `data` as the JSON document of the running command with --json, else `rows` as a table.
 
     Raises:
-        SettingsError: as `printing`.
+        SettingsError: as `stdout_errors`.
     """
-    with printing():
-        click.echo(as_text(json_document(data)) if wants_json() else _stacked(rows))
+    with stdout_errors():
+        click.echo(json_text(json_document(data)) if wants_json() else _two_column_table(rows))
 
 
 @contextmanager
-def printing() -> Iterator[None]:
+def stdout_errors() -> Iterator[None]:
     """Context in which a failure of stdout, such as a full disk, becomes a SettingsError; a closed pipe does not.
 
     Raises:
@@ -62,7 +62,7 @@ def printing() -> Iterator[None]:
         raise SettingsError("the result must be printed", value="stdout", hint=hint) from error
 
 
-def _stacked(rows: Sequence[tuple[str, str]]) -> str:
+def _two_column_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return the rows as a table of two columns; long values wrap."""
     from rich.console import Console
     from rich.table import Table
@@ -79,10 +79,12 @@ def _stacked(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def print_written(data: Mapping[str, Any], rows: Sequence[tuple[str, str]]) -> None:
-    """Print a result as `print_result`; its table ends with the replaced and the written files."""
-    written = [("written", path) for path in data["files"]]
-    print_result(data, [*rows, *replaced_rows(data["replaced"]), *written])
+def print_written(
+    data: Mapping[str, Any], rows: Sequence[tuple[str, str]], files: Sequence[Path], replaced: Sequence[Path]
+) -> None:
+    """Print a result as `print_result`, with the replaced and the written files; its table ends with them."""
+    written = [("written", str(path)) for path in files]
+    print_result({**data, "files": files, "replaced": replaced}, [*rows, *replaced_rows(replaced), *written])
 
 
 def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -90,9 +92,9 @@ def warning_rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("warning", text) for text in data["warnings"]]
 
 
-def replaced_rows(replaced: Sequence[str]) -> list[tuple[str, str]]:
+def replaced_rows(replaced: Sequence[object]) -> list[tuple[str, str]]:
     """Return the row of replaced files; no row if there are none."""
-    return [("replaced", ", ".join(replaced))] if replaced else []
+    return [("replaced", ", ".join(map(str, replaced)))] if replaced else []
 
 
 def print_warning(text: str) -> None:
@@ -110,17 +112,12 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
-def account_data(accounts: Sequence[Account]) -> list[dict[str, Any]]:
-    """Return the rows of an account as JSON values."""
-    return [asdict(row) for row in accounts]
-
-
 def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return table rows of `account_data`: exact and claimed epsilon, the worker's before the cell's; then reasons."""
+    """Return table rows of an account: exact and claimed epsilon, the worker's before the cell's; then reasons."""
     rows = []
     for row in sorted(accounts, key=lambda row: (row["rounds"], row["unit"] != "worker")):
         slack = f", delta {format_delta(row['delta'])}" if row["delta"] else ""
-        scope = f"(per {row['unit']}{_extent(row)}, participation {row['participation']})"
+        scope = f"(per {row['unit']}{_cells_and_rounds(row)}, participation {row['participation']})"
         rows.append(
             ("epsilon", f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])}{slack} {scope}")
         )
@@ -133,7 +130,7 @@ def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[st
     return [
         (
             "together",
-            f"{composed_text(row)}, per {row['unit']}{_extent(row)}, participation {row['participation']}",
+            f"{composed_text(row)}, per {row['unit']}{_cells_and_rounds(row)}, participation {row['participation']}",
         )
         for row in sorted(compositions, key=lambda row: row["unit"] != "worker")
     ]
@@ -173,7 +170,7 @@ def shuffled_data(figures: ShuffledGuarantees | None) -> dict[str, Any] | None:
     }
 
 
-def _extent(row: Mapping[str, Any]) -> str:
+def _cells_and_rounds(row: Mapping[str, Any]) -> str:
     """Return the cells and rounds that a row of an account covers."""
     of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
     return of + (f", {row['rounds']:,} rounds" if row["rounds"] > 1 else "")
@@ -211,7 +208,7 @@ def json_document(data: Mapping[str, Any]) -> dict[str, Any]:
     return envelope | {"warnings": [], "files": [], "replaced": []} | dict(data)
 
 
-def failure(error: Exception, group: click.Group, words: Sequence[str]) -> dict[str, Any]:
+def error_document(error: Exception, group: click.Group, words: Sequence[str]) -> dict[str, Any]:
     """Return the document of a command that failed.
 
     Args:
@@ -219,7 +216,7 @@ def failure(error: Exception, group: click.Group, words: Sequence[str]) -> dict[
         group: group of commands.
         words: arguments of the group.
     """
-    return {"format": FORMAT, "command": _named(group, words), "status": "error", "error": _described(error)}
+    return {"format": FORMAT, "command": _command_name(group, words), "status": "error", "error": _error_members(error)}
 
 
 def error_line(error: Exception) -> str:
@@ -235,7 +232,7 @@ def has_json_flag(words: Sequence[str]) -> bool:
     return FLAG in options
 
 
-def as_text(document: Mapping[str, Any]) -> str:
+def json_text(document: Mapping[str, Any]) -> str:
     """Return the text of a JSON object; infinities are "infinity" and "-infinity", NaN is null."""
     return json.dumps(_json_value(document), indent=1, allow_nan=False)
 
@@ -262,7 +259,7 @@ def _command(context: click.Context) -> str:
     return " ".join(names)
 
 
-def _named(group: click.Group, words: Sequence[str]) -> str | None:
+def _command_name(group: click.Group, words: Sequence[str]) -> str | None:
     """Return the name of the command in the arguments; None if there is none."""
     names, here = list[str](), group
     for word in words:
@@ -276,7 +273,7 @@ def _named(group: click.Group, words: Sequence[str]) -> str | None:
     return " ".join(names) or None
 
 
-def _described(error: Exception) -> dict[str, Any]:
+def _error_members(error: Exception) -> dict[str, Any]:
     """Return the JSON members of an error: type, rule, value, hint, message and details."""
     if isinstance(error, CrowdveilError):
         details = {name: value for name, value in vars(error).items() if name not in ERROR_MEMBERS}

@@ -40,19 +40,19 @@ from crowdveil.cli.options import (
     flag_of,
     kind_option,
     merge_labels_option,
-    options,
+    option_group,
     resource_options,
     resources_of,
     stated_options,
 )
-from crowdveil.cli.results.reading import REPORTS, certificate_option, truths_option
+from crowdveil.cli.results.reports_argument import REPORTS, certificate_option, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import Evidence, Reading
+    from crowdveil.folder.evidence import Evidence, EvidenceOptions
     from crowdveil.folder.named_reports import NamedReports
     from crowdveil.inference.inference import Inference, Resources, SavedFits
     from crowdveil.inference.methods import Method
@@ -85,7 +85,7 @@ truths.csv has task, truth, confidence and a probability for each label; workers
 With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
 --memory and --engine do not go with it."""
 
-method_options = options(
+method_options = option_group(
     click.option(
         "--method",
         type=NameChoice(METHOD_NAMES),
@@ -98,18 +98,18 @@ method_options = options(
     click.option("--sigmas", type=NUMBERS, help="gaussian: public standard deviations of workers."),
     heading="Method",
 )
-saved_fit_options = options(
+saved_fit_options = option_group(
     click.option("--start-from", type=FILE_PATH, help="Resume this saved fit."),
     click.option("--save-fit", type=FILE_PATH, help="Save the fit, to resume it with more reports."),
     heading="Saved fits",
 )
-channel_options = options(
+channel_options = option_group(
     certificate_option,
     click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case."),
     accept_edited_option,
     heading="Channel and checks",
 )
-truth_options = options(
+truth_options = option_group(
     truths_option,
     click.option("--prior", type=FILE_PATH, help="Public prior: label,probability."),
     click.option("--history", type=FILE_PATH, help="Workers of an earlier infer, or worker,correct,answers."),
@@ -119,7 +119,7 @@ truth_options = options(
     ),
     heading="Known truths",
 )
-decision_options = options(
+decision_options = option_group(
     click.option("--costs", type=FILE_PATH, help="Decide by expected cost: truth,decision,cost."),
     click.option(
         "--abstain-below",
@@ -129,7 +129,7 @@ decision_options = options(
     ),
     heading="Decisions",
 )
-output_options = options(
+output_options = option_group(
     click.option(
         "--out",
         type=FOLDER_PATH,
@@ -238,11 +238,11 @@ def _method(
 @resource_options
 def infer(asked: InferOptions) -> None:
     """Read, infer, write, print; see `HELP`."""
-    from crowdveil.folder.crowd import is_sums
+    from crowdveil.folder.crowd import is_sums_file
     from crowdveil.inference.inference import infer as infer_truths
 
     sources = asked.reports.sources
-    if len(sources) == 1 and is_sums(Path(sources[0])):
+    if len(sources) == 1 and is_sums_file(Path(sources[0])):
         _infer_from_sums(Path(sources[0]), asked)
         return
     with open_sources(sources, asked.reports.layout) as source:
@@ -251,22 +251,22 @@ def infer(asked: InferOptions) -> None:
         if questions:
             _infer_questions(questions, asked)
             return
-        ready = _checked(source, asked)
+        ready = _prepare(source, asked)
         with progress_bar("inferring") as bar:
             inference = infer_truths(ready.evidence, **ready.arguments(bar))
-        _finish(inference, ready.files, asked, announced=ready.announced)
+        _write_and_print(inference, ready.files, asked, announced=ready.announced)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Files:
+class _CheckedOutputs:
     """Outputs of an inference, with the paths that are written and those that are replaced."""
 
     outputs: Outputs
-    paths: dict[str, list[str]]
+    paths: dict[str, list[Path]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Prepared:
+class _PreparedInference:
     """Reports that can be inferred, with the files of the result.
 
     Attributes:
@@ -278,7 +278,7 @@ class _Prepared:
     """
 
     evidence: Evidence
-    files: _Files
+    files: _CheckedOutputs
     asked: InferOptions
     announced: str | None
     steps: int | None
@@ -310,7 +310,7 @@ def _progress_over_fits(bar: Bar, steps: int | None) -> Callable[[int, float], N
 def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> None:
     """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
     from crowdveil.folder.answers import default_folder, grade_notes
-    from crowdveil.folder.truths import kept_notes, question_folders
+    from crowdveil.folder.estimate_files import kept_truths_notes, question_folders
     from crowdveil.inference.inference import infer as infer_truths
     from crowdveil.release.conclusion import verdict
 
@@ -319,9 +319,11 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
             f"{', '.join(map(flag_of, FOR_ONE_QUESTION))} go with one question of several: choose it with --question."
         )
     folder = asked.out or default_folder(next(iter(sources.values())))
-    sources = _with_labels(sources, asked.reports.options)
+    sources = _questions_with_labels(sources, asked.reports.options)
     folders = {name: folder / safe for name, safe in question_folders(sources).items()}
-    ready = {name: _checked(source, _of_question(asked, name, folders[name])) for name, source in sources.items()}
+    ready = {
+        name: _prepare(source, _options_of_question(asked, name, folders[name])) for name, source in sources.items()
+    }
     inferred = {}
     for name, one in ready.items():
         with progress_bar("inferring") as bar:
@@ -333,20 +335,20 @@ def _infer_questions(sources: dict[str, AnswerSource], asked: InferOptions) -> N
         summary["warnings"] += grade_notes(one.evidence.reports)
         named = {"question": name, "folder": str(folders[name])}
         summaries.append(named | summary | {"verdict": verdict(inference.estimate, one.evidence)})
-    data = questions_data(summaries, kept_notes(folder, folders.values()))
+    data = questions_data(summaries, kept_truths_notes(folder, folders.values()))
     rows = [*warning_rows(data), *(row for one in data["questions"] for row in question_rows(one))]
     print_result(data, [*rows, *replaced_rows(data["replaced"])])
 
 
-def _of_question(asked: InferOptions, question: str, out: Path) -> InferOptions:
+def _options_of_question(asked: InferOptions, question: str, out: Path) -> InferOptions:
     """Return the options of one question of several, with its own folder."""
     reports = replace(asked.reports, layout=replace(asked.reports.layout, question=question))
     return replace(asked, reports=reports, out=out)
 
 
-def _with_labels(sources: dict[str, AnswerSource], reading: Reading) -> dict[str, AnswerSource]:
+def _questions_with_labels(sources: dict[str, AnswerSource], reading: EvidenceOptions) -> dict[str, AnswerSource]:
     """Return the questions that have labels, and warn of the others; all if labels are stated or none has any."""
-    doubts = {name: source.doubt for name, source in sources.items()}
+    doubts = {name: source.doubt_about_labels for name, source in sources.items()}
     if all(doubts.values()) or reading.kind is not None or reading.alphabet is not None:
         return sources
     for name, doubt in doubts.items():
@@ -366,10 +368,10 @@ def _infer_from_sums(sums: Path, asked: InferOptions) -> None:
     if stated_options().intersection(NOT_OF_SUMS):
         raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
     inference = infer_from_sums(sums, asked.method, accept_edited=asked.reports.options.accept_edited)
-    _finish(inference, _checked_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked)
+    _write_and_print(inference, _checked_files(asked, sums.parent, [*evidence_files(sums), asked.score]), asked)
 
 
-def _checked(source: AnswerSource, asked: InferOptions) -> _Prepared:
+def _prepare(source: AnswerSource, asked: InferOptions) -> _PreparedInference:
     """Read the reports of a source and check the files of the result, or refuse."""
     from crowdveil.folder.answers import default_folder
     from crowdveil.folder.evidence import evidence_files, read_evidence
@@ -389,42 +391,44 @@ def _checked(source: AnswerSource, asked: InferOptions) -> _Prepared:
         if warning is not None:
             print_warning(warning)
     steps = None if asked.fits.start_from else built.known_steps
-    return _Prepared(evidence=evidence, files=files, asked=asked, announced=announced, steps=steps)
+    return _PreparedInference(evidence=evidence, files=files, asked=asked, announced=announced, steps=steps)
 
 
-def _checked_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _Files:
+def _checked_files(asked: InferOptions, folder: Path, inputs: list[Any]) -> _CheckedOutputs:
     """Return the outputs in a folder and the saved fit, or refuse before the work begins."""
     from crowdveil.em.saved_fit import fit_outputs
-    from crowdveil.folder.truths import estimate_outputs
+    from crowdveil.folder.estimate_files import estimate_outputs
 
     fits, outputs = asked.fits, estimate_outputs(asked.out or folder, asked.form)
     written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
     if fits.save is not None:
         written.append(fits.save)
         replaced += fit_outputs(fits.save).check(inputs=inputs)
-    return _Files(outputs=outputs, paths={"files": list(map(str, written)), "replaced": list(map(str, replaced))})
+    return _CheckedOutputs(outputs=outputs, paths={"files": written, "replaced": replaced})
 
 
-def _finish(inference: Inference, files: _Files, asked: InferOptions, *, announced: str | None = None) -> None:
+def _write_and_print(
+    inference: Inference, files: _CheckedOutputs, asked: InferOptions, *, announced: str | None = None
+) -> None:
     """Score, write, print; a warning that was announced is not printed again."""
-    from crowdveil.folder.truths import kept_notes
+    from crowdveil.folder.estimate_files import kept_truths_notes
 
     inference = _write(inference, files.outputs, asked)
     decisions = decisions_data(inference.estimate, asked.costs, asked.abstain_below) if asked.decides else None
-    data = summarize(inference, form=asked.form) | {"decisions": decisions} | files.paths
-    data["warnings"] += kept_notes(files.outputs.folder)
-    print_written(data, inference_rows(data, announced))
+    data = summarize(inference, form=asked.form) | {"decisions": decisions}
+    data["warnings"] += kept_truths_notes(files.outputs.folder)
+    print_written(data, inference_rows(data, announced), **files.paths)
 
 
 def _write(inference: Inference, outputs: Outputs, asked: InferOptions) -> Inference:
     """Write and return the inference with its score and decisions; the record says how the reports were read."""
-    from crowdveil.folder.truths import outdated_notes, write_estimate
+    from crowdveil.folder.estimate_files import outdated_output_notes, write_estimate
     from crowdveil.inference.inference import decided, scored
 
     inference = inference if asked.score is None else scored(inference, asked.score)
     if asked.decides:
         inference = decided(inference, costs=asked.costs, abstain_below=asked.abstain_below, gold=asked.score)
-    digest, outdated = inference.reports_sha256, outdated_notes(outputs.folder, inference.reports_sha256)
+    digest, outdated = inference.reports_sha256, outdated_output_notes(outputs.folder, inference.reports_sha256)
     record = {"reports_sha256": digest, "reading": asked.reports.to_json(outputs.folder)}
     with progress_bar("writing") as bar:
         write_estimate(

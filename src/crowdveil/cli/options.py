@@ -173,7 +173,7 @@ def stated_options() -> set[str]:
     return {name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
 
 
-def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Callable[[Command], Command]:
+def option_group(*declared: Callable[[Any], Any], heading: str | None = None) -> Callable[[Command], Command]:
     """Return a decorator that declares several options, in this order of help, under a heading of --help-all."""
 
     def declare(command: Command) -> Command:
@@ -189,7 +189,7 @@ def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Call
     return declare
 
 
-alphabet_options = options(
+alphabet_options = option_group(
     click.option("--labels", type=WORDS, help="Possible labels; ordered by --ordered."),
     click.option("--scale", type=GRID, help="Grid of possible numbers; the step is 1."),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
@@ -242,7 +242,7 @@ class NameChoice(Shown, click.Choice[str]):
             raise click.BadParameter(f"{error.message} Did you mean {near[0]!r}?", ctx, param) from error
 
 
-choice_options = options(
+choice_options = option_group(
     click.option(
         "--mechanism",
         type=NameChoice(MECHANISM_NAMES),
@@ -254,7 +254,7 @@ choice_options = options(
     participation_option,
     heading="Mechanism",
 )
-setting_options = options(
+setting_options = option_group(
     click.option(
         "--null-value", metavar="V", help="laplace: public value that replaces NULL (no answer). [default: uniform]"
     ),
@@ -297,7 +297,7 @@ setting_options = options(
     ),
     heading="Settings of single mechanisms",
 )
-expectation_options = options(
+expectation_options = option_group(
     click.option(
         "--prior",
         type=FILE_PATH,
@@ -313,7 +313,7 @@ expectation_options = options(
     click.option("--sigmas", type=NUMBERS, help="The same, on a scale: workers' standard deviations, in equal shares."),
     heading="Expected answers",
 )
-mechanism_options = options(choice_options, setting_options, expectation_options)
+mechanism_options = option_group(choice_options, setting_options, expectation_options)
 
 
 def mechanism_settings(
@@ -374,7 +374,7 @@ def _check_usage(requested: MechanismSettings) -> None:
         raise click.UsageError("Missing option '--epsilon' (or '--budget', that of a worker).")
 
 
-shuffling_options = options(
+shuffling_options = option_group(
     click.option("--shuffled", type=COUNT, help="Another party mixes N honest reports per task."),
     click.option("--linked", type=COUNT, help="Reports of a worker that stay together when mixed. [default: 1]"),
     heading="Shuffled reports",
@@ -389,7 +389,7 @@ def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: flo
         raise click.UsageError("--linked goes with --shuffled.")
 
 
-resource_options = options(
+resource_options = option_group(
     click.option(
         "--memory",
         type=Parsed("SIZE", parse_bytes),
@@ -423,7 +423,7 @@ accept_edited_option = click.option(
     is_flag=True,
     help="Accept reports that were edited after crowd.json was written; the result is marked.",
 )
-kind_option = options(
+kind_option = option_group(
     click.option(
         "--kind",
         type=click.Choice(["categorical", "numeric"]),
@@ -431,7 +431,7 @@ kind_option = options(
     ),
     heading=ANSWERS,
 )
-merge_labels_option = options(
+merge_labels_option = option_group(
     click.option(
         "--merge-labels",
         is_flag=True,
@@ -444,7 +444,7 @@ merge_labels_option = options(
 
 def duplicates_option(default: str | None) -> Callable[[Command], Command]:
     """Return the option for repeated (task, worker) pairs."""
-    return options(
+    return option_group(
         click.option(
             "--duplicates",
             type=click.Choice(["error", "first", "last", "all"]),

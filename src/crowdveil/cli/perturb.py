@@ -11,7 +11,6 @@ import click
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, layout_of, open_sources, sources_argument
 from crowdveil.cli.display import (
-    account_data,
     account_rows,
     composition_rows,
     print_written,
@@ -29,7 +28,7 @@ from crowdveil.cli.options import (
     mechanism_options,
     mechanism_settings,
     merge_labels_option,
-    options,
+    option_group,
     replace_option,
 )
 from crowdveil.cli.verb import Verb
@@ -37,7 +36,7 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.assignment import Assignment
-    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.ingest.coded_columns import Duplicates
     from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.answers import AnswersRead
     from crowdveil.folder.write_collection import Form
@@ -74,7 +73,7 @@ printed too. --budget states that total instead: each cell has an equal share of
 an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss."""
 
 
-list_options = options(
+list_options = option_group(
     click.option("--tasks", type=FILE_PATH, help="CSV file of all tasks (column task)."),
     click.option("--workers", type=FILE_PATH, help="CSV file of all workers (column worker)."),
     click.option(
@@ -140,7 +139,7 @@ def perturb(
     """Read, perturb, write, print; see `HELP`."""
     from crowdveil.data.write_reports import formula_notes
     from crowdveil.folder.answers import read_answers, read_lists
-    from crowdveil.folder.truths import estimate_notes
+    from crowdveil.folder.estimate_files import stale_results_notes
     from crowdveil.folder.write_collection import collection_outputs
     from crowdveil.privacy.mechanism_settings import settings_within_budget
     from crowdveil.simulate import perturbed_collection as simulated
@@ -166,7 +165,7 @@ def perturb(
     outputs = collection_outputs(out, simulated.collection_files(setup, form), replace=replace)
     inputs = [*source.inputs, tasks, workers, assignment, channels, requested.expected.prior_file]
     replaced = outputs.check(inputs=inputs)
-    outdated = estimate_notes(out)
+    outdated = stale_results_notes(out)
     with progress_bar("perturbing") as bar:
         collection = simulated.perturb_collection(
             read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
@@ -174,9 +173,9 @@ def perturb(
     simulated.write_collection(out, collection, form, replace=replace)
     formulas = formula_notes(form, read.alphabet.names, collection.answers.tasks, collection.answers.workers)
     notes = [*_notes(read, collection), *formulas, *outdated]
-    data = _summary(collection) | {"compositions": _compositions(collection, cells, delta)}
-    data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
-    print_written(data, _rows(data, _mechanism_text(collection, channels)))
+    data = _data(collection) | {"compositions": _compositions(collection, cells, delta)}
+    data["warnings"] = notes
+    print_written(data, _rows(data, _mechanism_text(collection, channels)), outputs.paths, replaced)
 
 
 def _notes(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
@@ -210,7 +209,7 @@ def _compositions(collection: PerturbedCollection, cells: int, delta: float | No
     return [asdict(row) for row in composition(collection.mechanism, tasks=cells, delta=delta)]
 
 
-def _summary(collection: PerturbedCollection) -> dict[str, Any]:
+def _data(collection: PerturbedCollection) -> dict[str, Any]:
     from crowdveil.folder.evidence import GUARANTEE_SCOPE
     from crowdveil.privacy.mechanism_settings import parameters
 
@@ -226,7 +225,7 @@ def _summary(collection: PerturbedCollection) -> dict[str, Any]:
         "lists_from_answers": list(collection.missing_lists),
         "privacy": f"none: {collection.caveat}" if collection.caveat else collection.guarantee_summary,
         "holder": GUARANTEE_SCOPE,
-        "accounts": account_data(collection.accounts),
+        "accounts": [asdict(row) for row in collection.accounts],
         "labels": [] if alphabet is None else list(alphabet.names),
         "tasks": len(answers.tasks),
         "workers": len(answers.workers),

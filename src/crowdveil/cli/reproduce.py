@@ -79,10 +79,9 @@ def reproduce(
         "exhibits": [one.to_json() for one in done],
         "skipped": [{"name": name, "missing": missing} for name, missing in skipped.items()],
         "warnings": [*_skipped_warning(skipped), *[text for one in done for text in one.warnings]],
-        "files": [str(path) for one in done for path in one.files],
-        "replaced": [str(path) for one in done for path in one.replaced],
     }
-    print_written(data, _rows(data))
+    files, replaced = [path for one in done for path in one.files], [path for one in done for path in one.replaced]
+    print_written(data, _rows(data), files, replaced)
 
 
 def _exhibits_module() -> Any:

@@ -35,8 +35,8 @@ from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
 from crowdveil.mechanisms import Mechanism
 from crowdveil.presentation.html import card, table
-from crowdveil.presentation.pictures import lines
 from crowdveil.presentation.progress import ProgressDisplay
+from crowdveil.presentation.svg_pictures import line_chart
 from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ class Comparison(ArrowRows):
     def _repr_html_(self) -> str:
         """Return the rows for a notebook, and errors against epsilon."""
         series = self._series()
-        picture = lines(_error_axis(self.rows[0]), "epsilon", series[:MAX_LINES], self._limits()) if series else None
+        picture = (
+            line_chart(_error_axis(self.rows[0]), "epsilon", series[:MAX_LINES], self._limits()) if series else None
+        )
         return card(
             "Comparison of mechanisms", self._facts(), table(_HEADER, [_row_texts(row) for row in self.rows]), picture
         )

@@ -26,7 +26,7 @@ from crowdveil.evaluation.prediction_powered import (
     sample_interval,
     share_interval,
 )
-from crowdveil.folder.answers import kind_of, read_drawn_gold
+from crowdveil.folder.answers import kind_of_truths, read_drawn_gold
 from crowdveil.folder.evidence import Evidence, required_channel
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
@@ -165,9 +165,9 @@ def conclude(
     """Return the conclusions from a file of gold or `dataset:NAME`; errors as `conclude_from`."""
     required_channel(evidence, "a prevalence")
     estimate = infer(evidence, Method()).estimate
-    known, seed = read_drawn_gold(gold, kind_of(estimate.alphabet))
+    known, seed = read_drawn_gold(gold, kind_of_truths(estimate.alphabet))
     return conclude_from(
-        evidence, estimate, evidence.as_spelled(known), seed=seed, stated_random=stated_random, compare=compare
+        evidence, estimate, evidence.in_label_spelling(known), seed=seed, stated_random=stated_random, compare=compare
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.identifiers import index_of, no_gold_task_found
+from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold_draw import MAX_SEED, drawn_tasks, new_seed
@@ -70,5 +70,5 @@ def draw_more(evidence: Evidence, number: int, gold: str) -> GoldDraw:
     known, seed = read_drawn_gold(gold, "categorical")
     tasks = evidence.reports.tasks
     if not index_of(tasks, dict.fromkeys(known)):
-        raise no_gold_task_found(known, tasks, "gold")
+        raise no_common_task_error(known, tasks, "gold")
     return draw_from(evidence.reports, number, seed=seed, known=frozenset(known))

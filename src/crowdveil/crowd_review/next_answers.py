@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.identifiers import as_identifiers, index_of
-from crowdveil.data.ingest.readers import ReportColumns
+from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError

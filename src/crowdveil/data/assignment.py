@@ -18,9 +18,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.data.ingest.coded_columns import encode_array, encode_ids
+from crowdveil.data.ingest.column_readers import read_csv_by_role
 from crowdveil.data.ingest.csv_files import csv_row, text_source
-from crowdveil.data.ingest.readers import read_csv_roles
-from crowdveil.data.ingest.validation import encode_array, encode_ids
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.randomness import Source
 
@@ -109,7 +109,7 @@ class Assignment:
     ) -> Self:
         """Return the assignment in a CSV file with columns `task` and `worker`, a row per cell; as `from_arrays`."""
         source = text_source(Path(path))
-        _, columns = read_csv_roles(Path(path), {"task": ("task",), "worker": ("worker",)})
+        _, columns = read_csv_by_role(Path(path), {"task": ("task",), "worker": ("worker",)})
         task, worker = (columns[name].cells for name in ("task", "worker"))
         return cls.from_arrays(task, worker, tasks=tasks, workers=workers, source=source)
 

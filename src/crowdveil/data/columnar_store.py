@@ -34,7 +34,7 @@ from crowdveil.data.store_manifest import (
     FileEntry,
     Manifest,
     PairOrderCheck,
-    damaged,
+    damage_error,
     read_manifest,
     workers_ascend,
     write_manifest,
@@ -135,8 +135,8 @@ def open_encoded(folder: Path) -> OpenedReports:
         ),
     }
     rows = MappedRows(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE], manifest.repeats)
-    if not _ascends(rows.pointers, reports):
-        raise damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
+    if not _are_ascending(rows.pointers, reports):
+        raise damage_error(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
         _read_identifiers(folder, manifest, name, count)
         for name, count in zip(NAMES_FILES, (manifest.tasks, manifest.workers), strict=True)
@@ -186,7 +186,7 @@ class _Column:
         entry = manifest.files[name]
         _check_size(folder / name, entry.size)
         if entry.size != rows * dtype.itemsize:
-            raise damaged(folder / name, f"{entry.size} bytes for {rows} rows")
+            raise damage_error(folder / name, f"{entry.size} bytes for {rows} rows")
         array: NDArray[Any] = np.empty(0, dtype=dtype)
         if rows:
             array = np.memmap(folder / name, dtype=dtype, mode="r").view(np.ndarray)
@@ -207,10 +207,10 @@ class _Column:
 
     def _check(self, piece: int, held: NDArray[Any]) -> None:
         if zlib.crc32(held.data) != self.crcs[piece]:
-            raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
+            raise damage_error(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
         good = has_valid_magnitude(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
         if not good:
-            raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds a value out of range")
+            raise damage_error(self.path, f"piece {piece + 1} of {len(self.crcs)} holds a value out of range")
         self.checked[piece] = True
 
 
@@ -283,7 +283,9 @@ class MappedRows:
             starts = self.pointers[after:before] - start
             if not workers_ascend(self.workers.array[start:end], starts, repeats=self.repeats):
                 or_repeat = "" if self.repeats else ", or one repeats"
-                raise damaged(self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{or_repeat}")
+                raise damage_error(
+                    self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{or_repeat}"
+                )
         self._ordered[piece] = True
 
 
@@ -347,7 +349,7 @@ class _IndexWriter:
         self.known += len(beginnings)
 
 
-def _ascends(pointers: NDArray[np.int64], rows: int) -> bool:
+def _are_ascending(pointers: NDArray[np.int64], rows: int) -> bool:
     """Return whether pointers ascend from 0 to the number of rows."""
     if pointers[0] != 0 or pointers[-1] != rows:
         return False
@@ -371,14 +373,14 @@ def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int) -
     entry, path = manifest.files[name], folder / name
     _check_size(path, entry.size)
     if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:
-        raise damaged(path, "another checksum")
+        raise damage_error(path, "another checksum")
     names = read_identifiers(path)
     if len(names) != count:
-        raise damaged(path, f"{len(names)} names, {count} expected")
+        raise damage_error(path, f"{len(names)} names, {count} expected")
     return names
 
 
 def _check_size(path: Path, size: int) -> None:
     found = path.stat().st_size if path.is_file() else None
     if found != size:
-        raise damaged(path, "no such file" if found is None else f"{found} bytes, {size} expected")
+        raise damage_error(path, "no such file" if found is None else f"{found} bytes, {size} expected")

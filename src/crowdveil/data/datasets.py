@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.ingest.coded_columns import Duplicates, parse_numbers
+from crowdveil.data.ingest.column_readers import ReportColumns, read_columns
 from crowdveil.data.ingest.gold_files import load_gold
-from crowdveil.data.ingest.readers import ReportColumns, read_columns
-from crowdveil.data.ingest.validation import Duplicates, parse_numbers
 from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -107,11 +107,11 @@ def load(
         SettingsError: no such data set, or no data directory.
         ReportsError: a file of the set is damaged, or a name is not listed.
     """
-    folder = _folder(name, directory or data_directory())
+    folder = _existing_folder(name, directory or data_directory())
     meta, kind, alphabet = _read_meta(folder / META_FILE)
     zipped = folder / "answers.csv.gz"
     columns = read_columns(zipped if zipped.exists() else folder / "answers.csv")
-    readable = _number_rows(columns) if kind == "numeric" else np.ones(len(columns), dtype=bool)
+    readable = _is_number(columns) if kind == "numeric" else np.ones(len(columns), dtype=bool)
     answers = Reports.from_columns(
         columns.keep(readable),
         ReadOptions(alphabet, "numeric" if kind == "numeric" else "categorical", tasks, workers, duplicates),
@@ -125,14 +125,14 @@ def load(
         kind=kind,
         meta=meta,
         rows=len(columns),
-        pairs=_distinct_pairs(columns),
+        pairs=_count_distinct_pairs(columns),
         left_out=int((~readable).sum()),
         gold_without_answers=sum(task not in answered for task in gold),
-        scale=_scale(meta["labels"]) if kind == "numeric" else None,
+        scale=_scale_of_range(meta["labels"]) if kind == "numeric" else None,
     )
 
 
-def _folder(name: str, directory: Path) -> Path:
+def _existing_folder(name: str, directory: Path) -> Path:
     names = available(directory)
     if not directory.is_dir():
         raise SettingsError("the data directory must exist", value=str(directory), hint=DIRECTORY_HINT)
@@ -167,16 +167,16 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     return load_gold(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
 
 
-def _number_rows(columns: ReportColumns) -> Any:
+def _is_number(columns: ReportColumns) -> Any:
     """Return whether each row's answer is a finite number, shape (rows,)."""
     return np.isfinite(parse_numbers(columns.value.names))[columns.value.codes]
 
 
-def _distinct_pairs(columns: ReportColumns) -> int:
+def _count_distinct_pairs(columns: ReportColumns) -> int:
     return len(np.unique(columns.task.codes.astype(np.int64) * len(columns.worker.names) + columns.worker.codes))
 
 
-def _scale(labels: str) -> Scale | None:
+def _scale_of_range(labels: str) -> Scale | None:
     """Return the scale of a range such as "-100..100"; None for any other text."""
     low, dots, high = labels.partition("..")
     bounds = parse_numbers(np.array([low, high]))

@@ -7,14 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.data.ingest.gold_files import DrawnGold, drawn_gold, gold_roles
-from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
+from crowdveil.data.ingest.column_readers import ColumnNames, ReportColumns, encode_arrow_column, encode_columns
+from crowdveil.data.ingest.gold_files import DrawnGold, gold_of_columns, gold_roles
 from crowdveil.errors import ReportsError, SettingsError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class OriginalColumns:
     def with_identifiers(self, table: pa.Table, rows: Literal["tasks", "workers"]) -> pa.Table:
         """Return a table of results whose first column has the original name, unless another has it, and type."""
         name, kind = (self.task, self.task_type) if rows == "tasks" else (self.worker, self.worker_type)
-        taken, column = table.column_names[1:], _as_kind(table.column(0), kind)
+        taken, column = table.column_names[1:], _cast_identifiers(table.column(0), kind)
         return table.set_column(0, table.column_names[0] if name in taken else name, column)
 
     def with_own_identifiers(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
@@ -90,12 +91,12 @@ class OriginalColumns:
         if len(set(names.values())) < len(names):
             names = {role: role for role in names}
         for role, (_, kind) in own.items():
-            table = table.set_column(table.column_names.index(role), role, _as_kind(table.column(role), kind))
+            table = table.set_column(table.column_names.index(role), role, _cast_identifiers(table.column(role), kind))
         given = {name: name for role, name in names.items() if name == own[role][0]}
         return table.rename_columns([names.get(name, name) for name in table.column_names]), given
 
 
-def _as_kind(column: Any, kind: Any) -> Any:
+def _cast_identifiers(column: Any, kind: Any) -> Any:
     """Return identifiers in a type; integers that it cannot hold in 64 bits, others unchanged."""
     for wider in (kind, *((pa.int64(),) if pa.types.is_integer(kind) else ())):
         with suppress(pa.ArrowException):
@@ -126,23 +127,23 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
         ReportsError: not a frame, a missing column, or a column of mixed kinds.
     """
     with _frame_errors(frame):
-        roles, table = _as_arrow(frame, lambda columns: _answer_roles(names, columns))
-        original = _original(table, roles)
+        roles, table = _arrow_by_role(frame, lambda columns: _answer_roles(names, columns))
+        original = _original_columns(table, roles)
         return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
 
 
 def read_gold_frame(frame: Any) -> DrawnGold:
-    """Return known truths by task, and the seed of their draw, from a frame; errors as `read_frame` and `drawn_gold`.
+    """Return known truths by task, and the seed of their draw; errors as `read_frame` and `gold_of_columns`.
 
     The columns are those of a file of gold: task, truth (or label, value), and seed if it was drawn.
     """
     with _frame_errors(frame):
-        roles, table = _as_arrow(frame, lambda columns: gold_roles(columns, "gold"))
-        columns = {role: _whole(table[name]) for role, name in roles.items()}
-        return drawn_gold({role: encode_arrow_column(column, "gold") for role, column in columns.items()}, "gold")
+        roles, table = _arrow_by_role(frame, lambda columns: gold_roles(columns, "gold"))
+        columns = {role: _integers_if_whole(table[name]) for role, name in roles.items()}
+        return gold_of_columns({role: encode_arrow_column(column, "gold") for role, column in columns.items()}, "gold")
 
 
-def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _integers_if_whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return whole numbers as integers: with an empty cell among them, pandas reads a column of them as floats."""
     if not pa.types.is_floating(column.type):
         return column
@@ -160,7 +161,7 @@ def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
     except ReportsError as error:
         workers_as_columns = "the worker" in error.rule and error.rule.endswith("for the value, 0") and len(columns) > 2
         hint = error.hint + (WIDE if workers_as_columns else "")
-        raise ReportsError(error.rule, source=SOURCE, examples=str(error.value or ""), hint=hint) from error
+        raise error.changed(hint=hint) from error
 
 
 @contextmanager
@@ -168,7 +169,7 @@ def _frame_errors(frame: Any) -> Iterator[None]:
     """Turn errors on what is no frame, or has columns of mixed kinds, into ReportsError."""
     import narwhals as nw
 
-    _refuse_no_frame(frame)
+    _require_named_columns(frame)
     try:
         yield
     except MemoryError:
@@ -180,12 +181,12 @@ def _frame_errors(frame: Any) -> Iterator[None]:
             "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
             "columns hold one kind of value each, text in UTF-8",
             source=SOURCE,
-            examples=_found(frame, error),
+            examples=_type_or_error(frame, error),
             hint="Give each column its own name, and turn mixed columns into text.",
         ) from error
 
 
-def _found(frame: Any, error: Exception) -> str:
+def _type_or_error(frame: Any, error: Exception) -> str:
     """Return what was given in place of a frame, or the first line of the error on a column."""
     text = str(error).partition("\n")[0][:200]
     return type(frame).__name__ if text.startswith("Unsupported dataframe type") else text
@@ -197,7 +198,7 @@ WITHOUT_NAMES = (
 )
 
 
-def _refuse_no_frame(frame: Any) -> None:
+def _require_named_columns(frame: Any) -> None:
     """Refuse a series, an array, a list, a path: what has no named columns."""
     import narwhals as nw
 
@@ -237,7 +238,7 @@ def as_table(frame: Any, *, source: str = SOURCE) -> pa.Table:
         raise ReportsError(
             "a frame must be a pandas, Polars or Arrow table or a dict of columns of equal length",
             source=source,
-            examples=_found(frame, error),
+            examples=_type_or_error(frame, error),
             hint="Such as pandas.read_csv(...).",
         ) from error
 
@@ -267,7 +268,7 @@ Choose = Callable[[list[str]], dict[str, str]]
 """Function from the names of all columns to that of each role."""
 
 
-def _as_arrow(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table]:
+def _arrow_by_role(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table]:
     """Return the column of each role, and an Arrow table of these columns."""
     import narwhals as nw
 
@@ -277,7 +278,7 @@ def _as_arrow(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table]:
         return roles, pa.table({name: frame[name] for name in roles.values()})
     if kind == "duckdb":
         roles = choose(list(frame.columns))
-        chosen = frame.project(", ".join(map(_quoted, roles.values())))
+        chosen = frame.project(", ".join(map(_quoted_for_sql, roles.values())))
         return roles, chosen.to_arrow_table()
     if kind == "dask":
         roles = choose(list(frame.columns))
@@ -286,11 +287,11 @@ def _as_arrow(frame: Any, choose: Choose) -> tuple[dict[str, str], pa.Table]:
         roles = choose(frame.collect_schema().names())
         frame = frame.select(list(roles.values())).collect()
     table = nw.from_native(frame, eager_only=True)
-    roles = _roles(choose, frame, table.columns)
+    roles = _roles_or_index_hint(choose, frame, table.columns)
     return roles, table.select(list(roles.values())).to_arrow()
 
 
-def _roles(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
+def _roles_or_index_hint(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
     """Return the column of each role; where one is missing that may be in the index, the hint says so."""
     try:
         return choose(columns)
@@ -300,10 +301,10 @@ def _roles(choose: Choose, frame: Any, columns: list[str]) -> dict[str, str]:
             raise
         found = f"the columns {', '.join(map(repr, columns))}, and the index {', '.join(map(repr, index))}"
         hint = f"An index is not read: give frame.reset_index().{WIDE if error.hint.endswith(WIDE) else ''}"
-        raise ReportsError(error.rule, source=error.source, examples=found, hint=hint) from error
+        raise error.changed(examples=found, hint=hint) from error
 
 
-def _original(table: pa.Table, roles: Mapping[str, str]) -> OriginalColumns:
+def _original_columns(table: pa.Table, roles: Mapping[str, str]) -> OriginalColumns:
     types = {role: table.schema.field(name).type for role, name in roles.items()}
     cells = {role: kind.value_type if pa.types.is_dictionary(kind) else kind for role, kind in types.items()}
     label: Any = pa.array([], cells["value"])
@@ -315,7 +316,7 @@ def _original(table: pa.Table, roles: Mapping[str, str]) -> OriginalColumns:
     return OriginalColumns(roles["task"], roles["worker"], cells["task"], cells["worker"], label, roles["value"])
 
 
-def in_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+def as_same_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     """Return an Arrow table as the same kind of frame as another.
 
     Args:
@@ -329,7 +330,7 @@ def in_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
             columns = {name: table[name] for name in table.column_names}
             return {name: column.to_pylist() if lists else column.to_numpy() for name, column in columns.items()}
         case "duckdb":
-            return _as_relation(frame, table, sources)
+            return _as_duckdb_relation(frame, table, sources)
         case "polars":
             return _as_polars(frame, table, sources)
         case "pandas":
@@ -342,11 +343,11 @@ def in_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
     return table
 
 
-def _as_relation(relation: Any, crowdveil_result: pa.Table, sources: Mapping[str, str]) -> Any:
+def _as_duckdb_relation(relation: Any, crowdveil_result: pa.Table, sources: Mapping[str, str]) -> Any:
     """Return a relation on the same connection; DuckDB finds the table by the name of the argument."""
     types, chosen = dict(zip(relation.columns, relation.types, strict=True)), []
     for name in crowdveil_result.column_names:
-        column = _quoted(name)
+        column = _quoted_for_sql(name)
         if name in sources:
             kind = types[sources[name]]  # which may not hold names that were given beside the answers
             lost = f"{column} IS NOT NULL AND TRY_CAST({column} AS {kind}) IS NULL"
@@ -387,13 +388,7 @@ def as_polars(table: pa.Table) -> "polars.DataFrame":
     Raises:
         SettingsError: Polars is not installed.
     """
-    try:
-        import polars
-    except ImportError as error:
-        hint = "pip install 'crowdveil[polars]'"
-        raise SettingsError("this needs Polars", value="no such package", hint=hint) from error
-    found: Any = polars.from_arrow(table)
-    return found
+    return _with_package("Polars", lambda: import_module("polars").from_arrow(table))
 
 
 def as_pandas(table: pa.Table) -> "pandas.DataFrame":
@@ -402,13 +397,18 @@ def as_pandas(table: pa.Table) -> "pandas.DataFrame":
     Raises:
         SettingsError: pandas is not installed.
     """
+    return _with_package("pandas", table.to_pandas)
+
+
+def _with_package(package: str, convert: Callable[[], Any]) -> Any:
+    """Return a conversion that needs a package, or say how it is installed."""
     try:
-        return table.to_pandas()
+        return convert()
     except ImportError as error:
-        hint = "pip install 'crowdveil[pandas]'"
-        raise SettingsError("this needs pandas", value="no such package", hint=hint) from error
+        hint = f"pip install 'crowdveil[{package.lower()}]'"
+        raise SettingsError(f"this needs {package}", value="no such package", hint=hint) from error
 
 
-def _quoted(name: str) -> str:
+def _quoted_for_sql(name: str) -> str:
     """Return the name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -83,7 +83,7 @@ def index_of(names: Identifiers, wanted: Iterable[Any]) -> dict[str, int]:
     return {str(name): code for first, part in listed for code, name in enumerate(part, first) if str(name) in texts}
 
 
-def no_gold_task_found(gold: Iterable[Any], tasks: Identifiers, source: str) -> ReportsError:
+def no_common_task_error(gold: Iterable[Any], tasks: Identifiers, source: str) -> ReportsError:
     """Return the error for known truths without any common task, with examples of both sides."""
     known = sorted({str(name) for name in gold})
     listed = (", ".join(map(repr, names)) for names in (known[:NAMES_SHOWN], map(str, tasks[:NAMES_SHOWN])))
@@ -121,7 +121,7 @@ def write_identifiers(path: Path, names: Identifiers) -> None:
         ReportsError: an identifier is neither a whole number nor text in UTF-8.
     """
     try:
-        pieces = _pieces(names)
+        pieces = _arrow_batches(names)
         first = next(pieces)
         with pa.ipc.new_file(str(path), pa.schema([(COLUMN, first.type)])) as writer:
             for piece in (first, *pieces):
@@ -132,7 +132,7 @@ def write_identifiers(path: Path, names: Identifiers) -> None:
         ) from error
 
 
-def _pieces(names: Identifiers) -> Iterator[Any]:
+def _arrow_batches(names: Identifiers) -> Iterator[Any]:
     """Yield Arrow arrays of one type: whole numbers as they are, all else as text."""
     if isinstance(names, LazyIdentifiers):
         yield from names.pieces()
@@ -151,7 +151,7 @@ def read_identifiers(path: Path) -> LazyIdentifiers:
             that is missing, empty or repeated.
     """
     try:
-        return _read(path)
+        return _map_file(path)
     except MemoryError:
         raise  # one of Arrow's own errors, but no fault of the file
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
@@ -163,7 +163,7 @@ def read_identifiers(path: Path) -> LazyIdentifiers:
         ) from error
 
 
-def _read(path: Path) -> LazyIdentifiers:
+def _map_file(path: Path) -> LazyIdentifiers:
     """Return the identifiers of a file; raises ValueError with the defect."""
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     schema = reader.schema
@@ -185,14 +185,14 @@ def _require_distinct(names: Any) -> None:
     if names.type in TEXTS and any(pc.min(pc.binary_length(chunk)).as_py() == 0 for chunk in names.chunks):
         raise ValueError("an empty name")
     # Sorted identifiers, the usual case, are compared without extra memory.
-    if _ascend(names):
+    if _are_ascending(names):
         return
     distinct = pc.count_distinct(names).as_py()
     if distinct < len(names):
         raise ValueError(f"{len(names) - distinct} repeated names")
 
 
-def _ascend(names: Any) -> bool:
+def _are_ascending(names: Any) -> bool:
     """Return whether identifiers ascend strictly."""
     chunks = [chunk for chunk in names.chunks if len(chunk)]
     if any(before[-1].as_py() >= after[0].as_py() for before, after in pairwise(chunks)):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.data.datasets import META_FILE, VARIABLE
-from crowdveil.data.ingest.validation import parse_numbers
+from crowdveil.data.ingest.coded_columns import parse_numbers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs
 
@@ -30,7 +30,7 @@ LARGEST_POPULATION = 108_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
+class LineFormat:
     """Cells of the lines of a published file.
 
     Attributes:
@@ -57,7 +57,7 @@ class Lines:
         """
         if self.by_city:
             return _city_truths(path)
-        lines = _lines(path)[int(self.header) :]
+        lines = _cells_of_lines(path)[int(self.header) :]
         for row, cells in enumerate(lines, 1):
             if len(cells) <= max(self.columns):
                 rule = f"a line must have at least {max(self.columns) + 1} cells"
@@ -87,17 +87,17 @@ class PublishedSet:
     files: Sequence[str]
     kind: str
     labels: str | Sequence[str]
-    answers: Lines
-    truths: Lines
+    answers: LineFormat
+    truths: LineFormat
     sha256: Sequence[str]
     licence: str = NOT_STATED
     renamed: bool = False
 
 
-def _published() -> dict[str, PublishedSet]:
+def _read_published_sets() -> dict[str, PublishedSet]:
     with SETS.open("rb") as stream:
         listed = tomllib.load(stream)
-    lines = {name: {part: Lines(**one[part]) for part in ("answers", "truths")} for name, one in listed.items()}
+    lines = {name: {part: LineFormat(**one[part]) for part in ("answers", "truths")} for name, one in listed.items()}
     return {name: PublishedSet(**one | lines[name]) for name, one in listed.items()}
 
 
@@ -105,7 +105,7 @@ def state_of(name: str, directory: Path) -> str:
     """Return whether a directory has a set: "missing", "as measured" or "other contents"."""
     if not (directory / name / META_FILE).exists():
         return "missing"
-    found = tuple(hashlib.sha256(_contents(directory / name / file)).hexdigest() for file in CONVERTED)
+    found = tuple(hashlib.sha256(_bytes_of_plain_or_gzip(directory / name / file)).hexdigest() for file in CONVERTED)
     return "as measured" if found == tuple(PUBLISHED[name].sha256) else "other contents"
 
 
@@ -117,7 +117,7 @@ def where_to_get(names: Sequence[str]) -> str:
     )
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def known_set_names(names: Sequence[str]) -> list[str]:
     """Return known names, by default all.
 
     Raises:
@@ -129,13 +129,13 @@ def chosen(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names)) or list(PUBLISHED)
 
 
-def outputs_of(name: str, directory: Path) -> Outputs:
+def converted_outputs(name: str, directory: Path) -> Outputs:
     """Return the files of a converted set."""
     names = (*CONVERTED, META_FILE)
     return Outputs(folder=directory / name, names=names, kind="data set", also_replaced=("answers.csv.gz",))
 
 
-def converted(name: str, folder: Path) -> dict[str, str]:
+def converted_files(name: str, folder: Path) -> dict[str, str]:
     """Return the contents of the files of a set, from its published files in a folder.
 
     Raises:
@@ -150,7 +150,7 @@ def converted(name: str, folder: Path) -> dict[str, str]:
     sources = paths[:-1] or paths
     answers = [cells for path in sources for cells in published.answers.read(path)]
     if published.answers.conflicting:
-        answers = _conflicting(answers)
+        answers = _conflicting_claims(answers)
     truths = published.truths.read(paths[-1])
     if published.renamed:
         answers = [(task.lower(), worker, answer) for task, worker, answer in answers]
@@ -167,13 +167,13 @@ def converted(name: str, folder: Path) -> dict[str, str]:
         "labels": published.labels,
     }
     return {
-        CONVERTED[0]: _table(("task", "worker", "answer"), [(task, workers[who], x) for task, who, x in answers]),
-        CONVERTED[1]: _table(("task", "truth"), truths),
+        CONVERTED[0]: _csv_text(("task", "worker", "answer"), [(task, workers[who], x) for task, who, x in answers]),
+        CONVERTED[1]: _csv_text(("task", "truth"), truths),
         META_FILE: json.dumps(meta, indent=1) + "\n",
     }
 
 
-def _contents(path: Path) -> bytes:
+def _bytes_of_plain_or_gzip(path: Path) -> bytes:
     """Return the bytes of a file, or of its compressed form; none if there is no file."""
     zipped = path.with_name(f"{path.name}.gz")
     if zipped.exists():
@@ -188,13 +188,13 @@ def _codes_by_name(letter: str, names: list[str]) -> dict[str, str]:
     return {name: f"{letter}{number:0{width}}" for number, name in enumerate(different, 1)}
 
 
-def _table(header: Cells, rows: Iterable[Cells]) -> str:
+def _csv_text(header: Cells, rows: Iterable[Cells]) -> str:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows([header, *rows])
     return stream.getvalue()
 
 
-def _lines(path: Path) -> list[list[str]]:
+def _cells_of_lines(path: Path) -> list[list[str]]:
     """Return the cells of every line that is not empty; a line that is not UTF-8 is Latin-1.
 
     Lines of `.csv` files are separated by commas and may be quoted, others by tabs and never are.
@@ -212,14 +212,14 @@ def _lines(path: Path) -> list[list[str]]:
 
 def _city_truths(path: Path) -> list[Cells]:
     """Return city_year and population of lines such as "gary, indiana, 2000, 102746"."""
-    lines = [cells[0].rsplit(", ", 2) for cells in _lines(path)]
+    lines = [cells[0].rsplit(", ", 2) for cells in _cells_of_lines(path)]
     for row, cells in enumerate(lines, 1):
         if len(cells) != 3:
             raise ReportsError("a line must be city, year, number", source=str(path), rows=(row,), examples=repr(cells))
     return [(f"{city}_{year}", number) for city, year, number in lines]
 
 
-def _conflicting(answers: list[Cells]) -> list[Cells]:
+def _conflicting_claims(answers: list[Cells]) -> list[Cells]:
     """Return the claims in (1, 1.08e11] on cities and years with at least two different ones."""
     numbers = parse_numbers(np.array([value for *_, value in answers]))
     held = [cells for cells, number in zip(answers, numbers, strict=True) if 1 < number <= LARGEST_POPULATION]
@@ -229,5 +229,5 @@ def _conflicting(answers: list[Cells]) -> list[Cells]:
     return [cells for cells in held if len(different[cells[0]]) > 1]
 
 
-PUBLISHED = _published()
+PUBLISHED = _read_published_sets()
 """Data sets by name: all that an exhibit reads."""

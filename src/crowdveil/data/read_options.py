@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from crowdveil.arguments import require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
-from crowdveil.data.ingest.readers import ReportColumns
-from crowdveil.data.ingest.validation import (
+from crowdveil.data.ingest.coded_columns import (
     Duplicates,
     Grid,
     Missing,
@@ -19,6 +17,8 @@ from crowdveil.data.ingest.validation import (
     require_duplicates_policy,
     require_missing_policy,
 )
+from crowdveil.data.ingest.column_readers import ReportColumns
+from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
 from crowdveil.data.public_lists import ListName, given_lists
 from crowdveil.errors import SettingsError
 
@@ -86,7 +86,7 @@ class ReadOptions:
                 hint="Leave kind out: it follows from the alphabet.",
             )
         if on_scale or self.kind == "numeric":
-            self._refuse_merging()
+            self._refuse_merging_numbers()
 
     def with_ordered_labels(self, names: tuple[str, ...] | None) -> "ReadOptions":
         """Return the options with these labels, in order, as alphabet; unchanged if there is one, or for numbers."""
@@ -94,7 +94,7 @@ class ReadOptions:
             return self
         return replace(self, alphabet=Categories(names, ordered=True))
 
-    def with_missing(self, columns: ReportColumns) -> ReportColumns:
+    def with_missing_policy(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if requested; labels of the alphabet are answers."""
         if self.missing == "error" and not columns.skip_empty:
             return columns
@@ -119,7 +119,7 @@ class ReadOptions:
             if self.merge_labels:
                 column = merge_spellings(column, () if alphabet is None else alphabet.names)
             return encode_labels(column, alphabet, columns.source)
-        self._refuse_merging()
+        self._refuse_merging_numbers()
         numbers = parse_number_column(columns.value, columns.source)
         if isinstance(self.alphabet, Scale):
             return self.alphabet, encode_on_scale(numbers, self.alphabet, self.grid, columns.source)
@@ -136,6 +136,6 @@ class ReadOptions:
         require_stated_kind(columns.value, columns.source)
         return "categorical"
 
-    def _refuse_merging(self) -> None:
+    def _refuse_merging_numbers(self) -> None:
         if self.merge_labels:
             raise SettingsError("merge_labels is for label columns only", value="numbers", hint="Leave it out.")

@@ -26,9 +26,7 @@ from crowdveil.data.columnar_store import MappedRows, ReportChunk, open_encoded,
 from crowdveil.data.frames import OriginalColumns, read_frame
 from crowdveil.data.identifiers import Identifiers, as_identifiers
 from crowdveil.data.ingest.canonical_order import sort_columns, sort_packed
-from crowdveil.data.ingest.questions import refuse_mixed_questions
-from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, ReportColumns, read_columns, read_parquet_columns
-from crowdveil.data.ingest.validation import (
+from crowdveil.data.ingest.coded_columns import (
     CodedColumn,
     Duplicates,
     Grid,
@@ -37,11 +35,19 @@ from crowdveil.data.ingest.validation import (
     encode_ids,
     resolve_duplicates,
 )
+from crowdveil.data.ingest.column_readers import (
+    NO_NAMES,
+    ColumnNames,
+    ReportColumns,
+    read_columns,
+    read_parquet_columns,
+)
+from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
-from crowdveil.errors import ReportsError, all_at_once, results_of
+from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
 from crowdveil.presentation.html import card, table
-from crowdveil.presentation.pictures import count_bars
+from crowdveil.presentation.svg_pictures import count_bars
 
 ReportRows = InMemoryRows | MappedRows
 """Storage of reports in canonical order."""
@@ -94,9 +100,9 @@ class Reports:
             # A view is copied: its memory could be changed through its base.
             object.__setattr__(self, name, column.astype(dtype, copy=column.base is not None))
         rows = InMemoryRows(self.task, self.worker, self.value, len(self.tasks))
-        self._set(rows, self.tasks, self.workers, self.alphabet, self.public_lists, self.original)
+        self._set_fields(rows, self.tasks, self.workers, self.alphabet, self.public_lists, self.original)
 
-    def _set(
+    def _set_fields(
         self,
         rows: ReportRows,
         tasks: Identifiers,
@@ -126,7 +132,7 @@ class Reports:
     ) -> Self:
         """Return reports over rows that already have canonical order and the right types; nothing is checked."""
         reports = cls.__new__(cls)
-        reports._set(rows, tasks, workers, alphabet, public_lists, original)
+        reports._set_fields(rows, tasks, workers, alphabet, public_lists, original)
         return reports
 
     def with_public_lists(self, public_lists: frozenset[ListName]) -> Self:
@@ -412,18 +418,18 @@ class Reports:
             raise ReportsError(
                 "there must be at least one answer", source=source, hint="Check the file and its header, or the table."
             )
-        columns = options.with_missing(columns)
+        columns = options.with_missing_policy(columns)
         answers, answered = columns, None
         if len(columns.null_rows):
             answers, answered = columns.without_null()
         try:
-            (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_of(
-                lambda: _tasks_of_one_question(columns, options),
+            (tasks, task_codes), (workers, worker_codes), (alphabet, values) = results_or_all_errors(
+                lambda: _encode_tasks(columns, options),
                 lambda: encode_ids(columns.worker, options.workers, "worker", source),
-                lambda: _values_of(answers, answered, options, source),
+                lambda: _encode_values(answers, answered, options, source),
             )
         except ReportsError as error:
-            raise all_at_once([error, *_repeats(columns, options)]) from None
+            raise join_errors([error, *_repeated_pair_errors(columns, options)]) from None
         if answered is not None:
             task_codes, worker_codes = task_codes[answered], worker_codes[answered]
         sizes = (len(tasks), len(workers), 1 if alphabet is None else alphabet.size)
@@ -437,7 +443,7 @@ class Reports:
         return cls(task_codes[kept], worker_codes[kept], values[kept], tasks, workers, alphabet, public)
 
 
-def _repeats(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]:
+def _repeated_pair_errors(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]:
     """Return the refusal of repeated cells of columns that have other defects; empty if it does not apply."""
     named = np.flatnonzero((columns.task.codes >= 0) & (columns.worker.codes >= 0))
     task, worker = (CodedColumn(one.names, one.codes[named]) for one in (columns.task, columns.worker))
@@ -448,7 +454,7 @@ def _repeats(columns: ReportColumns, options: ReadOptions) -> list[ReportsError]
     return []
 
 
-def _values_of(
+def _encode_values(
     answers: ReportColumns, rows: NDArray[np.int64] | None, options: ReadOptions, source: str
 ) -> tuple[Alphabet | None, NDArray[Any]]:
     """Return alphabet and values of the answers in some rows of a source; a refusal names the rows of the source."""
@@ -458,11 +464,10 @@ def _values_of(
         if rows is None:
             raise
         places = tuple(int(rows[row - 1]) + 1 for row in error.rows)
-        examples = str(error.value or "")
-        raise ReportsError(error.rule, source=source, rows=places, examples=examples, hint=error.hint) from None
+        raise error.changed(source=source, rows=places) from None
 
 
-def _tasks_of_one_question(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:
+def _encode_tasks(columns: ReportColumns, options: ReadOptions) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the tasks and the code of each row; refuse answers of one task to different questions."""
     tasks, codes = encode_ids(columns.task, options.tasks, "task", columns.source)
     refuse_mixed_questions(columns, codes)

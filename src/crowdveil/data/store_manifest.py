@@ -149,14 +149,14 @@ def read_manifest(path: Path) -> Manifest:
             hint=f"{ENCODE_AGAIN[:-1]}, with this version.",
         )
     if set(data) != FIELDS or data["sha256"] != digest(data):
-        raise damaged(path, "the seal does not match: it was changed or cut")
+        raise damage_error(path, "the seal does not match: it was changed or cut")
     try:
-        return _checked(data)
+        return _manifest_of_fields(data)
     except SettingsError as error:
-        raise damaged(path, str(error)[:200]) from error
+        raise damage_error(path, str(error)[:200]) from error
 
 
-def damaged(path: Path, found: str) -> ReportsError:
+def damage_error(path: Path, found: str) -> ReportsError:
     """Return the error for a damaged file, with the defect found."""
     return ReportsError(
         "encoded blocks must be complete and undamaged", source=str(path), examples=found, hint=ENCODE_AGAIN
@@ -179,7 +179,7 @@ def _parsed(path: Path) -> Any:
         ) from error
 
 
-def _checked(data: dict[str, Any]) -> Manifest:
+def _manifest_of_fields(data: dict[str, Any]) -> Manifest:
     """Return the manifest of parsed fields.
 
     Raises:
@@ -200,12 +200,12 @@ def _checked(data: dict[str, Any]) -> Manifest:
         alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
         piece_bytes=piece_bytes,
         repeats=data["repeats"],
-        files={name: _entry(name, files[name], piece_bytes) for name in DATA_FILES},
+        files={name: _checked_file_entry(name, files[name], piece_bytes) for name in DATA_FILES},
         seal=str(data["sha256"]),
     )
 
 
-def _entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:
+def _checked_file_entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:
     """Return the entry of a file after checking its fields."""
     if not isinstance(entry, dict) or set(entry) != {"bytes", "crc32"} or not isinstance(entry["crc32"], list):
         raise SettingsError(f"the entry of {name} must hold bytes and a list crc32", value=str(entry)[:100])

@@ -11,8 +11,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Scale
+from crowdveil.data.ingest.coded_columns import number_or_nan
 from crowdveil.data.ingest.csv_files import csv_row
-from crowdveil.data.ingest.validation import number_or_nan
 from crowdveil.data.reports import Reports
 
 TableForm = Literal["csv", "parquet", "json", "jsonl"]
@@ -48,8 +48,8 @@ def reports_table(reports: Reports) -> pa.Table:
 
 def block_tables(reports: Reports) -> Iterator[pa.Table]:
     """Yield the reports block by block, as columns task, worker and label (or value)."""
-    tasks, workers = _texts(reports.tasks), _texts(reports.workers)
-    labels = None if reports.alphabet is None else _texts(reports.alphabet.names)
+    tasks, workers = _text_array(reports.tasks), _text_array(reports.workers)
+    labels = None if reports.alphabet is None else _text_array(reports.alphabet.names)
     for part in reports.chunks():
         columns = [
             pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
@@ -61,9 +61,9 @@ def block_tables(reports: Reports) -> Iterator[pa.Table]:
         yield pa.Table.from_arrays(columns, schema=report_schema(reports))
 
 
-def write_table(stream: BinaryIO, table: pa.Table) -> None:
-    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
-    _write_csv(stream, table.schema, lambda: [table])
+def write_table(stream: BinaryIO, table: pa.Table, form: TableForm = "csv") -> None:
+    """Write a table; cells of CSV, in UTF-8, are quoted only in files where one of them needs it."""
+    write_tables(stream, table.schema, lambda: [table], form)
 
 
 def write_tables(
@@ -130,5 +130,5 @@ def report_schema(reports: Reports) -> pa.Schema:
     return pa.schema([("task", ids), ("worker", ids), (name, pa.dictionary(pa.int16(), pa.string()))])
 
 
-def _texts(names: Any) -> Any:
+def _text_array(names: Any) -> Any:
     return pa.array([str(name) for name in names], pa.string())

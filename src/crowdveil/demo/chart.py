@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from crowdveil.comparison.trials import ASSIGNED, CHANNEL_SUFFIX, PROTECTED, Row
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.presentation.html import Html
-from crowdveil.presentation.pictures import lines
+from crowdveil.presentation.svg_pictures import line_chart
 
 MAX_LINES = 6
 """Largest number of lines in a chart, with those of the constant and of unprotected answers."""
@@ -75,7 +75,7 @@ def _line_name(key: tuple[str, str], naive: Sequence[tuple[str, str]]) -> str:
 def error_picture(crowd: DemoCrowd, rows: Sequence[Row]) -> Html:
     """Draw error by epsilon from the rows of a crowd, with the name of each line at its end."""
     constant, best = rows[0].constant_error, min(row.error for row in rows if row.requested is None)
-    return lines(
+    return line_chart(
         f"Error by epsilon on {crowd.title}",
         "epsilon per cell",
         chart_lines(crowd, rows),

@@ -12,7 +12,7 @@ from crowdveil.comparison.trials import ASSIGNED, Row, sampling_error_sentence
 from crowdveil.demo.chart import QUALITY_EPSILON, error_picture, is_at_quality_epsilon
 from crowdveil.demo.conclusion import conclusion_text
 from crowdveil.demo.crowds import DemoCrowd
-from crowdveil.release.page import style_sheet
+from crowdveil.release.results_page import style_sheet
 
 CLOSE = 0.005
 """Relative difference up to which an error equals that of the constant."""

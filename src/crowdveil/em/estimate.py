@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crowdveil.arguments import nearest
+from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Alphabet, short_list
-from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
+from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, as_same_kind
 from crowdveil.data.identifiers import Identifiers, LazyIdentifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.em.fit_state import FitState
@@ -22,7 +22,7 @@ from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.errors import SettingsError
 from crowdveil.figures import bar_plot, confusion_plot, interval_plot, share_plot
 from crowdveil.presentation.html import Html, card, table
-from crowdveil.presentation.pictures import count_bars, intervals, share_histogram
+from crowdveil.presentation.svg_pictures import count_bars, interval_chart, share_histogram
 
 if TYPE_CHECKING:
     import pandas
@@ -396,7 +396,7 @@ class Estimate:
         low, high = (first.posterior if ends is None else ends for ends in (first.low, first.high))
         columns = [map(str, first.tasks), *(column.tolist() for column in (first.posterior, low, high))]
         rows = [row for row in zip(*columns, strict=True) if np.isfinite(row[1:]).all()]
-        return intervals(None, "Inferred numbers" + (" with 90 % intervals" if self.low is not None else ""), rows)
+        return interval_chart(None, "Inferred numbers" + (" with 90 % intervals" if self.low is not None else ""), rows)
 
     def to_arrow(self, rows: Rows = "tasks") -> pa.Table:
         """Return tasks or workers as an Arrow table: names and types of the frame of answers, the columns of
@@ -441,7 +441,7 @@ class Estimate:
         sources = {table.column_names[0]: self.original.task if rows == "tasks" else self.original.worker}
         if "truth" in table.column_names and self._label_values() is not None:
             sources["truth"] = self.original.label_name
-        return in_kind(like, table, sources)
+        return as_same_kind(like, table, sources)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confidence of the tasks without gold, or numbers with their intervals, and return the axes.
@@ -487,7 +487,7 @@ class Estimate:
         if confusion is None or self.alphabet is None or confusion.shape[2] != self.alphabet.size:
             raise SettingsError(f"{self.method} estimates no confusion matrices", value=worker)
         if str(worker) not in names:
-            hint = nearest(worker, names) or f"There are {short_list(names)}."
+            hint = did_you_mean(worker, names) or f"There are {short_list(names)}."
             raise SettingsError("there must be such a worker", value=worker, hint=hint)
         return confusion_plot(ax, self.alphabet.names, confusion[names.index(str(worker))].tolist())
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, has_valid_magnitude
 from crowdveil.data.frames import is_frame, read_gold_frame
-from crowdveil.data.identifiers import index_of, no_gold_task_found
+from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
 
@@ -148,7 +148,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     requested = {str(task): (task, truth) for task, truth in (gold or {}).items()}
     found = sorted((code, name) for name, code in index_of(reports.tasks, requested).items())
     if requested and not found:
-        raise no_gold_task_found(requested, reports.tasks, "gold")
+        raise no_common_task_error(requested, reports.tasks, "gold")
     truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
     for place, (_, name) in enumerate(found):
         task, truth = requested[name]

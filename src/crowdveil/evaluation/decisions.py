@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data.ingest.column_readers import read_csv_by_role
 from crowdveil.data.ingest.csv_files import text_source
-from crowdveil.data.ingest.readers import read_csv_roles
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -66,7 +66,7 @@ def read_costs(path: Path, alphabet: Alphabet) -> NDArray[np.float64]:
         ReportsError: an unknown label, a repeated or missing pair, or a cost that is no finite number from 0.
     """
     source = text_source(Path(path))
-    _, found = read_csv_roles(path, {name: (name,) for name in COLUMNS})
+    _, found = read_csv_by_role(path, {name: (name,) for name in COLUMNS})
     columns = [found[name].cells.tolist() for name in COLUMNS]
     costs: dict[tuple[str, str], float] = {}
     for number, (truth, decision, text) in enumerate(zip(*columns, strict=True), 1):

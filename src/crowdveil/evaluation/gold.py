@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
-from crowdveil.data.identifiers import index_of, no_gold_task_found
+from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.em.gold import as_gold
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
@@ -45,7 +45,7 @@ def align_gold(estimate: Estimate, gold: Any) -> AlignedGold:
     place = index_of(estimate.tasks, gold)
     known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
     if not known:
-        raise no_gold_task_found(gold, estimate.tasks, "gold")
+        raise no_common_task_error(gold, estimate.tasks, "gold")
     return AlignedGold(
         estimate, np.array([at for at, _ in known]), [truth for _, truth in known], len(gold) - len(known)
     )

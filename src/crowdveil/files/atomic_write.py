@@ -78,9 +78,9 @@ class Outputs:
         with folder_errors(self.folder):
             refuse_unwritable(self.folder)
             if self.private:
-                _refuse_shared(self.folder)
+                _refuse_open_folder(self.folder)
             record = read_record(self.folder)
-            existing = [path for path in self._affected(record) if os.path.lexists(path)]
+            existing = [path for path in self._paths_written_or_removed(record) if os.path.lexists(path)]
             _refuse_folders(existing)
             _refuse_inputs([*self.paths, *existing], [Path(path) for path in inputs if path is not None])
             if self.must_be_new and existing:
@@ -101,7 +101,7 @@ class Outputs:
             if fault:
                 raise SettingsError(f"an output must have the name of a file: {fault}", value=name, hint=RENAME)
 
-    def _affected(self, record: Sequence[OutputEntry]) -> list[Path]:
+    def _paths_written_or_removed(self, record: Sequence[OutputEntry]) -> list[Path]:
         """Return the paths that are written or removed."""
         stale = [entry.name for entry in record if self.remove_stale and entry.kind == self.kind]
         return [self.folder / name for name in dict.fromkeys((*self.names, *self.also_replaced, *stale))]
@@ -160,7 +160,7 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
     with staged_outputs(outputs) as temporary:
         for name in outputs.names:
             with open(temporary / name, "wb") as stream:
-                _fill(stream, files[name])
+                _write_contents(stream, files[name])
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     """
     folder = outputs.folder
     outputs.check()
-    with folder_errors(folder), _created(folder, private=outputs.private), temporary_folder(folder) as temporary:
+    with folder_errors(folder), _created_folder(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
         origin = (outputs.kind, outputs.reports_sha256, outputs.reading, outputs.gold, outputs.notes)
         entries = [OutputEntry.of(temporary / name, *origin) for name in outputs.names]
@@ -181,7 +181,7 @@ def staged_outputs(outputs: Outputs) -> Iterator[Path]:
 
 
 @contextmanager
-def _created(folder: Path, *, private: bool) -> Iterator[None]:
+def _created_folder(folder: Path, *, private: bool) -> Iterator[None]:
     """Create a folder and its parents; on failure, remove those that were created and are empty."""
     missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
@@ -207,14 +207,14 @@ def folder_errors(folder: Path, *, role: str = "the output folder", option: str 
     try:
         yield
     except OSError as error:
-        if not _concerns(error, folder):
+        if not _names_folder(error, folder):
             raise
         another = f" with {option}" if option else ""
         hint = f"{error.strerror or error}. Choose another folder{another}, or make room."
         raise SettingsError(f"{role} must be writable", value=str(folder), hint=hint) from error
 
 
-def _concerns(error: OSError, folder: Path) -> bool:
+def _names_folder(error: OSError, folder: Path) -> bool:
     """Return whether an error names the folder, one of its files or parents, or no file (write to an open file)."""
     if not isinstance(error.filename, str | bytes):
         return True
@@ -287,7 +287,7 @@ def refuse_unwritable(folder: Path) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def _refuse_shared(folder: Path) -> None:
+def _refuse_open_folder(folder: Path) -> None:
     """Refuse a folder for private files that is a link, or that other users may enter."""
     if folder.is_symlink():
         raise SettingsError(
@@ -312,11 +312,11 @@ def _refuse_folders(paths: Iterable[Path]) -> None:
 def _refuse_inputs(paths: Iterable[Path], inputs: Sequence[Path]) -> None:
     for path in paths:
         for given in inputs:
-            if _same(path, given):
+            if _is_same_file(path, given):
                 raise _refusal("an output must not replace an input", path)
 
 
-def _same(path: Path, given: Path) -> bool:
+def _is_same_file(path: Path, given: Path) -> bool:
     """Return whether two paths are, or would be, the same file; a path that is too long is compared as text."""
     with suppress(OSError):
         return path.samefile(given)
@@ -327,7 +327,7 @@ def _refusal(rule: str, path: Path) -> SettingsError:
     return SettingsError(rule, value=str(path), hint=ELSEWHERE)
 
 
-def _fill(stream: BinaryIO, contents: bytes | str | Writer) -> None:
+def _write_contents(stream: BinaryIO, contents: bytes | str | Writer) -> None:
     if callable(contents):
         contents(stream)
     else:

@@ -56,10 +56,10 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     remove_abandoned(parent)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     try:
-        with _marked(folder):
+        with _marked_as_temporary(folder):
             yield folder
     finally:
-        _remove(folder)
+        _remove_folder(folder)
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -67,8 +67,8 @@ def remove_abandoned(parent: Path) -> None:
     with suppress(OSError):
         for folder in [Path(entry.path) for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
             with suppress(OSError):
-                if _abandoned(folder):
-                    _remove(folder)
+                if _is_abandoned(folder):
+                    _remove_folder(folder)
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _marked(folder: Path) -> Iterator[None]:
+def _marked_as_temporary(folder: Path) -> Iterator[None]:
     """Hold a locked marker in a folder; it is renamed after locking, so no live marker is ever seen unlocked."""
     if sys.platform == "win32":
         yield
@@ -98,7 +98,7 @@ def _marked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _remove(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     """Remove a temporary folder, its marker last: a process that is killed here leaves a folder that is still known."""
     with suppress(OSError):
         for entry in os.scandir(folder):
@@ -109,7 +109,7 @@ def _remove(folder: Path) -> None:
     rmtree(folder, ignore_errors=True)
 
 
-def _abandoned(folder: Path) -> bool:
+def _is_abandoned(folder: Path) -> bool:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         return False

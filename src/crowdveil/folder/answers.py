@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header, text_source
+from crowdveil.data.ingest.coded_columns import Duplicates
+from crowdveil.data.ingest.column_readers import ReportColumns, delimiter_and_roles, match_columns, read_csv_by_role
+from crowdveil.data.ingest.csv_files import Progress, read_csv_table, read_header, text_source
 from crowdveil.data.ingest.gold_files import load_drawn_gold
 from crowdveil.data.ingest.labels import group_spellings
-from crowdveil.data.ingest.readers import ReportColumns, match_columns, read_csv_roles, text_roles
-from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
@@ -26,7 +26,7 @@ from crowdveil.data.sources.location import DATASET
 from crowdveil.em.history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
-from crowdveil.folder.truths import ESTIMATE_FILES, estimate_names, unchanged_output
+from crowdveil.folder.estimate_files import ESTIMATE_FILES, entry_of_unchanged_file, estimate_names
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -124,7 +124,7 @@ def read_answers(
     if is_dataset(opened.path):
         if merge_labels:
             raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
-        return _from_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
+        return _answers_of_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
     numeric = isinstance(alphabet, Scale)
@@ -144,7 +144,7 @@ def read_answers(
     )
     read = on_scale(opened.name, found, alphabet)
     rules = (*read.rules, *((MERGED,) if merge_labels else ()))
-    unread = weight_notes(opened)
+    unread = weight_column_notes(opened)
     notes += spelling_notes(found) + absent_notes(found)
     return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
 
@@ -154,7 +154,7 @@ def is_dataset(source: str | Path) -> bool:
     return str(source).startswith(DATASET)
 
 
-def repeated(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
+def repeated_notes(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
     """Return a sentence on the repeated answers of a data set, if there are any."""
     repeats = data.rows - data.pairs
     return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
@@ -210,12 +210,11 @@ def read_history(path: Path) -> WorkerHistory:
     """
     path, truths = _history_files(path)
     try:
-        return WorkerHistory.from_frame(_table(path), labels=_labels_of(truths))
+        return WorkerHistory.from_frame(_history_table(path), labels=_labels_of_truths(truths))
     except ReportsError as error:
         if error.source == str(path):
             raise
-        found_text = "" if error.value is None else str(error.value)
-        raise ReportsError(error.rule, source=str(path), examples=found_text, hint=error.hint) from None
+        raise error.changed(source=str(path)) from None
 
 
 def tasks_of_history(path: Path) -> list[str]:
@@ -239,7 +238,7 @@ def _history_files(path: Path) -> tuple[Path, Path | None]:
     if names is not None and path in (folder, folder / names[1]) and names in READ_HISTORIES:
         truths, workers = (folder / name for name in names)
         for file in (truths, workers):
-            unchanged_output(file)
+            entry_of_unchanged_file(file)
         return workers, truths
     if path.is_dir():
         hint = "Give a folder that infer wrote, or a file."
@@ -248,7 +247,7 @@ def _history_files(path: Path) -> tuple[Path, Path | None]:
     return path, next((file for file in beside if file.exists()), None)
 
 
-def _table(path: Path) -> pa.Table:
+def _history_table(path: Path) -> pa.Table:
     """Return a CSV file as text, or a Parquet file, with names of columns in lower case."""
     if path.suffix.lower() == ".parquet":
         try:
@@ -256,8 +255,8 @@ def _table(path: Path) -> pa.Table:
         except (OSError, pa.ArrowException) as error:
             raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
     else:
-        delimiter, columns = text_roles(path, _history_columns)
-        table = read_csv(path, list(columns.values()), delimiter)
+        delimiter, columns = delimiter_and_roles(path, _history_columns)
+        table = read_csv_table(path, list(columns.values()), delimiter)
     return table.rename_columns([name.strip().lower() for name in table.column_names])
 
 
@@ -270,7 +269,7 @@ def _history_columns(found: Sequence[str], source: str) -> dict[str, str]:
     return {name: name for name in found}
 
 
-def _labels_of(truths: Path | None) -> tuple[str, ...] | None:
+def _labels_of_truths(truths: Path | None) -> tuple[str, ...] | None:
     """Return the labels of truths; None without their probabilities."""
     if truths is None:
         return None
@@ -287,13 +286,13 @@ def read_names(path: Path, name: str) -> list[str]:
     if not path.exists():
         hint = f"Give a CSV file with the column {name}, one in each row."
         raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
-    names: list[str] = read_csv_roles(path, {name: (name,)})[1][name].cells.tolist()
+    names: list[str] = read_csv_by_role(path, {name: (name,)})[1][name].cells.tolist()
     if "" in names:
         raise ReportsError(f"every row needs a {name}", source=text_source(path), rows=(names.index("") + 1,))
     return names
 
 
-def _from_dataset(
+def _answers_of_dataset(
     source: str,
     alphabet: Alphabet | None,
     duplicates: Duplicates,
@@ -307,7 +306,7 @@ def _from_dataset(
         raise SettingsError("a data set has its own labels", value=alphabet.names, hint="Leave --labels out.")
     read = on_scale(source, data.answers, alphabet or known)
     rule = f"Several answers of a worker to a task: policy {duplicates!r}."
-    return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
+    return read._replace(rules=(rule, *read.rules), counts=repeated_notes(data, duplicates) + read.counts)
 
 
 def on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead:
@@ -342,12 +341,12 @@ def on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead
     return AnswersRead(coded, scale, (rule,), counts)
 
 
-def kind_of(alphabet: Alphabet | None) -> Kind:
+def kind_of_truths(alphabet: Alphabet | None) -> Kind:
     """Return whether truths in this alphabet are labels or numbers."""
     return "categorical" if isinstance(alphabet, Categories) else "numeric"
 
 
-def weight_notes(source: AnswerSource) -> tuple[str, ...]:
+def weight_column_notes(source: AnswerSource) -> tuple[str, ...]:
     """Return a warning that names unread columns of weights in a table; empty without any.
 
     Raises:
@@ -371,7 +370,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     for block in reports.blocks():
         counts += np.bincount(block.value, minlength=len(names))
     spellings = "; ".join(
-        ", ".join(f"{names[code]!r} ({_reports(int(counts[code]))})" for code in group[:SHOWN_SPELLINGS])
+        ", ".join(f"{names[code]!r} ({_count_of_reports(int(counts[code]))})" for code in group[:SHOWN_SPELLINGS])
         for group in groups[:SHOWN_SPELLINGS]
     )
     more = (
@@ -401,5 +400,5 @@ def grade_notes(reports: Reports) -> tuple[str, ...]:
     return (f"Whole numbers are read as labels without order. If they are grades, state --labels {names} --ordered.",)
 
 
-def _reports(count: int) -> str:
+def _count_of_reports(count: int) -> str:
     return f"{count:,} report" + ("" if count == 1 else "s")

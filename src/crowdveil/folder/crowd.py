@@ -118,18 +118,18 @@ def describe_crowd(
         lists_from_answers=list(missing),
         edited=False,
         reports_sha256=None,
-        assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
+        assignment_sha256=None if assignment is None else sha256_hex(assignment.encode()),
         blocks_sha256=None,
     )
 
 
-def crowd_of_blocks(crowd: Crowd, folder: Path) -> bytes:
+def crowd_json_of_blocks(crowd: Crowd, folder: Path) -> bytes:
     """Return the `crowd.json` of the encoded blocks in a folder, which list the same tasks and workers."""
     named = {"tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": read_seal(folder)}
     return json_bytes({**crowd, **named})
 
 
-def crowd_of_file(crowd: Crowd, path: Path) -> bytes:
+def crowd_json_of_file(crowd: Crowd, path: Path) -> bytes:
     """Return the `crowd.json` that names the reports, or the sums, in a file by their digest."""
     return json_bytes({**crowd, "reports_sha256": content_digest(path)})
 
@@ -142,7 +142,7 @@ def as_edited(crowd: Crowd) -> Crowd:
     return {**crowd, "edited": True, "guarantee": guarantee}
 
 
-def caveats(crowd: Crowd) -> list[str]:
+def crowd_warnings(crowd: Crowd) -> list[str]:
     """Return warnings if the guarantee or the channel of a crowd does not hold."""
     edited = [EDITED] if crowd["edited"] else []
     if crowd["simulation"]:
@@ -159,12 +159,12 @@ def listed_names(crowd: Crowd) -> tuple[list[str], list[str]]:
     return tasks, workers
 
 
-def text_digest(text: bytes) -> str:
+def sha256_hex(text: bytes) -> str:
     """Return the SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text).hexdigest()
 
 
-def is_sums(path: Path) -> bool:
+def is_sums_file(path: Path) -> bool:
     """Return whether a file is one of sums: by its name, or by the format in its first bytes."""
     if path.name == SUMS_FILE:
         return True
@@ -187,7 +187,7 @@ def read_crowd(path: str | PathLike[str]) -> Crowd:
     except (OSError, ValueError) as error:
         raise ReportsError("the crowd must be readable JSON", source=str(path), examples=str(error)[:200]) from error
     try:
-        crowd = checked_fields(data)
+        crowd = checked_crowd_fields(data)
         if (crowd["reports_sha256"] is None) == (crowd["blocks_sha256"] is None):
             raise SettingsError(
                 "a crowd names a file by 'reports_sha256' or blocks by 'blocks_sha256'", value=crowd["reports_sha256"]
@@ -224,7 +224,7 @@ def json_bytes(data: Mapping[str, Any]) -> bytes:
     return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
 
 
-def require_apart(field: str, names: Iterable[str]) -> None:
+def require_distinguishable(field: str, names: Iterable[str]) -> None:
     """Check that no two names of tasks or workers are confusable.
 
     Raises:
@@ -239,7 +239,7 @@ def require_apart(field: str, names: Iterable[str]) -> None:
         )
 
 
-def checked_fields(data: Any) -> Crowd:
+def checked_crowd_fields(data: Any) -> Crowd:
     """Return the crowd if every field has its type and range; raises SettingsError."""
     if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
         raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
@@ -256,7 +256,7 @@ def checked_fields(data: Any) -> Crowd:
         names = names or []
         if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
             raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
-        require_apart(field, names)
+        require_distinguishable(field, names)
     for field in ("mechanism", "guarantee"):
         if text_defect(data[field]):
             raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])

@@ -9,8 +9,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
-from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_of_blocks, report_directory
-from crowdveil.folder.evidence import AS_THEY_ARE, Reading, evidence_files, read_evidence
+from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_json_of_blocks, report_directory
+from crowdveil.folder.evidence import NO_OPTIONS, EvidenceOptions, evidence_files, read_evidence
 from crowdveil.folder.write_collection import collection_outputs
 
 COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
@@ -26,7 +26,7 @@ class Encoded(NamedTuple):
 def encode(
     source: Path | AnswerSource,
     out: Path,
-    reading: Reading = AS_THEY_ARE,
+    reading: EvidenceOptions = NO_OPTIONS,
     *,
     replace: bool = False,
     progress: Progress | None = None,
@@ -54,7 +54,7 @@ def encode(
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         if crowd is not None:
-            (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary))
+            (temporary / CROWD_FILE).write_bytes(crowd_json_of_blocks(crowd, temporary))
     return Encoded(Reports.open(out), evidence.notes)
 
 

@@ -16,10 +16,10 @@ from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
+from crowdveil.data.ingest.coded_columns import EXAMPLES_SHOWN, Duplicates, Grid
+from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.csv_files import Progress, content_digest
 from crowdveil.data.ingest.labels import with_known_spellings
-from crowdveil.data.ingest.readers import ReportColumns
-from crowdveil.data.ingest.validation import EXAMPLES_SHOWN, Duplicates, Grid
 from crowdveil.data.public_lists import (
     ALL_LISTS,
     NO_GUARANTEE_PREFIXES,
@@ -36,9 +36,9 @@ from crowdveil.folder.answers import (
     is_dataset,
     on_scale,
     read_answers,
-    repeated,
+    repeated_notes,
     spelling_notes,
-    weight_notes,
+    weight_column_notes,
 )
 from crowdveil.folder.crowd import (
     ASSIGNMENT_FILE,
@@ -50,7 +50,7 @@ from crowdveil.folder.crowd import (
     listed_names,
     read_crowd,
     report_directory,
-    text_digest,
+    sha256_hex,
 )
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from crowdveil.standalone.verification import parse_json
@@ -97,7 +97,7 @@ class Evidence:
     truths: tuple[str, ...] = ()
     merge_labels: bool = False
 
-    def as_spelled(self, gold: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    def in_label_spelling(self, gold: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """Return known truths by task in the spelling of the labels, if spellings are one; else as they are."""
         alphabet = self.reports.alphabet if self.channel is None else self.channel.alphabet
         names = self.truths or (alphabet.names if isinstance(alphabet, Categories) else ())
@@ -110,12 +110,12 @@ class Evidence:
         return (
             reports
             if self.channel is None
-            else text_digest(f"{reports} {self.channel.certificate()['sha256']}".encode())
+            else sha256_hex(f"{reports} {self.channel.certificate()['sha256']}".encode())
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class EvidenceOptions:
     """How reports are read.
 
     Attributes:
@@ -139,13 +139,13 @@ class Reading:
     truths: tuple[str, ...] = ()
 
 
-AS_THEY_ARE = Reading()
+NO_OPTIONS = EvidenceOptions()
 """Reading without options."""
 
 
 def read_evidence(
     source: Path | AnswerSource,
-    reading: Reading = AS_THEY_ARE,
+    reading: EvidenceOptions = NO_OPTIONS,
     *,
     progress: Progress | None = None,
 ) -> Evidence:
@@ -166,7 +166,7 @@ def read_evidence(
     if reading.truths:
         return _panel_evidence(opened, reading, progress=progress)
     if is_dataset(opened.path):
-        _refuse_for_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
+        _refuse_options_of_dataset(reading.certificate, reading.kind, "merge_labels" if reading.merge_labels else None)
         return _dataset_evidence(str(opened.path), reading.alphabet, reading.duplicates or "first")
     path = opened.collection_path
     crowd = None if path is None else _checked_crowd_of(path, accept_edited=reading.accept_edited)
@@ -181,14 +181,14 @@ def read_evidence(
         reports = _open_blocks(opened.path, known or reading.alphabet, reading)
     else:
         protected = crowd is not None or channel is not None
-        reports, notes, skipped = _read_reports(opened, crowd, known, reading, progress, protected=protected)
+        reports, notes, skipped = _read_report_file(opened, crowd, known, reading, progress, protected=protected)
     if known is None and reading.alphabet is None:
         notes += spelling_notes(reports) + absent_notes(reports)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
         reports=reports,
-        crowd=with_guarantee(crowd, channel),
+        crowd=with_channel_guarantee(crowd, channel),
         channel=channel,
         certificate=certificate_path,
         no_channel_reason="" if channel is not None else _no_channel_reason(crowd, reading.use_certificate),
@@ -199,7 +199,7 @@ def read_evidence(
     )
 
 
-def _panel_evidence(source: AnswerSource, reading: Reading, **options: Any) -> Evidence:
+def _panel_evidence(source: AnswerSource, reading: EvidenceOptions, **options: Any) -> Evidence:
     """Return evidence for truths with labels of their own: numbers as they are, on the scale if there is one."""
     scale = reading.alphabet if isinstance(reading.alphabet, Scale) else None
     plain = replace(reading, truths=())
@@ -207,11 +207,11 @@ def _panel_evidence(source: AnswerSource, reading: Reading, **options: Any) -> E
         plain = replace(plain, alphabet=None, kind=None if is_dataset(source.path) else "numeric")
     evidence = read_evidence(source, plain, **options)
     if scale is not None:
-        refuse_outside(evidence.reports, scale)
+        refuse_numbers_outside(evidence.reports, scale)
     return replace(evidence, truths=reading.truths)
 
 
-def refuse_outside(reports: Reports, scale: Scale) -> None:
+def refuse_numbers_outside(reports: Reports, scale: Scale) -> None:
     """Refuse numbers outside a scale.
 
     Raises:
@@ -228,7 +228,7 @@ def refuse_outside(reports: Reports, scale: Scale) -> None:
 
 def _checked_crowd_of(path: Path, *, accept_edited: bool) -> Crowd | None:
     """Return the checked crowd in the folder of reports; None without one."""
-    crowd = read_crowd_for(path)
+    crowd = read_crowd_beside(path)
     return None if crowd is None else checked_crowd(crowd, path, accept_edited=accept_edited)
 
 
@@ -254,7 +254,7 @@ def evidence_files(source: Path | AnswerSource) -> list[Path]:
     return [path, *(report_directory(path) / name for name in names)]
 
 
-def _refuse_for_dataset(*given: object) -> None:
+def _refuse_options_of_dataset(*given: object) -> None:
     for option in given:
         if option is not None:
             raise SettingsError(
@@ -275,7 +275,7 @@ def _dataset_evidence(source: str, alphabet: Alphabet | None, duplicates: Duplic
         channel=None,
         certificate=None,
         no_channel_reason="a data set holds answers",
-        notes=repeated(data, duplicates) if read is None else read.counts,
+        notes=repeated_notes(data, duplicates) if read is None else read.counts,
     )
 
 
@@ -307,7 +307,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     )
 
 
-def _open_blocks(path: Path, known: Alphabet | None, reading: Reading) -> Reports:
+def _open_blocks(path: Path, known: Alphabet | None, reading: EvidenceOptions) -> Reports:
     """Return opened blocks; refuse labels other than those of certificate and crowd."""
     options = {"kind": reading.kind, "duplicates": reading.duplicates, "merge_labels": reading.merge_labels}
     changed = {name: value for name, value in options.items() if value not in (None, False, "error")}
@@ -326,11 +326,11 @@ def _open_blocks(path: Path, known: Alphabet | None, reading: Reading) -> Report
     return reports
 
 
-def _read_reports(
+def _read_report_file(
     source: AnswerSource,
     crowd: Crowd | None,
     stated: Alphabet | None,
-    reading: Reading,
+    reading: EvidenceOptions,
     progress: Progress | None,
     *,
     protected: bool,
@@ -360,13 +360,13 @@ def _read_reports(
     if stated is None and isinstance(reading.alphabet, Scale) and reading.kind != "categorical":
         numeric = ReadOptions(tasks=tasks, workers=workers, kind="numeric", **options)
         read = on_scale(source.name, Reports.from_columns(columns, numeric), reading.alphabet)
-        return read.answers, read.counts + notes + weight_notes(source), skipped
+        return read.answers, read.counts + notes + weight_column_notes(source), skipped
     grid: Grid = "round" if stated is None else "exact"
     alphabet = stated or reading.alphabet
     wanted = ReadOptions(alphabet=alphabet, tasks=tasks, workers=workers, grid=grid, kind=reading.kind, **options)
     reports = Reports.from_columns(columns, wanted)
     changed = change_notes(columns, reports, wanted) if crowd is None else ()
-    return reports, notes + changed + weight_notes(source), skipped
+    return reports, notes + changed + weight_column_notes(source), skipped
 
 
 def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
@@ -374,7 +374,7 @@ def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assig
     if crowd is None or crowd["assignment_sha256"] is None:
         return None
     file = report_directory(path) / ASSIGNMENT_FILE
-    if not file.is_file() or text_digest(file.read_bytes()) != crowd["assignment_sha256"]:
+    if not file.is_file() or sha256_hex(file.read_bytes()) != crowd["assignment_sha256"]:
         raise ReportsError(
             f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must be in the folder of the reports, unchanged",
             source=str(file),
@@ -415,7 +415,7 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     return channel
 
 
-def read_crowd_for(path: Path) -> Crowd | None:
+def read_crowd_beside(path: Path) -> Crowd | None:
     """Return the crowd in the folder of a file of reports or certificate; None without one.
 
     Raises:
@@ -499,19 +499,19 @@ def required_channel(evidence: Evidence, result: str) -> Channel | ChannelTable 
     return evidence.channel
 
 
-def campaign_of(crowd: Crowd) -> str | None:
+def campaign_name_of(crowd: Crowd) -> str | None:
     """Return the name of the campaign whose devices sent the reports; None if they were made from a file of answers."""
     found = CAMPAIGN_MARK.search(crowd["mechanism"])
     return None if found is None else found[3]
 
 
-def question_of(crowd: Crowd | None) -> tuple[int, int] | None:
+def question_number_of(crowd: Crowd | None) -> tuple[int, int] | None:
     """Return which question of a campaign that asked several, from 1, and how many it asked; None otherwise."""
     found = None if crowd is None else CAMPAIGN_MARK.search(crowd["mechanism"])
     return None if found is None or found[1] is None else (int(found[1]), int(found[2]))
 
 
-def is_of_one_question(certificate: Path) -> bool:
+def is_certificate_of_question(certificate: Path) -> bool:
     """Return whether a certificate is that of one of several questions, by the crowd.json beside it.
 
     Raises:
@@ -520,7 +520,7 @@ def is_of_one_question(certificate: Path) -> bool:
     found = find_crowd(certificate)
     crowd = None if found is None else read_crowd(found)
     named = None if crowd is None else crowd["certificate_sha256"]
-    return question_of(crowd) is not None and named is not None and named.encode() in certificate.read_bytes()
+    return question_number_of(crowd) is not None and named is not None and named.encode() in certificate.read_bytes()
 
 
 def is_without_names(crowd: Crowd | None) -> bool:
@@ -528,7 +528,7 @@ def is_without_names(crowd: Crowd | None) -> bool:
     return crowd is not None and WITHOUT_NAMES in crowd["mechanism"]
 
 
-def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
+def with_channel_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
     """Return the crowd with the guarantee of the certificate, if it has one; a crowd without a guarantee is unchanged.
 
     Raises:
@@ -544,6 +544,6 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
             hint=f"Use the {CROWD_FILE} that was written with the reports.",
         )
     assigned = crowd["assignment_sha256"] is not None
-    protected, from_devices = channel.protects_participation, campaign_of(crowd) is not None
+    protected, from_devices = channel.protects_participation, campaign_name_of(crowd) is not None
     notes = guarantee_notes(assigned=assigned, protected=protected, simulation=False, from_devices=from_devices)
     return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crowdveil.data.importers.collecting import NO, YES, choice_task
 from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.imported_answers import NO, YES, choice_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -47,15 +47,17 @@ def predictions(
             "tasks must be Label Studio's own JSON", source=tasks.name, hint="Export the project as JSON, not as CSV."
         )
     control = _question_control(tasks, question)
-    names, values = list(map(str, estimate.tasks)), _truths(estimate)
+    names, values = list(map(str, estimate.tasks)), _truth_values(estimate)
     confidence = [None] * len(names) if estimate.confidence is None else estimate.confidence.tolist()
     found: dict[str, Found] = {}
     if control["type"] == CHOICES and estimate.alphabet is not None and {*estimate.alphabet.names} <= {YES, NO}:
-        found = _several_choices(dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks)
+        found = _chosen_choices(dict(zip(names, zip(values, confidence, strict=True), strict=True)), control, tasks)
     if not found:
         found = dict(zip(names, zip(_values_as_asked(values, control, tasks), confidence, strict=True), strict=True))
     return [
-        record for task in tasks.records for record in _record(task, found.get(str(task.get("id"))), control, version)
+        record
+        for task in tasks.records
+        for record in _records_of_task(task, found.get(str(task.get("id"))), control, version)
     ]
 
 
@@ -71,7 +73,7 @@ def write_predictions(out: Path, records: Sequence[Record]) -> None:
 def _question_control(tasks: ExportFile, question: str | None) -> Record:
     """Return name, target and type of the question, from the first annotation with a result for it."""
     found: dict[str, Record] = {}
-    for result in _results(tasks):
+    for result in _annotation_results(tasks):
         name, kind = str(result.get("from_name")), str(result.get("type"))
         if kind == CHOICES or kind in NUMBERS:
             found.setdefault(name, {"from_name": name, "to_name": str(result.get("to_name")), "type": kind})
@@ -87,14 +89,14 @@ def _question_control(tasks: ExportFile, question: str | None) -> Record:
     return found[question]
 
 
-def _results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
+def _annotation_results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
     """Yield the results of all annotations."""
     for task in tasks.records:
         for annotation in task.get("annotations") or ():
             yield from annotation.get("result") or ()
 
 
-def _truths(estimate: Estimate) -> list[str | float | None]:
+def _truth_values(estimate: Estimate) -> list[str | float | None]:
     """Return the truths; None where there is none, or no decision."""
     if estimate.categorical:
         return [str(truth) or None for truth in estimate.truth]
@@ -116,7 +118,7 @@ def _values_as_asked(found: list[str | float | None], control: Record, tasks: Ex
         ) from error
 
 
-def _several_choices(
+def _chosen_choices(
     of_task: Mapping[str, tuple[str | float | None, float | None]], control: Record, tasks: ExportFile
 ) -> dict[str, Found]:
     """Return the chosen choices by task, with the smallest confidence; empty if truths are not yes/no for each choice.
@@ -138,7 +140,7 @@ def _choices_of_annotations(question: str, tasks: ExportFile) -> set[str]:
     """Return the choices that annotations made for a question."""
     return {
         str(choice)
-        for result in _results(tasks)
+        for result in _annotation_results(tasks)
         if str(result.get("from_name")) == question
         for choice in (result.get("value") or {}).get(CHOICES) or ()
     }
@@ -159,18 +161,18 @@ def _as_choices(found: Sequence[str | float | None], question: str, tasks: Expor
     return list(texts)
 
 
-def _record(task: Mapping[str, Any], found: Found | None, control: Record, version: str) -> Iterator[Record]:
+def _records_of_task(task: Mapping[str, Any], found: Found | None, control: Record, version: str) -> Iterator[Record]:
     """Yield the record of a task; none without a truth."""
     value, confidence = found or (None, None)
     if value is None:
         return
     score = {} if confidence is None or math.isnan(confidence) else {"score": confidence}
-    results = [] if value == [] else [control | {"value": _content(value, control["type"])}]
+    results = [] if value == [] else [control | {"value": _result_value(value, control["type"])}]
     prediction = {"model_version": version, **score, "result": results}
     yield {"id": task.get("id"), "data": task.get("data"), "predictions": [prediction]}
 
 
-def _content(value: str | float | list[str], kind: str) -> Record:
+def _result_value(value: str | float | list[str], kind: str) -> Record:
     """Return the content of a result."""
     if isinstance(value, list):
         return {CHOICES: value}

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from crowdveil.channels.alphabet import alphabet_from_json, alphabet_to_json
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.data.sources.layout import Layout
 from crowdveil.data.sources.location import DATASET, STDIN
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.output_record import read_record
-from crowdveil.folder.evidence import AS_THEY_ARE, Evidence, Reading
-from crowdveil.folder.truths import INFER_AGAIN, estimate_names
+from crowdveil.folder.estimate_files import INFER_AGAIN, estimate_names
+from crowdveil.folder.evidence import NO_OPTIONS, Evidence, EvidenceOptions
 from crowdveil.standalone.verification import parse_json
 
 ADDRESS = "://"
@@ -39,7 +39,7 @@ class NamedReports:
 
     sources: tuple[str, ...]
     layout: Layout
-    options: Reading
+    options: EvidenceOptions
     reports_sha256: str = ""
 
     def to_json(self, folder: Path) -> str:
@@ -124,9 +124,9 @@ def _path_from(source: Any, folder: Path) -> str:
     return source if source.startswith(DATASET) else os.path.normpath(folder / source)
 
 
-def _options_to_json(reading: Reading, folder: Path) -> dict[str, Any]:
+def _options_to_json(reading: EvidenceOptions, folder: Path) -> dict[str, Any]:
     """Return the options that are not the default as JSON values."""
-    given = {name: value for name, value in vars(reading).items() if value != getattr(AS_THEY_ARE, name)}
+    given = {name: value for name, value in vars(reading).items() if value != getattr(NO_OPTIONS, name)}
     if reading.alphabet is not None:
         given["alphabet"] = alphabet_to_json(reading.alphabet)
     if reading.certificate is not None:
@@ -134,7 +134,7 @@ def _options_to_json(reading: Reading, folder: Path) -> dict[str, Any]:
     return given
 
 
-def _options_from_json(options: dict[str, Any], folder: Path) -> Reading:
+def _options_from_json(options: dict[str, Any], folder: Path) -> EvidenceOptions:
     """Return the options; TypeError for an unknown one."""
     alphabet, certificate = options.get("alphabet"), options.get("certificate")
     stated = {
@@ -142,4 +142,4 @@ def _options_from_json(options: dict[str, Any], folder: Path) -> Reading:
         "certificate": None if certificate is None else Path(_path_from(certificate, folder)),
         "truths": tuple(map(str, options.get("truths", ()))),
     }
-    return Reading(**options | stated)
+    return EvidenceOptions(**options | stated)

@@ -84,7 +84,7 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
             data = parse_json(stream.read())
     except (OSError, ValueError) as error:
         raise ReportsError("sums must be readable JSON", source=source, examples=str(error)[:200]) from error
-    if not _well_formed(data):
+    if not _is_well_formed(data):
         raise ReportsError(
             f"sums must have format {SUMS_FORMAT!r}, settings {sorted(SETTINGS)}, and two lists of whole numbers",
             source=source,
@@ -92,18 +92,18 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
         )
     alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     if not isinstance(alphabet, Scale):
-        raise _mismatch(source, crowd, "numbers on a scale")
+        raise _mismatch_error(source, crowd, "numbers on a scale")
     try:
         mechanism = MatrixFactorization(alphabet=alphabet, **{name: data[name] for name in SETTINGS})
     except SettingsError as error:
         raise ReportsError(error.rule, source=source, examples=repr(error.value)) from error
     named = mechanism.name if crowd["lists_from_answers"] and not crowd["simulation"] else describe(mechanism)
     if named != crowd["mechanism"]:
-        raise _mismatch(source, crowd, describe(mechanism))
+        raise _mismatch_error(source, crowd, describe(mechanism))
     return Sums(mechanism, np.array(data["values"] + data["participation"], dtype=np.int64))
 
 
-def _well_formed(data: Any) -> bool:
+def _is_well_formed(data: Any) -> bool:
     if not isinstance(data, dict) or set(data) != {"format", "values", "participation", *SETTINGS}:
         return False
     lists = [data["values"], data["participation"]]
@@ -114,7 +114,7 @@ def _well_formed(data: Any) -> bool:
     return bool(data["format"] == SUMS_FORMAT and whole and typed and len(lists[0]) == len(lists[1]))
 
 
-def _mismatch(source: str, crowd: Crowd, expected: str) -> ReportsError:
+def _mismatch_error(source: str, crowd: Crowd, expected: str) -> ReportsError:
     return ReportsError(
         f"the sums belong to {expected}, crowd.json names another mechanism",
         source=source,

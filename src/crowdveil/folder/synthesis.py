@@ -14,7 +14,7 @@ import numpy as np
 
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.data import datasets
-from crowdveil.data.ingest.validation import Duplicates
+from crowdveil.data.ingest.coded_columns import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
@@ -22,7 +22,7 @@ from crowdveil.data.sources.location import DATASET
 from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
-from crowdveil.folder.answers import is_dataset, read_names, weight_notes
+from crowdveil.folder.answers import is_dataset, read_names, weight_column_notes
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.synthesis.expected_error import ReleaseErrors, more_accurate, release_errors
@@ -98,17 +98,17 @@ def _read_numbers(
         if data.kind != "numeric":
             raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
         left_out = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
-        return data.answers if listed is None else _with_tasks(data.answers, listed, opened.name), left_out
+        return data.answers if listed is None else _with_listed_tasks(data.answers, listed, opened.name), left_out
     if opened.is_block_folder:
         raise ReportsError("encoded blocks hold reports, not claims", source=opened.name, hint="Give the claims.")
     columns, notes = opened.read()
     # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
     workers = () if listed is not None and not len(columns.task) else None
     options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
-    return Reports.from_columns(columns, options), notes + weight_notes(opened)
+    return Reports.from_columns(columns, options), notes + weight_column_notes(opened)
 
 
-def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
+def _with_listed_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
     """Return the same numbers with a given list of tasks in place of those that occur."""
     return Reports.from_arrays(
         np.asarray(answers.tasks)[answers.task],

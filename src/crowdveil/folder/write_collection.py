@@ -22,11 +22,11 @@ from crowdveil.folder.crowd import (
     CROWD_FILE,
     SUMS_FILE,
     Crowd,
-    checked_fields,
-    crowd_of_blocks,
-    crowd_of_file,
+    checked_crowd_fields,
+    crowd_json_of_blocks,
+    crowd_json_of_file,
     json_bytes,
-    text_digest,
+    sha256_hex,
 )
 from crowdveil.standalone.checks import is_marked
 
@@ -82,8 +82,8 @@ def write_reports(
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
         file = temporary / REPORTS_FILES[form][0]
-        crowdjson_bytes = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
-        (temporary / CROWD_FILE).write_bytes(crowdjson_bytes)
+        crowd_json = crowd_json_of_blocks(crowd, temporary) if form == "blocks" else crowd_json_of_file(crowd, file)
+        (temporary / CROWD_FILE).write_bytes(crowd_json)
 
 
 def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
@@ -111,13 +111,13 @@ def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, 
 
 def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
     """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
-    named = json_bytes({**crowd, "reports_sha256": text_digest(sums.encode())})
+    named = json_bytes({**crowd, "reports_sha256": sha256_hex(sums.encode())})
     outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
 def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
-    checked_fields(crowd)
+    checked_crowd_fields(crowd)
     if crowd["tasks"] != [str(n) for n in reports.tasks] or crowd["workers"] != [str(n) for n in reports.workers]:
         raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
     sealed = None if certificate is None else certificate["sha256"]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.identifiers import index_of, no_gold_task_found
+from crowdveil.data.identifiers import index_of, no_common_task_error
 from crowdveil.data.importers.personal_columns import NUMBERED_NAME
+from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.labels import with_known_spellings
-from crowdveil.data.ingest.readers import load_prior
 from crowdveil.data.read_options import Kind
 from crowdveil.data.sources.answer_source import NUMBERED
 from crowdveil.em.estimate import Estimate
@@ -27,8 +27,8 @@ from crowdveil.evaluation.gold import align_gold, gold_codes
 from crowdveil.evaluation.gold_draw import drawn_tasks, require_drawn
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.panel import Panel
-from crowdveil.folder.answers import kind_of, read_drawn_gold, read_gold, read_history, tasks_of_history
-from crowdveil.folder.crowd import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
+from crowdveil.folder.answers import kind_of_truths, read_drawn_gold, read_gold, read_history, tasks_of_history
+from crowdveil.folder.crowd import CROWD_FILE, Crowd, crowd_warnings, find_crowd, listed_names, read_crowd
 from crowdveil.folder.evidence import Evidence, checked_crowd
 from crowdveil.inference.confidence import confidence_note, fit_evidence, vote_note
 from crowdveil.inference.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
@@ -192,7 +192,7 @@ def _infer_panel(evidence: Evidence, gold: str | Mapping[str, Any] | None) -> In
     """Return truths with labels of their own; gold as in `infer`."""
     known, seed = (None, None) if gold is None else _known_truths(gold, evidence, "categorical")
     fit = fit_panel(evidence, evidence.truths, gold=known)
-    notes = [*([] if evidence.crowd is None else caveats(evidence.crowd)), *fit.notes]
+    notes = [*([] if evidence.crowd is None else crowd_warnings(evidence.crowd)), *fit.notes]
     if fit.estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", fit.estimate.gold_used, fit.estimate.gold_unknown))
     absent = [name for name in evidence.truths if known and name not in set(map(str, known.values()))]
@@ -216,9 +216,9 @@ def _read_gold(
     gold: str | Mapping[str, Any], evidence: Evidence, estimator: Estimator[Any, Any]
 ) -> tuple[Mapping[str, Any], int | None]:
     """Return known truths and the seed of their draw, None without one; refuse those of other tasks."""
-    known, seed = _known_truths(gold, evidence, kind_of(inferred_alphabet(evidence, type(estimator))))
+    known, seed = _known_truths(gold, evidence, kind_of_truths(inferred_alphabet(evidence, type(estimator))))
     if known and not index_of(evidence.reports.tasks, known):
-        raise no_gold_task_found(known, evidence.reports.tasks, gold if isinstance(gold, str) else "gold")
+        raise no_common_task_error(known, evidence.reports.tasks, gold if isinstance(gold, str) else "gold")
     return known, seed
 
 
@@ -227,7 +227,7 @@ def _known_truths(
 ) -> tuple[Mapping[str, Any], int | None]:
     """Return known truths, of a file or given, in the spelling of the labels, and the seed of their draw."""
     known, seed = read_drawn_gold(gold, kind) if isinstance(gold, str) else (gold, None)
-    return evidence.as_spelled(known), seed
+    return evidence.in_label_spelling(known), seed
 
 
 def _with_draw(estimate: Estimate, known: Mapping[str, Any] | None, seed: int | None) -> Estimate:
@@ -345,7 +345,7 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
     tasks, workers = listed_names(crowd)
     totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
     estimate = FactorizationMean().fit(totals, tasks=tasks, workers=workers)
-    notes = tuple(caveats(crowd))
+    notes = tuple(crowd_warnings(crowd))
     model = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
     sha256 = content_digest(path)
     return Inference(estimate=estimate, noise_model=model, crowd=crowd, notes=notes, reports_sha256=sha256)
@@ -359,7 +359,7 @@ def check_score(evidence: Evidence, gold: str) -> None:
     """
     known = read_gold(gold, "categorical")
     if known and not index_of(evidence.reports.tasks, known):
-        raise no_gold_task_found(known, evidence.reports.tasks, gold)
+        raise no_common_task_error(known, evidence.reports.tasks, gold)
 
 
 def skipped_warning(items: str, used: int, unknown: int) -> str:
@@ -398,7 +398,7 @@ def scored(inference: Inference, gold: str) -> Inference:
 def _read_scoring_truths(inference: Inference, gold: str) -> dict[str, Any]:
     """Return the known truths of a file that score an inference, in the spelling of its labels if spellings are one."""
     alphabet = inference.estimate.alphabet
-    known = read_gold(gold, kind_of(alphabet))
+    known = read_gold(gold, kind_of_truths(alphabet))
     merged = inference.merge_labels and isinstance(alphabet, Categories)
     return with_known_spellings(known, alphabet.names) if merged and alphabet is not None else known
 
@@ -432,7 +432,7 @@ def _warnings(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Esti
     crowd, channel = evidence.crowd, evidence.channel
     notes = [
         *([] if estimate.identified else [NOT_IDENTIFIED]),
-        *([] if crowd is None else caveats(crowd)),
+        *([] if crowd is None else crowd_warnings(crowd)),
         *evidence.notes,
     ]
     unread = unread_channel(evidence, type(estimator))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from crowdveil.arguments import nearest
+from crowdveil.arguments import did_you_mean
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
@@ -96,7 +96,7 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
         raise SettingsError(
             f"the method must be one of {', '.join(ESTIMATOR_ENTRIES)}",
             value=name,
-            hint=nearest(name, ESTIMATOR_ENTRIES)
+            hint=did_you_mean(name, ESTIMATOR_ENTRIES)
             or f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
     if is_without_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:

@@ -27,7 +27,7 @@ from crowdveil.planning.prediction import (
     predict_from_bayes_errors,
 )
 from crowdveil.presentation.html import Html, card, table
-from crowdveil.presentation.pictures import lines
+from crowdveil.presentation.svg_pictures import line_chart
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Default epsilons, in nats per cell."""
@@ -213,7 +213,7 @@ class Plan(ArrowRows):
             for name, rows in self.rows_by_line().items()
         ]
         nearest = sorted(by_name, key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
-        return lines(f"Expected error by {axis}", "epsilon", nearest, self.reference_errors)
+        return line_chart(f"Expected error by {axis}", "epsilon", nearest, self.reference_errors)
 
     def _advice(self) -> list[str]:
         """Return what to use, and the size that was planned."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.arguments import nearest
+from crowdveil.arguments import did_you_mean
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
-from crowdveil.data.ingest.readers import load_prior
+from crowdveil.data.ingest.column_readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
@@ -124,7 +124,7 @@ def build_mechanism(settings: MechanismSettings, alphabet: Alphabet, *, tasks: i
         SettingsError: unknown name, or a setting or alphabet that the mechanism refuses.
     """
     if settings.name not in MECHANISMS:
-        hint = nearest(settings.name, MECHANISMS)
+        hint = did_you_mean(settings.name, MECHANISMS)
         raise SettingsError(f"a mechanism must be one of {', '.join(MECHANISMS)}", value=settings.name, hint=hint)
     return MECHANISMS[settings.name].from_settings(settings, alphabet, tasks=tasks)
 

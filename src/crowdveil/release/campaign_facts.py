@@ -38,7 +38,7 @@ def campaign_facts(campaign: Campaign) -> Facts:
     )
 
 
-def asked_facts(campaign: Campaign, file: Path) -> Facts:
+def board_facts(campaign: Campaign, file: Path) -> Facts:
     """Return what a board asks of a campaign first: texts, expected error beside the best constant, and its facts."""
     questions = [one.text for one in campaign.questions] or [campaign.question]
     long = len(campaign.consent) > MAX_CONSENT

@@ -16,8 +16,8 @@ from crowdveil.evaluation.prediction_powered import sample_interval
 from crowdveil.folder.evidence import Evidence
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.result_files import counted, decided, expected_error
-from crowdveil.release.what_is_enough import what_is_enough
+from crowdveil.release.result_files import counted_tasks_text, expected_error, has_truth
+from crowdveil.release.sufficient_size import sufficiency_sentence
 
 Verdict = Literal["use", "care", "not enough", "unknown"]
 USEFUL, USELESS = 0.5, WORTH_ASKING
@@ -59,7 +59,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
         return Conclusion("unknown", (ALL_GOLD,))
     if not estimate.categorical:
         return _conclude_numbers(estimate, source, evidence)
-    base, own, known = estimate.baseline, expected_error(estimate), decided(rest)
+    base, own, known = estimate.baseline, expected_error(estimate), has_truth(rest)
     if not known.any():
         return Conclusion("unknown", (UNDECIDED,))
     if rest.confidence is None or own is None:
@@ -68,7 +68,7 @@ def conclude(estimate: Estimate, statement: PrivacyStatement, evidence: Evidence
     small, as_good = least <= SMALL_ERROR, least >= USELESS * constant
     ratio = (USEFUL + USELESS) / 2 if small and as_good else 0.0 if small else least / constant
     against = f"{error_percent(constant)} with {base.constant} for every task"
-    of = "" if estimate.gold is None else f" of the {counted(estimate)}"
+    of = "" if estimate.gold is None else f" of the {counted_tasks_text(estimate)}"
     compared = f"{error_percent(own)}{of} are expected to be wrong, against {against}"
     verdict, first = _verdict_on_few_reports(rest, source, compared) or _verdict_and_advice(
         ratio, rest, source, compared, evidence
@@ -89,7 +89,7 @@ def verdict(estimate: Estimate, evidence: Evidence) -> Verdict:
 
 def _conclude_numbers(estimate: Estimate, source: str, evidence: Evidence | None) -> Conclusion:
     rest = estimate.without_gold
-    known = decided(rest)
+    known = has_truth(rest)
     if not known.any():
         return Conclusion("unknown", (NO_NUMBERS,))
     if rest.low is None or rest.high is None:
@@ -148,7 +148,7 @@ def _verdict_and_advice(
         return "use", f"Use these truths: {compared}."
     if ratio < USELESS:
         return "care", f"Use these truths with care: {compared}."
-    enough = what_is_enough(evidence, USEFUL) or "Collect more answers."
+    enough = sufficiency_sentence(evidence, USEFUL) or "Collect more answers."
     return "not enough", f"These answers are not enough: {compared}. {enough}"
 
 
@@ -177,7 +177,7 @@ def _undecided_sentence(known: NDArray[np.bool_], why: str) -> tuple[str, ...]:
 
 def _no_reports_sentence(estimate: Estimate) -> tuple[str, ...]:
     """Return a sentence on the tasks without a report whose truth is the model's guess; none if there are none."""
-    count = int((decided(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
+    count = int((has_truth(estimate) & (np.asarray(estimate.reports_per_task) == 0)).sum())
     have = "1 task has no reports: its truth is" if count == 1 else f"{count:,} tasks have no reports: their truths are"
     return (f"{have} only what is most probable for any task.",) if count else ()
 

@@ -25,19 +25,19 @@ from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.data.sources.answer_source import AnswerSource, local_source, open_source
 from crowdveil.errors import ClaimError, CrowdveilError, ReportsError, SettingsError
-from crowdveil.folder.campaign.export import export_folders, held_questions, worker_name
-from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums, read_crowd, report_directory
+from crowdveil.folder.campaign.campaign_reports import existing_question_folders, export_folders, worker_name
+from crowdveil.folder.crowd import SUMS_FILE, Crowd, find_crowd, is_sums_file, read_crowd, report_directory
+from crowdveil.folder.estimate_files import estimate_names
 from crowdveil.folder.evidence import (
-    AS_THEY_ARE,
+    NO_OPTIONS,
     Evidence,
-    Reading,
-    campaign_of,
-    is_of_one_question,
-    question_of,
+    EvidenceOptions,
+    campaign_name_of,
+    is_certificate_of_question,
+    question_number_of,
     read_evidence,
 )
 from crowdveil.folder.named_reports import recorded_reports
-from crowdveil.folder.truths import estimate_names
 from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.levels import level_sentences, publishable_level_counts
@@ -54,7 +54,7 @@ from crowdveil.privacy.statement import (
     question_guarantees,
     uncovered_sentences,
 )
-from crowdveil.release.campaign_facts import YARDSTICK, Facts, asked_facts
+from crowdveil.release.campaign_facts import YARDSTICK, Facts, board_facts
 from crowdveil.release.result_files import read_results
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT
 from crowdveil.standalone.verification import (
@@ -86,7 +86,7 @@ def find_reports(folder: Path) -> Path | None:
     return folder if (folder / REPORTS_FILES["blocks"][0]).exists() else None
 
 
-def find_asked(folder: Path) -> Path | None:
+def find_campaign_file(folder: Path) -> Path | None:
     """Return the campaign.json of a folder of reports or results, or of its first question; None without one.
 
     That beside the reports from which results were inferred is the campaign if their crowd.json names it.
@@ -102,12 +102,12 @@ def _beside_reports(results: Path) -> Path | None:
     recorded = recorded_reports(results)
     for source in () if recorded is None else map(Path, recorded.sources):
         crowd, beside = find_crowd(source), find_campaign(report_directory(source))
-        if crowd and beside and campaign_of(read_crowd(crowd)) == read_campaign(beside).name:
+        if crowd and beside and campaign_name_of(read_crowd(crowd)) == read_campaign(beside).name:
             return beside
     return None
 
 
-def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStatement, Facts]:
+def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStatement, Facts]:
     """Return the statement of privacy of a folder, a certificate or a campaign, with further facts.
 
     Args:
@@ -117,9 +117,9 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
 
     Raises:
         SettingsError: `answers` without a certificate, a file of another kind, folders of questions without their
-            campaign, or as `held_questions`.
+            campaign, or as `existing_question_folders`.
         ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
-        CertificateError, CampaignError, ReportsError: as the readers of these files and `state_results`.
+        CertificateError, CampaignError, ReportsError: as the readers of these files and `statement_of_results`.
     """
     if not path.exists():
         raise SettingsError(
@@ -128,16 +128,16 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
     source = path.read_bytes() if path.is_file() else None
     if source is not None:
         require_known_format(source, str(path))
-    if source is not None and not is_campaign(source):
-        return _state_certificate(path, source, answers), YARDSTICK
+    if source is not None and not has_campaign_format(source):
+        return _statement_of_certificate(path, source, answers), YARDSTICK
     if answers is not None:
         raise SettingsError("the number of answers is given with a certificate only", value=answers)
-    named = path if source is not None else find_asked(path)
+    named = path if source is not None else find_campaign_file(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:
         require_claims(named)
-    facts = YARDSTICK if campaign is None or named is None else (*asked_facts(campaign, named), *YARDSTICK)
-    whole = source is not None or (campaign is not None and bool(held_questions(path, campaign)))
+    facts = YARDSTICK if campaign is None or named is None else (*board_facts(campaign, named), *YARDSTICK)
+    whole = source is not None or (campaign is not None and bool(existing_question_folders(path, campaign)))
     reports = None if whole else find_reports(path)
     recorded = recorded_reports(path) if reports is None and not whole else None
     if named is not None and campaign is not None and reports is None and recorded is None:
@@ -150,17 +150,17 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
             hint="Copy it into one of them, or give the folder of one question.",
         )
     if recorded is None or not recorded.is_there:
-        return state_results(inferred_from, reports, campaign)[0], facts
+        return statement_of_results(inferred_from, reports, campaign)[0], facts
     with open_source(recorded.sources, recorded.layout) as opened:
-        read: Path | AnswerSource = opened.path if is_sums(opened.path) else opened
-        return state_results(inferred_from, read, campaign, recorded.options)[0], facts
+        read: Path | AnswerSource = opened.path if is_sums_file(opened.path) else opened
+        return statement_of_results(inferred_from, read, campaign, recorded.options)[0], facts
 
 
-def _state_certificate(path: Path, source: bytes, answers: int | None) -> PrivacyStatement:
+def _statement_of_certificate(path: Path, source: bytes, answers: int | None) -> PrivacyStatement:
     """Return the statement of a certificate of any format; errors as its reader, and as that of a crowd.json beside."""
     table = is_channel_table(source)
     channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
-    sha256, apart = str(parse_json(source)["sha256"]), is_of_one_question(path)
+    sha256, apart = str(parse_json(source)["sha256"]), is_certificate_of_question(path)
     return channel_statement(channel, sha256=sha256, answers=answers, apart=apart)
 
 
@@ -178,16 +178,16 @@ def require_claims(campaign: Path) -> None:
         raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
 
 
-def is_campaign(source: bytes) -> bool:
+def has_campaign_format(source: bytes) -> bool:
     """Return whether a text has the format of a campaign; its content is not checked."""
     return has_format(source, CAMPAIGN_FORMAT)
 
 
-def state_results(
+def statement_of_results(
     inferred_from: str | None,
     source: Path | AnswerSource | None,
     campaign: Campaign | None = None,
-    reading: Reading = AS_THEY_ARE,
+    reading: EvidenceOptions = NO_OPTIONS,
     asked: str = "",
 ) -> tuple[PrivacyStatement, Evidence | None]:
     """Return the statement of privacy for truths, and the reports from which they were inferred, if there are any.
@@ -204,10 +204,10 @@ def state_results(
             another question, or the reports are not those of the campaign.
         CertificateError: the certificate is damaged, missing, or belongs to other reports.
     """
-    if isinstance(source, Path) and is_sums(source):
-        return _state_sums(inferred_from, source), None
+    if isinstance(source, Path) and is_sums_file(source):
+        return _statement_of_sums(inferred_from, source), None
     evidence = None if source is None else _read_reports(inferred_from, source, reading, asked)
-    return state_evidence(evidence, campaign), evidence
+    return statement_of_evidence(evidence, campaign), evidence
 
 
 def _refuse_other_question(asked: str, name: str | None, questions: Collection[str], source: str) -> None:
@@ -221,7 +221,9 @@ def _refuse_other_question(asked: str, name: str | None, questions: Collection[s
         )
 
 
-def _read_reports(inferred_from: str | None, source: Path | AnswerSource, reading: Reading, asked: str) -> Evidence:
+def _read_reports(
+    inferred_from: str | None, source: Path | AnswerSource, reading: EvidenceOptions, asked: str
+) -> Evidence:
     """Return the reports of a source; those to one question if the truths were inferred from them alone."""
     opened = source if isinstance(source, AnswerSource) else local_source(source)
     questions = {} if inferred_from is None else opened.by_question(every=True)
@@ -246,7 +248,7 @@ def _other_reports_error(source: str) -> ReportsError:
     )
 
 
-def _state_sums(inferred_from: str | None, sums: Path) -> PrivacyStatement:
+def _statement_of_sums(inferred_from: str | None, sums: Path) -> PrivacyStatement:
     """Return the statement for sums, which have no certificate."""
     found = find_crowd(sums)
     if inferred_from not in (None, content_digest(sums)):
@@ -259,7 +261,7 @@ def _state_sums(inferred_from: str | None, sums: Path) -> PrivacyStatement:
     return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_mechanism_name(crowd))
 
 
-def state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
+def statement_of_evidence(evidence: Evidence | None, campaign: Campaign | None) -> PrivacyStatement:
     """Return the statement for reports that were checked against their crowd.json, certificate and truths."""
     crowd = None if evidence is None else evidence.crowd
     if evidence is None or crowd is None:
@@ -269,13 +271,13 @@ def state_evidence(evidence: Evidence | None, campaign: Campaign | None) -> Priv
         return PrivacyStatement(status="simulation", reason=SIMULATION)
     if campaign is not None:
         _require_campaign(campaign, evidence)
-    return _state_checked_reports(evidence, campaign, made_from_answers=campaign_of(crowd) is None)
+    return _statement_of_checked_reports(evidence, campaign, made_from_answers=campaign_name_of(crowd) is None)
 
 
 def _require_campaign(campaign: Campaign, evidence: Evidence) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
-    named = None if evidence.crowd is None else campaign_of(evidence.crowd)
+    named = None if evidence.crowd is None else campaign_name_of(evidence.crowd)
     asked = asked_question(evidence, campaign)
     if asked is None:
         raise ReportsError(
@@ -325,7 +327,7 @@ def require_every_question(campaign: Campaign, directory: Path, evidence: Mappin
     parts, seen = campaign.by_question, set[str]()
     for number, (folder, part) in enumerate(zip(export_folders(directory, campaign), parts, strict=True), start=1):
         found = evidence.get(folder)
-        place = None if found is None else question_of(found.crowd)
+        place = None if found is None else question_number_of(found.crowd)
         if found is None or place != (number, len(parts)):
             named = "no reports that name it" if place is None else f"question {place[0]} of {place[1]}"
             raise _misplaced_question_error(folder, f"{named} in place of question {number} of {len(parts)}")
@@ -350,7 +352,7 @@ def asked_question(evidence: Evidence, campaign: Campaign) -> Campaign | None:
     """Return the campaign as the question that the reports answer; None if they name none of its questions."""
     parts = campaign.by_question
     places = [(number, len(parts)) if len(parts) > 1 else None for number in range(1, len(parts) + 1)]
-    return dict(zip(places, parts, strict=True)).get(question_of(evidence.crowd))
+    return dict(zip(places, parts, strict=True)).get(question_number_of(evidence.crowd))
 
 
 def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign) -> bool:
@@ -372,7 +374,7 @@ def _has_certificates(channel: Channel | ChannelTable | None, campaign: Campaign
     return isinstance(channel, ChannelTable) and (found, channel.choice) == (sealed, one_each)
 
 
-def _state_checked_reports(
+def _statement_of_checked_reports(
     evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool
 ) -> PrivacyStatement:
     """Return the statement for checked reports; fail closed."""
@@ -383,7 +385,7 @@ def _state_checked_reports(
         return PrivacyStatement(status="none", reason=reason, mechanism=_mechanism_name(crowd))
     chosen = isinstance(channel, ChannelTable) and len(channel.choice) > 1
     chosen &= campaign is None and not made_from_answers
-    apart = campaign is None and question_of(crowd) is not None
+    apart = campaign is None and question_number_of(crowd) is not None
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel, chosen=chosen)
     workers = _chosen_levels(evidence, channel)
     if campaign is not None:
@@ -413,7 +415,7 @@ def _state_checked_reports(
     )
 
 
-def state_questions(statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
+def statement_of_questions(statements: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """Return the statement of all reports, from those of the questions of a campaign; one is returned as it is."""
     first = statements[0]
     if len(statements) == 1 or any(one.status != "protected" for one in statements):

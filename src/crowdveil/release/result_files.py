@@ -21,13 +21,13 @@ from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.gold import CrossValidation
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import PROBABILITY
-from crowdveil.folder.truths import (
+from crowdveil.folder.estimate_files import (
     INFER_AGAIN,
     NO_RESULTS,
     WARNINGS,
+    entry_of_unchanged_file,
     estimate_names,
     refuse_question_folders,
-    unchanged_output,
 )
 from crowdveil.standalone.verification import parse_json
 
@@ -61,19 +61,19 @@ def read_results(folder: Path) -> Results:
     names = estimate_names(folder)
     if names is not None:
         truths, workers = (folder / name for name in names)
-        entry, _ = unchanged_output(truths), unchanged_output(workers)
+        entry, _ = entry_of_unchanged_file(truths), entry_of_unchanged_file(workers)
         try:
             found = _estimate(_Columns(truths), _Columns(workers))
         except pa.ArrowInvalid as error:
-            raise _damaged(folder, str(error)) from error
-        found = _with_check(found, entry.gold, folder)
+            raise _damage_error(folder, str(error)) from error
+        found = _with_cross_validation(found, entry.gold, folder)
         _require_consistency(found, folder)
         return Results(found, entry.sha256, entry.reports_sha256, _notes(entry.notes, folder))
     refuse_question_folders(folder)
     raise ReportsError(NO_RESULTS, source=str(folder), hint=INFER_AGAIN)
 
 
-def _with_check(estimate: Estimate, text: str, folder: Path) -> Estimate:
+def _with_cross_validation(estimate: Estimate, text: str, folder: Path) -> Estimate:
     """Return the estimate with the cross-validation in the record, if there is one."""
     try:
         return replace(estimate, cross_validation=CrossValidation.from_json(text)) if text else estimate
@@ -90,7 +90,7 @@ def _notes(text: str, folder: Path) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _damaged(folder: Path, why: str) -> ReportsError:
+def _damage_error(folder: Path, why: str) -> ReportsError:
     rule = "truths must have probabilities that sum to 1, certain gold, and columns of one type"
     return ReportsError(rule, source=str(folder), examples=why, hint=INFER_AGAIN)
 
@@ -103,12 +103,12 @@ def _require_consistency(estimate: Estimate, folder: Path) -> None:
     """
     table = estimate.posterior
     if estimate.categorical and not (np.all(table >= 0) and np.allclose(table.sum(axis=1), 1, rtol=0, atol=1e-6)):
-        raise _damaged(folder, "probabilities")
+        raise _damage_error(folder, "probabilities")
     gold = estimate.gold
     if gold is not None and estimate.categorical and not np.all(table[gold].max(axis=1) > 1 - 1e-9):
-        raise _damaged(folder, "a gold task that is not certain")
+        raise _damage_error(folder, "a gold task that is not certain")
     if estimate.cross_validation is not None and estimate.cross_validation.tasks > estimate.gold_used:
-        raise _damaged(folder, "cross-validated on more tasks than are gold")
+        raise _damage_error(folder, "cross-validated on more tasks than are gold")
 
 
 class _Columns:
@@ -190,7 +190,7 @@ def _estimate(truths: _Columns, workers: _Columns) -> Estimate:
     )
 
 
-def decided(estimate: Estimate) -> NDArray[np.bool_]:
+def has_truth(estimate: Estimate) -> NDArray[np.bool_]:
     """Return whether each task has a truth, shape (tasks,): a label, or a finite number."""
     if not estimate.categorical:
         return np.isfinite(estimate.posterior)
@@ -202,11 +202,11 @@ def expected_error(estimate: Estimate) -> float | None:
     if not estimate.categorical:
         return estimate.baseline.estimate_error
     rest = estimate.without_gold
-    known = decided(rest)
+    known = has_truth(rest)
     return None if rest.confidence is None or not known.any() else 1 - float(rest.confidence[known].mean())
 
 
-def counted(estimate: Estimate) -> str:
+def counted_tasks_text(estimate: Estimate) -> str:
     """Return the number of tasks to which errors belong, in words: those without gold."""
     tasks = len(estimate.without_gold.tasks)
     return f"{tasks:,} {'task' if tasks == 1 else 'tasks'}{'' if estimate.gold is None else ' without gold'}"
@@ -219,7 +219,7 @@ def truth_texts(estimate: Estimate) -> list[str]:
     return ["unknown" if np.isnan(value) else f"{value:.4g}" for value in estimate.truth]
 
 
-def doubtful(estimate: Estimate, count: int) -> list[int]:
+def least_certain_tasks(estimate: Estimate, count: int) -> list[int]:
     """Return the tasks with the least certain truths, at most `count`, the least certain first.
 
     Order: the smallest confidence, the widest interval, or the fewest reports, as far as the estimate has them.

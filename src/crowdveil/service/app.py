@@ -22,12 +22,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
-from crowdveil.campaign.document import digest_of
+from crowdveil.campaign.document import digest_of_name
 from crowdveil.campaign.receipt import REPORT_ID
 from crowdveil.campaign.token import Token
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem, on_http_error, on_problem, problem_response
-from crowdveil.service.rate import RateLimit
-from crowdveil.service.security import Guarded
+from crowdveil.service.rate_limit import RateLimit
+from crowdveil.service.security import RequestGuard
 from crowdveil.service.store import Store
 
 CAMPAIGN_MEDIA_TYPE = "application/vnd.crowdveil.campaign.v1+json"
@@ -64,12 +64,12 @@ def create_app(
             await run_in_threadpool(on_stop)
 
     routes: list[BaseRoute] = [
-        Route("/a/", _page),
-        Route("/static/{name}", _static),
-        Route(CAMPAIGN_PATH, _campaign),
-        Route(CAMPAIGN_PATH + "/parts/{number}", _part),
+        Route("/a/", _index_page),
+        Route("/static/{name}", _named_static_file),
+        Route(CAMPAIGN_PATH, _campaign_document),
+        Route(CAMPAIGN_PATH + "/parts/{number}", _assignment_part),
         Route(CAMPAIGN_PATH + "/pictures/{sha256}", _picture),
-        Route(CAMPAIGN_PATH + "/link", _link),
+        Route(CAMPAIGN_PATH + "/link", _link_state),
         Route(REPORT_PATH, _receipt, methods=["GET"]),
         Route(REPORT_PATH, _put_report, methods=["PUT"]),
         Route("/healthz", _healthz),
@@ -79,7 +79,7 @@ def create_app(
     handlers = {Problem: on_problem, HTTPException: on_http_error, SQLAlchemyError: _on_database_error}
     app = Starlette(
         routes=[*routes, *curator_routes],
-        middleware=[Middleware(Guarded, rate=rate)],
+        middleware=[Middleware(RequestGuard, rate=rate)],
         exception_handlers=handlers,
         lifespan=lifespan,
     )
@@ -88,20 +88,20 @@ def create_app(
     return app
 
 
-async def _page(request: Request) -> Response:
-    return await _file(request, "index.html")
+async def _index_page(request: Request) -> Response:
+    return await _static_file(request, "index.html")
 
 
-async def _static(request: Request) -> Response:
-    return await _file(request, request.path_params["name"])
+async def _named_static_file(request: Request) -> Response:
+    return await _static_file(request, request.path_params["name"])
 
 
-async def _campaign(request: Request) -> Response:
+async def _campaign_document(request: Request) -> Response:
     document = await run_in_threadpool(_store(request).document, _digest(request))
     return Response(document, headers=IMMUTABLE, media_type=CAMPAIGN_MEDIA_TYPE)
 
 
-async def _part(request: Request) -> Response:
+async def _assignment_part(request: Request) -> Response:
     number = request.path_params["number"]
     if not _NUMBER.fullmatch(number):
         raise Problem("unknown")
@@ -117,7 +117,7 @@ async def _picture(request: Request) -> Response:
     return Response(data, headers=IMMUTABLE, media_type=kind)
 
 
-async def _link(request: Request) -> Response:
+async def _link_state(request: Request) -> Response:
     store, digest = _store(request), _digest(request)
     token = _token(request)
 
@@ -163,7 +163,7 @@ async def _readyz(request: Request) -> Response:
 
 
 async def _openapi(request: Request) -> Response:
-    return await _file(request, "openapi.json")
+    return await _static_file(request, "openapi.json")
 
 
 async def _on_database_error(_: Request, error: Exception) -> Response:
@@ -179,7 +179,7 @@ def _store(request: Request) -> Store:
 def _digest(request: Request) -> bytes:
     """Return the campaign of the address; raises Problem `unknown`."""
     try:
-        return digest_of(request.path_params["hash"])
+        return digest_of_name(request.path_params["hash"])
     except ValueError:
         raise Problem("unknown") from None
 
@@ -234,7 +234,7 @@ async def read_body(request: Request, length: int) -> bytes:
     return bytes(body)
 
 
-async def _file(request: Request, name: str) -> Response:
+async def _static_file(request: Request, name: str) -> Response:
     """Return a file of the worker's page, or 304 if the client has it; raises HTTPException 404."""
     response = await STATIC.get_response(name, request.scope)
     response.headers["Cache-Control"] = "no-cache"

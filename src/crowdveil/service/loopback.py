@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from crowdveil.campaign.assembly import Content, assemble
-from crowdveil.campaign.device import Device, refusals
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
+from crowdveil.campaign.device import Device, refusals_as_device_errors
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Link, Token, token_hash
@@ -39,7 +39,7 @@ class LoopbackRun(NamedTuple):
 
 
 def run_on_loopback(
-    content: Content,
+    content: CampaignContent,
     assigned: Sequence[Sequence[int]],
     answers: Sequence[Answers],
     *,
@@ -76,9 +76,11 @@ def run_on_loopback(
     return LoopbackRun(campaign, result)
 
 
-def _write_campaign(content: Content, assigned: Sequence[Sequence[int]], folder: Path) -> tuple[Campaign, list[Link]]:
+def _write_campaign(
+    content: CampaignContent, assigned: Sequence[Sequence[int]], folder: Path
+) -> tuple[Campaign, list[Link]]:
     """Write the campaign and the hashes of its tokens into a folder; return the campaign and its links."""
-    campaign, parts = assemble(content, assigned)
+    campaign, parts = assemble_campaign(content, assigned)
     tokens = [Token.new(slot) for slot in range(campaign.slots)]
     entries = [TokenEntry(token.slot, token_hash(campaign.digest, token)) for token in tokens]
     (folder / PARTS_FOLDER).mkdir()
@@ -123,7 +125,7 @@ def _report_all(
 
 def _report_from_device(link: str, given: Mapping[int, str], home: Path) -> None:
     """Answer cells on a Python device with a folder of its own, and send the report."""
-    with refusals(), Device(link, home) as device:
+    with refusals_as_device_errors(), Device(link, home) as device:
         device.open()
         device.require_open()
         for cell, label in given.items():

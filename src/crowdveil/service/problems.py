@@ -21,7 +21,7 @@ CLOSE = {"Connection": "close"}
 """Header of a refusal that leaves a body unread."""
 
 
-class _Kind(NamedTuple):
+class _ProblemKind(NamedTuple):
     """Status, title and detail of one kind of refusal."""
 
     status: int
@@ -29,29 +29,29 @@ class _Kind(NamedTuple):
     detail: str
 
 
-PROBLEMS: dict[str, _Kind] = {
-    "request": _Kind(400, "Malformed request", "The request breaks a rule of HTTP."),
-    "length": _Kind(400, "Wrong length", "All reports of this campaign have the same number of bytes."),
-    "symbol": _Kind(400, "Unknown symbol", "A symbol of the report is not an output of its channel."),
-    "batch": _Kind(400, "Wrong batch", "A batch is named by its SHA-256 and has the campaign's form."),
-    "report-id": _Kind(400, "Malformed report id", "A report id is 16 bytes in lower-case hexadecimal."),
-    "token": _Kind(401, "Unknown token", "The token is missing, malformed, or not one of this campaign."),
-    "early": _Kind(403, "Campaign not open yet", "Reports are accepted from the campaign's first day on."),
-    "link-revoked": _Kind(403, "Link revoked", "The curator replaced this link by another one."),
-    "forbidden": _Kind(403, "Forbidden", "The request is not allowed."),
-    "unknown": _Kind(404, "Not found", "There is nothing under this address."),
-    "method": _Kind(405, "Method not allowed", "The header Allow names the methods of this address."),
-    "deadline": _Kind(408, "Too slow", "The body did not arrive within the time allowed."),
-    "link-used": _Kind(409, "Link used", "Another report was stored with this link."),
-    "report-id-taken": _Kind(409, "Report id taken", "Another link stored a report under this id."),
-    "closed": _Kind(410, "Campaign closed", "The campaign accepts no more reports."),
-    "purged": _Kind(410, "Campaign purged", "The data of this campaign were deleted."),
-    "no-length": _Kind(411, "Length required", "A report needs the header Content-Length."),
-    "too-long": _Kind(413, "Too long", "The request is longer than any valid one."),
-    "media-type": _Kind(415, "Unknown media type", f"A report has the media type {REPORT_MEDIA_TYPE}."),
-    "rate": _Kind(429, "Too many requests", "Send the request again after the time in Retry-After."),
-    "busy": _Kind(503, "Not available", "Send the request again after the time in Retry-After."),
-    "internal": _Kind(500, "Internal error", "The service failed. The request can be sent again."),
+PROBLEMS: dict[str, _ProblemKind] = {
+    "request": _ProblemKind(400, "Malformed request", "The request breaks a rule of HTTP."),
+    "length": _ProblemKind(400, "Wrong length", "All reports of this campaign have the same number of bytes."),
+    "symbol": _ProblemKind(400, "Unknown symbol", "A symbol of the report is not an output of its channel."),
+    "batch": _ProblemKind(400, "Wrong batch", "A batch is named by its SHA-256 and has the campaign's form."),
+    "report-id": _ProblemKind(400, "Malformed report id", "A report id is 16 bytes in lower-case hexadecimal."),
+    "token": _ProblemKind(401, "Unknown token", "The token is missing, malformed, or not one of this campaign."),
+    "early": _ProblemKind(403, "Campaign not open yet", "Reports are accepted from the campaign's first day on."),
+    "link-revoked": _ProblemKind(403, "Link revoked", "The curator replaced this link by another one."),
+    "forbidden": _ProblemKind(403, "Forbidden", "The request is not allowed."),
+    "unknown": _ProblemKind(404, "Not found", "There is nothing under this address."),
+    "method": _ProblemKind(405, "Method not allowed", "The header Allow names the methods of this address."),
+    "deadline": _ProblemKind(408, "Too slow", "The body did not arrive within the time allowed."),
+    "link-used": _ProblemKind(409, "Link used", "Another report was stored with this link."),
+    "report-id-taken": _ProblemKind(409, "Report id taken", "Another link stored a report under this id."),
+    "closed": _ProblemKind(410, "Campaign closed", "The campaign accepts no more reports."),
+    "purged": _ProblemKind(410, "Campaign purged", "The data of this campaign were deleted."),
+    "no-length": _ProblemKind(411, "Length required", "A report needs the header Content-Length."),
+    "too-long": _ProblemKind(413, "Too long", "The request is longer than any valid one."),
+    "media-type": _ProblemKind(415, "Unknown media type", f"A report has the media type {REPORT_MEDIA_TYPE}."),
+    "rate": _ProblemKind(429, "Too many requests", "Send the request again after the time in Retry-After."),
+    "busy": _ProblemKind(503, "Not available", "Send the request again after the time in Retry-After."),
+    "internal": _ProblemKind(500, "Internal error", "The service failed. The request can be sent again."),
 }
 """Every refusal by its name."""
 _BY_STATUS = {400: "request", 403: "forbidden", 404: "unknown", 405: "method", 413: "too-long"}

@@ -68,7 +68,9 @@ def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: C
             document=campaign.to_bytes(),
             state="open",
             receipt_key=secrets.token_bytes(KEY_BYTES),
-            curator_hash=None if campaign.relay else curator_hash(digest, secret_of(folder.path / CURATOR_FILE)),
+            curator_hash=None
+            if campaign.relay
+            else curator_hash(digest, read_or_make_secret(folder.path / CURATOR_FILE)),
         )
     )
     for number in range(len(campaign.assignment_parts)):
@@ -111,7 +113,7 @@ def _update_tokens(
     return sorted(kept)
 
 
-def secret_of(path: Path, *, make: bool = True) -> str:
+def read_or_make_secret(path: Path, *, make: bool = True) -> str:
     """Return the token of 43 characters in a file; with `make` it is written (mode 0600) if there is none.
 
     Raises:
@@ -147,7 +149,7 @@ def prepare_database(
         SettingsError: as `Store.open` and `register`, or the file is not called campaign.json.
         CampaignError, CertificateError: the folder is damaged.
     """
-    folder = folder_of(campaign_file)
+    folder = campaign_folder_of(campaign_file)
     store = Store.open(url)
     try:
         return folder.campaign, register(store, folder, accept_second_report=accept_second_report, relay=relay)
@@ -155,7 +157,7 @@ def prepare_database(
         store.close()
 
 
-def folder_of(campaign_file: Path) -> CampaignFolder:
+def campaign_folder_of(campaign_file: Path) -> CampaignFolder:
     """Return the folder of a `campaign.json`.
 
     Raises:

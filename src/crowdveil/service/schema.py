@@ -52,7 +52,7 @@ WRITES = "writes"
 """Execution option of a connection whose transactions take SQLite's write lock at their start."""
 
 FAILURES = {"full": "a full disk", "busy": "a database that another connection uses"}
-"""What the kinds of `failure` are."""
+"""What the kinds of `failure_kind` are."""
 _KINDS = {"53100": "full", sqlite3.SQLITE_FULL: "full", "55P03": "busy", sqlite3.SQLITE_BUSY: "busy"}
 _DOCUMENTS = ("batch", "part", "picture", "campaign")
 _REWRITES = (
@@ -151,7 +151,7 @@ batches = Table(
 """Batches of a relay, formed once at closing."""
 
 
-def connect(url: str) -> Engine:
+def engine_of(url: str) -> Engine:
     """Return the engine of `sqlite:///file` or `postgresql://...`; no statement is sent.
 
     Statements and their parameters occur neither in logs nor in the messages of errors.
@@ -227,7 +227,7 @@ def version_of(connection: Connection) -> int | None:
     return connection.execute(select(versions.c.version)).scalar_one_or_none()
 
 
-def prepare(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     """Create the tables in an empty database; in PostgreSQL no column gets statistics, which hold values of rows.
 
     Raises:
@@ -253,7 +253,7 @@ def prepare(engine: Engine) -> None:
                 connection.execute(text(f"ALTER TABLE {table.name} ALTER COLUMN {column.name} SET STATISTICS 0"))
 
 
-def rewrite(engine: Engine, *, full: bool) -> None:
+def rewrite_database(engine: Engine, *, full: bool) -> None:
     """Write the files anew, so that they show neither the order of arrival nor deleted rows.
 
     In SQLite this is VACUUM and a checkpoint, in PostgreSQL CLUSTER of the reports. With `full`, PostgreSQL writes all
@@ -272,7 +272,7 @@ def rewrite(engine: Engine, *, full: bool) -> None:
                     connection.execute(text(statement))
                 done = True
     except SQLAlchemyError as error:
-        raise _not_rewritten(failure(error)) from error
+        raise _not_rewritten(failure_kind(error)) from error
     if not done:
         raise _not_rewritten("busy")
 
@@ -294,7 +294,7 @@ def _not_rewritten(reason: str) -> SettingsError:
     )
 
 
-def failure(error: SQLAlchemyError) -> str:
+def failure_kind(error: SQLAlchemyError) -> str:
     """Return the kind of a failure of the database: "full", "busy", or the name of the driver's error."""
     cause = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", 0) & 0xFF

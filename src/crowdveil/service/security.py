@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from crowdveil.service.metrics import count_request
 from crowdveil.service.problems import MEDIA_TYPE, PROBLEMS, problem_body, problem_response
-from crowdveil.service.rate import RateLimit, network_of
+from crowdveil.service.rate_limit import RateLimit, network_of
 
 MAX_HEADER_BYTES = 16_384
 HEADER_SECONDS = 10.0
@@ -55,7 +55,7 @@ DURATIONS = ((0.01, "under 10 ms"), (0.1, "under 100 ms"), (1.0, "under 1 s"))
 logger = logging.getLogger("crowdveil.service")
 
 
-class Guarded:
+class RequestGuard:
     """ASGI application with security headers, bounds on rate and concurrency of requests, counters and log lines."""
 
     def __init__(self, app: ASGIApp, *, max_requests: int = MAX_REQUESTS, rate: RateLimit | None = None) -> None:

@@ -19,7 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from crowdveil.errors import SettingsError
-from crowdveil.service.rate import REQUESTS_PER_SECOND, RateLimit
+from crowdveil.service.rate_limit import REQUESTS_PER_SECOND, RateLimit
 
 GRACE_SECONDS = 30
 BACKLOG = 2048
@@ -128,14 +128,14 @@ def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[
     """
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
+    from crowdveil.service.export_and_purge import PurgeThread
     from crowdveil.service.metrics import metrics_served
-    from crowdveil.service.release import Retention
     from crowdveil.service.store import Store
 
     store = Store.open(settings.database)
     if on_purge is not None:
         store.on_purge(on_purge)
-    retention = Retention(store)
+    retention = PurgeThread(store)
 
     def stop() -> None:
         retention.close()

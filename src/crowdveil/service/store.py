@@ -15,22 +15,22 @@ from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.batch import MAX_HEADER_BYTES, reports_in_batch
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.receipt import make_receipt
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import CampaignError, SettingsError
-from crowdveil.service.intake import Intake, Submission
 from crowdveil.service.problems import Problem
+from crowdveil.service.report_writer import ReportWriter, SubmittedReport
 from crowdveil.service.schema import (
     VERSION,
     WRITES,
     batches,
     campaigns,
-    connect,
+    create_tables,
+    engine_of,
     parts,
     pictures,
-    prepare,
     reports,
-    rewrite,
+    rewrite_database,
     tokens,
     version_of,
     versions,
@@ -76,9 +76,9 @@ class Store:
     """
 
     def __init__(self, url: str, *, today: Callable[[], date] = today_utc) -> None:
-        self.engine = connect(url)
+        self.engine = engine_of(url)
         self.today = today
-        self._intake = Intake(self.engine)
+        self._intake = ReportWriter(self.engine)
         self._writer = self.engine.execution_options(**{WRITES: True})
         self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
         self._loading = Lock()
@@ -88,14 +88,14 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, today: Callable[[], date] = today_utc) -> Self:
-        """Return the store of a database, with tables; see `schema.prepare`.
+        """Return the store of a database, with tables; see `schema.create_tables`.
 
         Raises:
             SettingsError: not a database of the service, or one of another version.
         """
         store = cls(url, today=today)
         try:
-            prepare(store.engine)
+            create_tables(store.engine)
         except BaseException:
             store.close()
             raise
@@ -231,7 +231,7 @@ class Store:
         campaign, key = self._campaign(digest)
         if token.slot >= campaign.slots:
             raise Problem("token")
-        submission = Submission(
+        submission = SubmittedReport(
             campaign=digest,
             token_hash=token_hash(digest, token),
             report_id=bytes.fromhex(report_id),
@@ -327,13 +327,13 @@ class Store:
         """Rewrite the files if a campaign was closed or purged since they were rewritten.
 
         Raises:
-            SettingsError: as `schema.rewrite`; call it again.
+            SettingsError: as `schema.rewrite_database`; call it again.
         """
         due = select(campaigns.c.hash, campaigns.c.state).where(campaigns.c.state != "open", ~campaigns.c.rewritten)
         with self.engine.connect() as connection:
             rows = connection.execute(due).all()
         if rows:
-            rewrite(self.engine, full="purged" in [row.state for row in rows])
+            rewrite_database(self.engine, full="purged" in [row.state for row in rows])
             with self._writer.begin() as connection:
                 for row in rows:  # not those that were purged meanwhile
                     same = (campaigns.c.hash == row.hash) & (campaigns.c.state == row.state)
@@ -376,7 +376,7 @@ class Store:
         if campaign.relay is not None:
             return True  # sealed: only the curator can check the symbols
         try:
-            decode(body, campaign, slot, self.tasks(campaign.digest, slot))
+            decode_body(body, campaign, slot, self.tasks(campaign.digest, slot))
         except CampaignError:
             return False
         return True

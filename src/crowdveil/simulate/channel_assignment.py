@@ -10,8 +10,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import read_csv
-from crowdveil.data.ingest.readers import text_roles
+from crowdveil.data.ingest.column_readers import delimiter_and_roles
+from crowdveil.data.ingest.csv_files import read_csv_table
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Mechanism
@@ -98,7 +98,7 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
         SettingsError: the mechanism refuses a setting.
     """
     source, (delimiter, (key, *settings)) = str(path), channel_columns(path)
-    columns = read_csv(path, [key, *settings], delimiter)
+    columns = read_csv_table(path, [key, *settings], delimiter)
     names = [str(name) for name in columns[key].to_pylist()]
     if "" in names or len(set(names)) != len(names):
         raise ReportsError(f"every {key} must have one row", source=source)
@@ -115,7 +115,7 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
 
 def channel_columns(path: Path) -> tuple[str, list[str]]:
     """Return the delimiter of a file of channels, and its columns: worker or task first; errors as `read_table`."""
-    delimiter, columns = text_roles(path, _known_columns)
+    delimiter, columns = delimiter_and_roles(path, _known_columns)
     return delimiter, list(columns)
 
 

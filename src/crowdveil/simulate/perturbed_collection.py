@@ -18,7 +18,7 @@ from crowdveil.folder.crowd import (
     SUMS_FILE,
     Crowd,
     describe_crowd,
-    require_apart,
+    require_distinguishable,
 )
 from crowdveil.folder.evidence import SIMULATION, guarantee_notes
 from crowdveil.folder.sums import Sums, collect_sums, sums_text
@@ -257,7 +257,7 @@ def _refuse_names(answers: Reports, setup: ChannelAssignment) -> None:
         SettingsError: confusable names of tasks or workers.
     """
     for field, names in (("tasks", answers.tasks), ("workers", answers.workers)):
-        require_apart(field, map(str, names))
+        require_distinguishable(field, map(str, names))
     if setup.channel is not None:
         setup.channel.certificate()
 

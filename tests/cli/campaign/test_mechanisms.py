@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.cli import main
 from crowdveil.cli.privacy.verify import NO_PRIOR
 from crowdveil.errors import SettingsError
@@ -150,7 +150,7 @@ def test_a_prior_that_changes_while_the_campaign_is_made_is_refused(
     file = settings(f'mechanism = "designed", {BUDGET}, prior = "rooms-prior.csv"')
     choose = creation.choose_mechanism
 
-    def changing(source: CampaignSource) -> Any:
+    def changing(source: CampaignSettings) -> Any:
         chosen = choose(source)
         Path("rooms-prior.csv").write_text(PRIOR + "\n")
         return chosen

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device, read_ledger
 from tests.cli.conftest import Run, rows

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.data.importers.collecting import collect_answers
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
+from crowdveil.data.importers.imported_answers import collect_answers
 from crowdveil.data.importers.registry import TOOLS, importer_of
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, open_source
 from crowdveil.data.sources.layout import Layout
@@ -383,7 +383,7 @@ def test_a_stated_task_column_of_a_wide_table(write: Write) -> None:
 
 def names(**stated: str):
     """Stated names of columns."""
-    from crowdveil.data.ingest.readers import ColumnNames
+    from crowdveil.data.ingest.column_readers import ColumnNames
 
     return ColumnNames(**stated)
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from crowdveil.cli.options import parse_words
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import csv_row, read_header
+from crowdveil.data.ingest.csv_quotes import QuoteValidator
 from crowdveil.data.ingest.gold_files import load_gold
 from crowdveil.data.ingest.labels import RESERVED_LABELS
-from crowdveil.data.ingest.quotes import QuoteValidator
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import MajorityVote
-from crowdveil.folder.truths import write_estimate
+from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.write_collection import write_report_files
 from tests.data.test_reports import cells
 

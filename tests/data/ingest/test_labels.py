@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.ingest.labels import group_spellings
-from crowdveil.data.ingest.readers import ColumnNames
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from tests.data.test_reports import cells

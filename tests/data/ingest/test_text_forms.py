@@ -8,9 +8,9 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest import readers
+from crowdveil.data.ingest import column_readers
+from crowdveil.data.ingest.column_readers import ColumnNames, load_prior
 from crowdveil.data.ingest.gold_files import load_gold
-from crowdveil.data.ingest.readers import ColumnNames, load_prior
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.sources.layout import Layout
@@ -70,7 +70,7 @@ def test_only_the_first_rows_of_a_file_of_unknown_columns_are_looked_at(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large file is not read to its end to say that its columns are unknown."""
-    monkeypatch.setattr(readers, "ROWS_CHECKED", 3)
+    monkeypatch.setattr(column_readers, "ROWS_CHECKED", 3)
     with pytest.raises(ReportsError) as caught:
         Reports.from_csv(write(UNKNOWN + "a;b\n", "utf-8"))
 

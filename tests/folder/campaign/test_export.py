@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, compared
+from crowdveil.campaign.document import Campaign, characters_to_compare
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import NOT_ANSWERED
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.folder.campaign import invitations
-from crowdveil.folder.campaign.export import EXPORT_FILES, AcceptedReport, write_campaign_reports
-from crowdveil.folder.campaign.invitations import invite, render_sheet, replace_link
+from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, AcceptedReport, write_campaign_reports
+from crowdveil.folder.campaign.invitations import invite, render_link_sheet, replace_link
 from crowdveil.folder.evidence import Evidence, read_evidence
 from crowdveil.planning.settings.creation import write_campaign
 from crowdveil.standalone.checks import parse_link
@@ -200,7 +200,7 @@ def test_the_sheet_shows_what_people_compare(folder):
     sheet = (folder / "links.html").read_text("utf-8")
 
     assert 3 == sheet.count("<section>") == sheet.count("<svg")
-    assert 3 == sheet.count(f"<code>{compared(CampaignFolder(folder).campaign.name)}</code>")
+    assert 3 == sheet.count(f"<code>{characters_to_compare(CampaignFolder(folder).campaign.name)}</code>")
     assert 3 == sheet.count("<code>grades.example.org</code>")
     assert "&lt;b&gt;Bo&lt;/b&gt;" in sheet
     assert "<b>" not in sheet
@@ -217,7 +217,7 @@ def test_the_code_on_the_sheet_is_the_link():
     code = segno.make(built.link(0).text, error="m", micro=False)
 
     assert code.version <= 7
-    sheet = render_sheet(built.campaign, [built.link(0)])
+    sheet = render_link_sheet(built.campaign, [built.link(0)])
     assert code.svg_inline(omitsize=True) in sheet
     assert f">{built.link(0).text}</p>" in sheet
 
@@ -226,7 +226,7 @@ def test_without_a_service_the_link_is_pasted():
     """A campaign without a service has links without an address, and says so."""
     built = build_campaign(url=None)
 
-    sheet = render_sheet(built.campaign, [built.link(2)])
+    sheet = render_link_sheet(built.campaign, [built.link(2)])
 
     assert "paste or scan this link" in sheet
     assert "Worker 2" in sheet

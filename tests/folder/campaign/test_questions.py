@@ -10,19 +10,19 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
-from crowdveil.folder.campaign.export import AcceptedReport, read_body, write_questions
+from crowdveil.folder.campaign.campaign_reports import AcceptedReport, read_accepted_report, write_questions
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.stated_claims import audit_file
 from crowdveil.privacy.several_questions import OTHERS
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
-from crowdveil.release.privacy_statement import state_evidence, state_questions, state_source
+from crowdveil.release.privacy_statement import statement_of_evidence, statement_of_questions, statement_of_source
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device
 from tests.campaign.builders import BuiltCampaign, build_questions, response
@@ -94,12 +94,12 @@ def test_every_symbol_of_every_device_is_exported_to_its_question(drawn, seed):
             brute = [{"cells": 1, "numerator": r.numerator, "denominator": r.denominator} for r in exact]
             assert abs(epsilon(lines) - epsilon(brute)) < 1e-40
             assert float(epsilon(lines)) <= campaign.worker_epsilon
-            codes = decode(body, campaign, slot, device.tasks)
+            codes = decode_body(body, campaign, slot, device.tasks)
             for task, code in zip(device.tasks, codes, strict=True):
                 outputs = campaign.channel_of(slot, task).outputs
                 name = NULL if code < 0 else outputs[code]
                 sent[groups.task_group[task], campaign.tasks[task].id, f"w{slot:04}"] = name
-            accepted.append(read_body(campaign, slot, device.tasks, body))
+            accepted.append(read_accepted_report(campaign, slot, device.tasks, body))
         if any(len({slot for of, _, slot in sent if of == k}) < 2 for k in range(len(campaign.questions))):
             with pytest.raises(SettingsError, match="nothing is released"):
                 write_questions(folder / "out", campaign, accepted)
@@ -132,8 +132,8 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
     """With its campaign each question names its own epsilon beside those of all, and the sum over all for a worker."""
     exported = write_questions(tmp_path, BUILT.campaign, REPORTS)
     evidence = [read_evidence(one.folder / "reports.csv") for one in exported]
-    stated = [state_evidence(one, BUILT.campaign) for one in evidence]
-    whole, before = state_questions(stated), campaign_statement(BUILT.campaign)
+    stated = [statement_of_evidence(one, BUILT.campaign) for one in evidence]
+    whole, before = statement_of_questions(stated), campaign_statement(BUILT.campaign)
     losses = [channel.epsilon for channel in CHANNELS]
 
     assert losses == [one.of_question.epsilon for one in stated if one.of_question]
@@ -150,10 +150,10 @@ def test_the_statement_of_a_question_counts_the_answers_to_all(tmp_path):
 def test_a_question_without_its_campaign_states_nothing_of_a_whole_worker(tmp_path):
     """Reports, and a certificate, of one of several questions state an answer; what a worker loses is not known."""
     folder = write_questions(tmp_path, BUILT.campaign, REPORTS)[0].folder
-    assert state_source(folder)[0].per_worker is not None
+    assert statement_of_source(folder)[0].per_worker is not None
     (folder / "campaign.json").unlink()
-    reports = state_source(folder)[0]
-    certificates = [state_source(folder / "certificate.json", answers=answers)[0] for answers in (2, None)]
+    reports = statement_of_source(folder)[0]
+    certificates = [statement_of_source(folder / "certificate.json", answers=answers)[0] for answers in (2, None)]
 
     for one in (reports, *certificates):
         text = " ".join(statement_sentences(one))
@@ -169,14 +169,14 @@ def test_folders_of_questions_without_their_campaign_are_not_stated_together(tmp
         (one.folder / "campaign.json").unlink()
 
     with pytest.raises(SettingsError, match="stated with the campaign"):
-        state_source(tmp_path)
+        statement_of_source(tmp_path)
 
 
 def test_a_certificate_of_another_collection_is_stated_by_itself(tmp_path):
     """A crowd.json that names another certificate says nothing about this one."""
     first, second = (one.folder for one in write_questions(tmp_path, BUILT.campaign, REPORTS))
     (first / "certificate.json").write_bytes((second / "certificate.json").read_bytes())
-    stated = state_source(first / "certificate.json", answers=2)[0]
+    stated = statement_of_source(first / "certificate.json", answers=2)[0]
 
     assert stated.per_worker is not None
     assert 2 * CHANNELS[1].epsilon == pytest.approx(stated.per_worker.epsilon)
@@ -199,7 +199,7 @@ def test_reports_of_another_question_are_not_stated(tmp_path, mechanism, found):
     (folder / "crowd.json").write_text(json.dumps(crowd), "utf-8")
 
     with pytest.raises(ReportsError, match=found):
-        state_evidence(read_evidence(folder / "reports.csv"), BUILT.campaign)
+        statement_of_evidence(read_evidence(folder / "reports.csv"), BUILT.campaign)
 
 
 def test_nothing_of_any_question_is_released_below_the_least_number(tmp_path):
@@ -233,10 +233,10 @@ def test_an_audit_of_a_question_says_that_the_others_add(tmp_path):
 def test_the_statement_of_a_campaign_file_has_the_sum(tmp_path):
     """`statement` on a campaign with its parts states the sum over the questions, and refuses parts that ask more."""
     folder = BUILT.write(tmp_path)
-    stated, facts = state_source(folder / "campaign.json")
+    stated, facts = statement_of_source(folder / "campaign.json")
     assert stated.per_worker is not None
     assert (BUILT.campaign.worker_epsilon, 4) == (stated.per_worker.epsilon, stated.cells)
     assert ("Campaign", BUILT.campaign.name) in facts
     (folder / "parts" / "0000.json").write_bytes(b"{}")
     with pytest.raises(CrowdveilError):
-        state_source(folder / "campaign.json")
+        statement_of_source(folder / "campaign.json")

@@ -11,7 +11,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.campaign.export import EXPORT_FILES
+from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.relay_batches import read_batches
 from crowdveil.folder.campaign.report_files import write_collected
 from crowdveil.folder.crowd import ASSIGNMENT_FILE

@@ -18,8 +18,8 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.folder.campaign import rounds
+from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
-from crowdveil.folder.campaign.export import AcceptedReport, write_campaign_reports
 from crowdveil.folder.campaign.report_files import (
     ACCEPTED,
     COPY,
@@ -30,10 +30,10 @@ from crowdveil.folder.campaign.report_files import (
     read_report_files,
     write_collected,
 )
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, joined, read_collection, read_earlier
+from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, join_collections, read_collection, read_earlier_rounds
 from crowdveil.folder.crowd import json_bytes
 from crowdveil.folder.evidence import read_evidence
-from crowdveil.release.privacy_statement import state_source
+from crowdveil.release.privacy_statement import statement_of_source
 from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES
 from tests.campaign.builders import LABELS, BuiltCampaign, body_of, build_campaign, response
 
@@ -265,7 +265,7 @@ def later(
 def write_both(folder: Path, built: BuiltCampaign, second: list[AcceptedReport]) -> Path:
     """Write the first round, and then both; return the folder of both."""
     write_campaign_reports(folder / EARLIER_FOLDER, FIRST.campaign, REPORTS)
-    earlier = read_earlier(folder, built.campaign)
+    earlier = read_earlier_rounds(folder, built.campaign)
     write_campaign_reports(folder / "both", built.campaign, second, earlier=earlier)
     return folder / "both"
 
@@ -299,7 +299,7 @@ def test_every_report_keeps_its_value_and_its_channel(tmp_path: Path) -> None:
 def test_the_statement_counts_both_rounds(tmp_path: Path) -> None:
     """The promise of a worker is the sum: two answers at 1, and two at 0.5; of one answer it is that of the first."""
     both = write_both(tmp_path, later(), [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
-    found, _ = state_source(both)
+    found, _ = statement_of_source(both)
 
     assert found.per_answer is not None
     assert found.per_worker is not None
@@ -316,7 +316,7 @@ def test_a_later_round_that_states_too_small_a_loss_is_refused_with_its_reports(
     both = write_both(tmp_path, hidden, [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
 
     with pytest.raises(ReportsError, match="losses of earlier rounds"):
-        state_source(both)
+        statement_of_source(both)
 
 
 def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
         first.reports, tasks=np.array(["t0"]), task=np.zeros(0, int), worker=np.zeros(0, int), value=np.zeros(0, int)
     )
     with pytest.raises(ReportsError, match="must list every task"):
-        joined(first, first._replace(reports=few))
+        join_collections(first, first._replace(reports=few))
 
     assert not (tmp_path / "alone").exists()
     assert not (tmp_path / "twice" / "both" / "reports.csv").exists()
@@ -357,7 +357,7 @@ def test_a_larger_epsilon_than_any_promised_is_refused(tmp_path: Path) -> None:
     assert PLAIN.epsilon > built.campaign.answer_guarantee.epsilon
 
     with pytest.raises(ReportsError, match="other certificate"):
-        state_source(both)
+        statement_of_source(both)
 
 
 def test_public_participation_of_an_earlier_round_is_not_stated_as_protected(tmp_path: Path) -> None:
@@ -367,12 +367,12 @@ def test_public_participation_of_an_earlier_round_is_not_stated_as_protected(tmp
     assert loss is not None
     second = later(EarlierRound(first.name, 2, *loss.as_integer_ratio()))
     write_campaign_reports(tmp_path / EARLIER_FOLDER, first, REPORTS)
-    earlier = read_earlier(tmp_path, second.campaign)
+    earlier = read_earlier_rounds(tmp_path, second.campaign)
     sent = [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))]
     write_campaign_reports(tmp_path / "both", second.campaign, sent, earlier=earlier)
 
     with pytest.raises(ReportsError, match="other certificate"):
-        state_source(tmp_path / "both")
+        statement_of_source(tmp_path / "both")
 
 
 def test_a_table_of_all_rounds_that_is_refused_late_is_refused_early(

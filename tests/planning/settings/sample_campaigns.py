@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from crowdveil import Gaussian, HierarchicalDawidSkene, Scale
-from crowdveil.campaign.source.build import build_campaign
-from crowdveil.campaign.source.privacy_request import PrivacyRequest
-from crowdveil.campaign.source.settings_file import CampaignSource, read_source
+from crowdveil.campaign.settings.build import build_campaign
+from crowdveil.campaign.settings.privacy_request import PrivacyRequest
+from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.evaluation.metrics import score
@@ -23,12 +23,12 @@ SETTINGS = Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml"
 FIRST_SEED = 1_000
 
 
-def sample() -> CampaignSource:
+def sample() -> CampaignSettings:
     """Return the settings of the sample."""
-    return read_source(SETTINGS)
+    return read_settings(SETTINGS)
 
 
-def former_sample() -> CampaignSource:
+def former_sample() -> CampaignSettings:
     """Return the settings of the sample before plans could be asked: twelve students, five essays each, laplace."""
     source = sample()
     return replace(
@@ -41,16 +41,16 @@ def former_sample() -> CampaignSource:
     )
 
 
-def template(tasks: int) -> CampaignSource:
+def template(tasks: int) -> CampaignSettings:
     """Return the settings of the template with some tasks."""
     with TemporaryDirectory() as folder:
         rows = "".join(f"task-{number},Is it so?\n" for number in range(tasks))
         (Path(folder) / "tasks.csv").write_text("id,text\n" + rows, "utf-8")
         write_template(Path(folder) / "campaign.toml")
-        return read_source(Path(folder) / "campaign.toml")
+        return read_settings(Path(folder) / "campaign.toml")
 
 
-def simulated_errors(source: CampaignSource, runs: int) -> np.ndarray:
+def simulated_errors(source: CampaignSettings, runs: int) -> np.ndarray:
     """Return the errors of the results and of the best constant, shape (runs, 2): absolute, or shares of wrong labels.
 
     Every run has a crowd as the settings expect, its own assignment, and its own reports.
@@ -64,7 +64,7 @@ def simulated_errors(source: CampaignSource, runs: int) -> np.ndarray:
     return np.array(found)
 
 
-def _errors(source: CampaignSource, lists: list[tuple[int, ...]], channel: Channel, seed: int) -> tuple[float, float]:
+def _errors(source: CampaignSettings, lists: list[tuple[int, ...]], channel: Channel, seed: int) -> tuple[float, float]:
     """Return the errors of one run: of the inferred truths, and of the constant."""
     campaign = planned_campaign(source)
     crowd = campaign.crowd.simulate(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.document import Relay
-from crowdveil.campaign.source.build import build_campaign
-from crowdveil.campaign.source.privacy_request import PLAN, PrivacyRequest
-from crowdveil.campaign.source.settings_file import ExpectedCrowd, read_source
+from crowdveil.campaign.settings.build import build_campaign
+from crowdveil.campaign.settings.privacy_request import PLAN, PrivacyRequest
+from crowdveil.campaign.settings.settings_file import ExpectedCrowd, read_settings
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
@@ -22,7 +22,7 @@ from tests.planning.settings.test_creation import elsewhere
 pytestmark = pytest.mark.slow
 
 BUDGET = PrivacyRequest(mechanism=PLAN, budget_per_worker=5.0)
-SAMPLE = read_source(Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml")
+SAMPLE = read_settings(Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml")
 SOURCE = replace(SAMPLE, slots=12, names=SAMPLE.names[:12], excluded=SAMPLE.excluded[:12], per_worker=None)
 """The sample with the twelve authors alone, and a plan of the tasks of each."""
 

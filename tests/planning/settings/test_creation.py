@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.source.settings_file import read_source
+from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.errors import SettingsError
 from crowdveil.planning.settings.alternatives import nearest_alternatives
 from crowdveil.planning.settings.creation import create_campaign, write_campaign
 from crowdveil.planning.settings.expected_error import planned_campaign
-from crowdveil.release.privacy_statement import state_source
+from crowdveil.release.privacy_statement import statement_of_source
 from tests.campaign.builders import build_campaign
 
 pytestmark = pytest.mark.slow
@@ -139,7 +139,7 @@ def test_a_named_alternative_is_worth_asking(tmp_path):
     settings = tmp_path / "campaign.toml"
     settings.write_text(elsewhere(**former("budget_per_worker = 2.0")), "utf-8")
 
-    found = nearest_alternatives(read_source(settings))
+    found = nearest_alternatives(read_settings(settings))
 
     assert {"privacy.mechanism", "tasks.per_worker", "36 workers", "privacy.budget_per_worker"} == {
         one.change.partition(" =")[0] for one in found
@@ -167,7 +167,7 @@ def test_several_questions_have_an_error_each_and_one_promise(tmp_path):
     assert 7.99 < created.campaign.worker_epsilon <= 8
     assert ["quantized-response", "randomized-response"] == [one["mechanism"] for one in plan["questions"]]
     assert (4, 4) == created.loads
-    facts = dict(state_source(tmp_path / "both" / "campaign.json")[1])
+    facts = dict(statement_of_source(tmp_path / "both" / "campaign.json")[1])
     assert "'How good is this essay?'; 'Does it name its sources?'" == facts["Question"]
     for number, one in enumerate(created.questions, start=1):
         text = f"{one.expected.error_name} {one.expected.protected.error:.2g}"

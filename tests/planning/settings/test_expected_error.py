@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from crowdveil.campaign.source.build import mechanism_within
-from crowdveil.campaign.source.privacy_request import PrivacyRequest
-from crowdveil.campaign.source.settings_file import ExpectedCrowd
+from crowdveil.campaign.settings.build import mechanism_within
+from crowdveil.campaign.settings.privacy_request import PrivacyRequest
+from crowdveil.campaign.settings.settings_file import ExpectedCrowd
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.planning import predict
 from crowdveil.planning.prediction import FIRST_SEED as FIRST_SEED_OF_PLANS
 from crowdveil.planning.settings.chosen_mechanism import choose_mechanism
@@ -16,7 +16,7 @@ MOST = 0.8
 
 
 @pytest.mark.parametrize("source", [sample(), template(10), template(40)], ids=["sample", "template 10", "template 40"])
-def test_the_expected_error_is_well_below_that_of_the_constant(source: CampaignSource) -> None:
+def test_the_expected_error_is_well_below_that_of_the_constant(source: CampaignSettings) -> None:
     """By the plan the error is at most eight tenths of that of the best public constant."""
     chosen = choose_mechanism(source)
     campaign = planned_campaign(chosen.source, chosen.method)

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from crowdveil.campaign.document import compared
+from crowdveil.campaign.document import characters_to_compare
 from crowdveil.errors import SettingsError
-from crowdveil.release.page import content_security_policy
+from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.app import create_app
 from crowdveil.service.curator import session
 from crowdveil.service.curator.pages import curator_routes
@@ -159,7 +159,7 @@ def test_an_open_campaign_shows_one_number(logged_in: TestClient, store: Store, 
     send_reports(store, built, LEAST + 1, first=LEAST - 1)
     after = logged_in.get("/curator/").text
 
-    assert compared(built.campaign.name) in before
+    assert characters_to_compare(built.campaign.name) in before
     assert f"<dd>fewer than {LEAST}</dd>" in before
     assert f"<dd>{LEAST - 1}</dd>" not in before
     assert f"<dd>{LEAST + 1}</dd>" in after

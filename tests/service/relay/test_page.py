@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import name_of
+from crowdveil.campaign.document import name_of_digest
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.campaign.sealed_body import sealed_parts
 from crowdveil.errors import SettingsError
-from crowdveil.sealing import new_key, open_part
+from crowdveil.sealing import decrypt_part, new_key
 from crowdveil.service.app import create_app
 from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.registration import register
@@ -41,7 +41,7 @@ def test_the_page_refuses_what_python_refuses() -> None:
     documents = [
         canonical_bytes(data) for data in (fields(), *({**fields(), **changed} for changed in DAMAGED.values()))
     ]
-    texts = [{"name": name_of(sha256(data).digest()), "text": data.decode()} for data in documents]
+    texts = [{"name": name_of_digest(sha256(data).digest()), "text": data.decode()} for data in documents]
 
     assert ["read", *["relay"] * len(DAMAGED)] == run_node(READ, texts)
 
@@ -67,11 +67,11 @@ def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:
         answer_all(page, running.link(0))
         await_screen(page, "done")
     (sealed,) = running.bodies()
-    body = b"".join(open_part(key, info, part) for info, part in sealed_parts(built.campaign, sealed))
+    body = b"".join(decrypt_part(key, info, part) for info, part in sealed_parts(built.campaign, sealed))
     store.close()
 
     assert built.campaign.sent_bytes == len(sealed)
-    assert 4 == len(decode(body, built.campaign, 0, built.tasks(0)))
+    assert 4 == len(decode_body(body, built.campaign, 0, built.tasks(0)))
 
 
 def test_a_relay_has_no_one_file_page(tmp_path: Path) -> None:

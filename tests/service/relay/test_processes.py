@@ -16,7 +16,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from crowdveil.campaign.device import answer_campaign
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.token import token_hash
-from crowdveil.sealing import key_text, new_key, seal_body
+from crowdveil.sealing import new_key, private_key_pem, seal_body
 from tests.campaign.builders import LABELS, BuiltCampaign, build_campaign, relay_of_key
 from tests.service.browser import free_port
 
@@ -97,7 +97,7 @@ class Setting:
     def collect(self) -> tuple[dict[str, Any], Path]:
         """Open the batches; return what is printed, and the folder."""
         out = self.folder / "curator" / "collected"
-        (self.folder / "key.pem").write_bytes(key_text(self.key))
+        (self.folder / "key.pem").write_bytes(private_key_pem(self.key))
         curator = self.folder / "curator"
         words = [curator / "batches", "--campaign", curator / "campaign.json", "--key", self.folder / "key.pem"]
         done = crowdveil("campaign", "collect", *words, "--out", out, "--json")

@@ -15,13 +15,13 @@ from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Relay
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import DeviceError, SettingsError
+from crowdveil.service.export_and_purge import export_campaign, purge_due
 from crowdveil.service.problems import BATCH_MEDIA_TYPE
 from crowdveil.service.registration import register
 from crowdveil.service.relay import forwarder
-from crowdveil.service.relay.forwarder import form_batches, send_batches, sender
-from crowdveil.service.relay.receiver import create_receiver, store_batch
+from crowdveil.service.relay.forwarder import form_batches, http_sender, send_batches
+from crowdveil.service.relay.receiver import create_receiver, store_batch_file
 from crowdveil.service.relay.server import prepare_relay, url_sender
-from crowdveil.service.release import export, purge_due
 from crowdveil.service.schema import batches
 from crowdveil.service.store import Store
 from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
@@ -77,7 +77,7 @@ def test_batches_are_formed_once_and_deleted_with_the_campaign(built: BuiltCampa
     assert [1, 0] == [send_batches(store, digest, lambda name, _: sent.append(name)) for _ in range(2)]
     assert 1 == len(sent)
     with pytest.raises(SettingsError, match="sealed"):
-        export(store, digest, tmp_path / "out")
+        export_campaign(store, digest, tmp_path / "out")
     store.purge(digest)
     with store.engine.connect() as connection:
         assert 0 == connection.execute(select(func.count()).select_from(batches)).scalar_one()
@@ -132,7 +132,7 @@ def test_a_slow_confirmation_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         dripping = Thread(target=drip, args=(listening,))
         dripping.start()
         with pytest.raises(OSError, match=r"another confirmation|reset by peer|Broken pipe"):  # as the connection ends
-            sender(f"http://127.0.0.1:{listening.getsockname()[1]}", "c", TOKEN)("0" * 64, b"batch")
+            http_sender(f"http://127.0.0.1:{listening.getsockname()[1]}", "c", TOKEN)("0" * 64, b"batch")
         ends.set()
         dripping.join()
     assert 0 < len(sent) < 1_000
@@ -185,7 +185,7 @@ def test_a_damaged_batch_is_written_again_and_no_link_is_followed(built: BuiltCa
     (folder / f"{name}.batch").touch()
     (folder / f".{name}.new").symlink_to(other)
     path = folder / f"{name}.batch"
-    store_batch(built.campaign, folder, name, batch)
+    store_batch_file(built.campaign, folder, name, batch)
 
     assert batch == path.read_bytes()
     assert "kept" == other.read_text()

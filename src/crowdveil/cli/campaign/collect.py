@@ -35,11 +35,11 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     With --key, FOLDER holds the batches of a relay: they are opened, and reports get numbers without meaning.
     """
     from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folders
     from crowdveil.folder.campaign.curator_key import require_sealing
-    from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
     from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
-    from crowdveil.folder.campaign.rounds import read_earlier
+    from crowdveil.folder.campaign.rounds import read_earlier_rounds
     from crowdveil.release.privacy_statement import require_claims
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
@@ -62,7 +62,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     folders = export_folders(out, document)
     files = [*(one / name for one in folders for name in EXPORT_FILES), out / LIST_FILE]
     replaced = [str(path) for path in files if path.exists()]
-    earlier = read_earlier(asked.path, document)
+    earlier = read_earlier_rounds(asked.path, document)
     if earlier is not None:
         require_claims(asked.path / "campaign.json")
     exported = write_collected(out, document, collected, earlier=earlier)

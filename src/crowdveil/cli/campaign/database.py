@@ -33,10 +33,10 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
     """
     require_service()
     from crowdveil.service.problems import Problem
-    from crowdveil.service.registration import folder_of
+    from crowdveil.service.registration import campaign_folder_of
     from crowdveil.service.store import Store
 
-    campaign = folder_of(file).campaign
+    campaign = campaign_folder_of(file).campaign
     if database is None and not (file.parent / "reports.sqlite").exists():
         raise SettingsError(
             "the campaign must have been served",

@@ -33,7 +33,7 @@ def demo(out: Path, seed: int, opened: bool | None) -> None:
     HTTP, closes it, infers the truths and writes the page of results with all files. The answers are simulated.
     """
     require_service()
-    from crowdveil.service.demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
+    from crowdveil.service.campaign_demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
 
     outputs = demo_outputs(out)
     replaced = [str(path) for part in outputs for path in part.check()]

@@ -35,16 +35,16 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import formula_notes
-        from crowdveil.folder.campaign.export import EXPORT_FILES, export_folders
-        from crowdveil.folder.campaign.rounds import read_earlier
+        from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folders
+        from crowdveil.folder.campaign.rounds import read_earlier_rounds
         from crowdveil.folder.write_collection import collection_outputs
         from crowdveil.release.privacy_statement import require_claims
-        from crowdveil.service.release import export as export_campaign
+        from crowdveil.service.export_and_purge import export_campaign
 
         folders = export_folders(out, campaign)
         outputs = [collection_outputs(folder, EXPORT_FILES, replace=replace) for folder in folders]
-        replaced = [str(path) for one in outputs for path in one.check(inputs=[file])]
-        earlier = read_earlier(file.parent, campaign)
+        replaced = [path for one in outputs for path in one.check(inputs=[file])]
+        earlier = read_earlier_rounds(file.parent, campaign)
         if earlier is not None:
             require_claims(file)
         sent = export_campaign(store, campaign.digest, out, replace=replace, earlier=earlier)
@@ -54,8 +54,6 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         "campaign": campaign.name,
         "workers": len({worker for one in sent for worker in one.reports.workers}),
         "rows": sum(len(one.reports) for one in sent),
-        "files": [str(path) for one in outputs for path in one.paths],
-        "replaced": replaced,
         "warnings": list(warnings),
     }
     rows = [
@@ -64,4 +62,4 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
         ("rows", f"{data['rows']:,} reports that are not NULL"),
         *warning_rows(data),
     ]
-    print_written(data, rows)
+    print_written(data, rows, [path for one in outputs for path in one.paths], replaced)

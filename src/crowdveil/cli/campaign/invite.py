@@ -42,7 +42,7 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
     """Write links; see `HELP`."""
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report is an option of --replace: give both.")
-    from crowdveil.campaign.document import compared
+    from crowdveil.campaign.document import characters_to_compare
     from crowdveil.folder.campaign import invitations
 
     if replace is None:
@@ -59,7 +59,7 @@ def invite(folder: Path, replace: str | None, accept_second_report: bool) -> Non
     rows = [
         *(("warning", text) for text in made.warnings),
         ("campaign", made.campaign.name),
-        ("to compare", compared(made.campaign.name)),
+        ("to compare", characters_to_compare(made.campaign.name)),
         ("links", f"{len(made.slots):,}, each for one report"),
         *([] if replace is None else [("revoked", f"the old link of worker {replace}")]),
         *([] if replace is None or made.campaign.url is None else [("service", NEXT_START)]),

@@ -59,10 +59,10 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
 
     with progress_bar("simulating") as bar:
         created = create_campaign(settings, out, anyway=anyway, on_simulation=bar)
-    print_result(_json_values(created), _printed_rows(created))
+    print_result(_data(created), _rows(created))
 
 
-def _json_values(created: CreatedCampaign) -> dict[str, Any]:
+def _data(created: CreatedCampaign) -> dict[str, Any]:
     from crowdveil.privacy.levels import level_guarantees
     from crowdveil.service.one_file_page import promise_sentences
 
@@ -92,8 +92,8 @@ def _json_values(created: CreatedCampaign) -> dict[str, Any]:
     }
 
 
-def _printed_rows(created: CreatedCampaign) -> list[tuple[str, str]]:
-    from crowdveil.campaign.document import compared
+def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
+    from crowdveil.campaign.document import characters_to_compare
     from crowdveil.privacy.levels import level_sentences
     from crowdveil.privacy.relayed import relay_sentences
     from crowdveil.privacy.several_questions import question_sentences
@@ -106,7 +106,7 @@ def _printed_rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     return [
         *(("warning", text) for text in created.warnings),
         ("campaign", campaign.name),
-        ("to compare", compared(campaign.name)),
+        ("to compare", characters_to_compare(campaign.name)),
         ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} to a worker"),
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
         ("promise", f"epsilon {format_three_decimals(campaign.epsilon)} for a single answer ({scope})"),

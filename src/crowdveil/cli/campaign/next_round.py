@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ def next_round(
         out,
         inferred_from=found.reports_sha256,
         closes=until.date(),
-        opens=_day(since),
+        opens=None if since is None else since.date(),
         ask=ask,
         per_worker=per_worker,
         epsilon=epsilon,
@@ -85,17 +85,13 @@ def next_round(
 def _collection(results: Path) -> Path:
     """Return the folder of the reports from which results were inferred."""
     from crowdveil.folder.crowd import report_directory
+    from crowdveil.folder.estimate_files import INFER_AGAIN
     from crowdveil.folder.named_reports import recorded_reports
-    from crowdveil.folder.truths import INFER_AGAIN
 
     recorded = recorded_reports(results)
     if recorded is None or len(recorded.sources) > 1:
         raise ReportsError("the results must name their reports, one file", source=str(results), hint=INFER_AGAIN)
     return report_directory(recorded.sources[0])
-
-
-def _day(given: datetime | None) -> date | None:
-    return None if given is None else given.date()
 
 
 def _data(made: NextRound) -> dict[str, Any]:
@@ -121,13 +117,13 @@ def _data(made: NextRound) -> dict[str, Any]:
 
 
 def _rows(made: NextRound) -> list[tuple[str, str]]:
-    from crowdveil.campaign.document import compared
+    from crowdveil.campaign.document import characters_to_compare
     from crowdveil.channels.rounding import format_three_decimals
 
     campaign, scope = made.campaign, f"participation {made.campaign.participation}"
     return [
         ("campaign", campaign.name),
-        ("to compare", compared(campaign.name)),
+        ("to compare", characters_to_compare(campaign.name)),
         ("round", f"{len(campaign.earlier) + 1}, after {campaign.earlier[-1].campaign}"),
         ("asked", f"{campaign.slots:,} workers, {made.asked:,} tasks, {made.loads[1]} to a worker"),
         ("groups", f"{len(made.sizes)} by posterior, of {min(made.sizes):,} to {max(made.sizes):,} tasks"),

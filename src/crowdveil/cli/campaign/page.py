@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.display import print_written
 from crowdveil.cli.options import CAMPAIGN_FOLDER, FILE_PATH
 from crowdveil.cli.verb import Verb
 
@@ -46,38 +46,35 @@ def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
 def _write_page(folder: Path, out: Path) -> None:
     from hashlib import sha256
 
-    from crowdveil.campaign.document import compared
+    from crowdveil.campaign.document import characters_to_compare
     from crowdveil.campaign.folder import TOKENS_FILE, CampaignFolder
     from crowdveil.files.atomic_write import write_outputs
     from crowdveil.service.one_file_page import one_file_page, page_outputs
 
     outputs = page_outputs(out)
-    replaced = list(map(str, outputs.check()))
+    replaced = outputs.check()
     campaign_folder = CampaignFolder(folder)
     if (folder / TOKENS_FILE).exists():
         _ = campaign_folder.tokens  # refuses a campaign that was edited after its links were made
     html = one_file_page(campaign_folder)
     write_outputs(outputs, {out.name: html})
     name, digest = campaign_folder.campaign.name, sha256(html).hexdigest()
-    data = {"campaign": name, "sha256": digest, "bytes": len(html), "files": [str(out)], "replaced": replaced}
+    data = {"campaign": name, "sha256": digest, "bytes": len(html)}
     rows = [
         ("campaign", name),
-        ("to compare", compared(name)),
+        ("to compare", characters_to_compare(name)),
         ("sha256", digest),
         ("size", f"{len(html):,} bytes"),
-        *replaced_rows(replaced),
-        ("written", str(out)),
     ]
-    print_result(data, rows)
+    print_written(data, rows, [out], replaced)
 
 
 def _write_program(program: Path) -> None:
     from crowdveil.files.atomic_write import write_atomically
     from crowdveil.standalone.program import is_program, joined_program, program_digest
 
-    replaced = [str(program)] if program.exists() else []
+    replaced = [program] if program.exists() else []
     written, digest = joined_program(), program_digest()
     write_atomically(program, written, kind="device program", recognize=lambda path: is_program(path.read_bytes()))
-    data = {"campaign": None, "sha256": digest, "bytes": len(written), "files": [str(program)], "replaced": replaced}
-    rows = [("sha256", digest), *replaced_rows(replaced), ("written", str(program))]
-    print_result(data, rows)
+    data = {"campaign": None, "sha256": digest, "bytes": len(written)}
+    print_written(data, [("sha256", digest)], [program], replaced)

@@ -34,16 +34,16 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     require_service()
     from crowdveil.campaign.sealed_body import relay_of
     from crowdveil.service import server
-    from crowdveil.service.registration import folder_of, secret_of
+    from crowdveil.service.registration import campaign_folder_of, read_or_make_secret
     from crowdveil.service.relay import server as processes
 
     settings = server.ServerSettings(database="", **listening_options)
-    asked = folder_of(campaign).campaign
+    asked = campaign_folder_of(campaign).campaign
     relay_of(asked)  # refuses a campaign without one
     with server.bind(settings) as listening:
         folder = processes.private_folder(out)
         token = folder / processes.TOKEN_FILE
-        secret_of(token)
+        read_or_make_secret(token)
         url = server.address_of(settings, listening)
         data = {"campaign": asked.name, "url": url, "token_file": str(token), "files": [str(token)]}
         rows = [

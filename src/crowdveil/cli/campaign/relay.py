@@ -56,14 +56,14 @@ def relay(
     require_service()
     from crowdveil.service import server
     from crowdveil.service.relay import server as processes
-    from crowdveil.service.relay.receiver import store_batch
+    from crowdveil.service.relay.receiver import store_batch_file
 
     settings = server.ServerSettings(database=database_url(campaign, database), **listening_options)
     with server.bind(settings) as listening, database_errors():
         prepared, left_out = processes.prepare_relay(settings.database, campaign)
         send: Send
         if out is not None:
-            send = partial(store_batch, prepared, processes.private_folder(out))
+            send = partial(store_batch_file, prepared, processes.private_folder(out))
         else:
             assert to is not None
             assert token_file is not None

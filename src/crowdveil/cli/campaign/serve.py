@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, options
+from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, option_group
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -37,7 +37,7 @@ database_option = click.option(
     "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
 )
 
-server_options = options(
+server_options = option_group(
     click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Listening address."),
     click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Listening port."),
     click.option("--tls-certificate", type=FILE_PATH, help="Certificate of the service (PEM)."),
@@ -73,9 +73,9 @@ def database_errors() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        from crowdveil.service.schema import FAILURES, failure
+        from crowdveil.service.schema import FAILURES, failure_kind
 
-        reason = failure(error)
+        reason = failure_kind(error)
         hint = "Is the server running, is the user allowed, and is the file a database of crowdveil?"
         if reason in FAILURES:
             hint = "End other connections, or make room on the disk, and run the command again."
@@ -153,7 +153,7 @@ def serve(
 
 def _delete_copies(folder: Path, own: bytes, purged: bytes) -> None:
     """Delete the copied reports of earlier rounds if the campaign of a folder was purged, and log what stays."""
-    from crowdveil.folder.campaign.rounds import remove_earlier
+    from crowdveil.folder.campaign.rounds import delete_earlier_rounds
 
-    for path in remove_earlier(folder) if purged == own else ():
+    for path in delete_earlier_rounds(folder) if purged == own else ():
         logging.getLogger("crowdveil").error("day of deletion: %s was changed or is in use, and was not deleted", path)

@@ -57,7 +57,7 @@ def assign(
     from crowdveil.randomness import secure
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
-    replaced = list(map(str, outputs.check(inputs=[tasks, workers, gold])))
+    replaced = outputs.check(inputs=[tasks, workers, gold])
     names = read_names(tasks, "task"), read_names(workers, "worker")
     known, each_gold = [] if gold is None else read_names(gold, "task"), gold_per_worker or 0
     others = len(set(names[0]).difference(known))
@@ -76,15 +76,13 @@ def assign(
         "gold_cells": each_gold * len(names[1]),
         "fewest": fewest,
         "most": most,
-        "files": [str(out)],
-        "replaced": replaced,
     }
     rows = [
         ("cells", f"{data['cells']:,}: {per_task} workers for each of {others:,} tasks"),
         *([("gold", f"{each_gold} of {len(known):,} gold tasks for each worker")] if known else []),
         ("tasks of a worker", f"{fewest} to {most}" if fewest < most else str(most)),
     ]
-    print_written(data, rows)
+    print_written(data, rows, [out], replaced)
 
 
 def _check_usage(stated: set[str]) -> None:

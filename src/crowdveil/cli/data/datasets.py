@@ -54,15 +54,15 @@ def list_sources(names: tuple[str, ...], published: Path | None, out: Path | Non
     from crowdveil.data.datasets import data_directory
     from crowdveil.files.atomic_write import write_outputs
 
-    chosen, directory = published_sets.chosen(names), out or data_directory()
+    chosen, directory = published_sets.known_set_names(names), out or data_directory()
     files: list[Path] = []
     replaced: list[Path] = []
     for name in chosen:
         if published is None:
             break
-        outputs = published_sets.outputs_of(name, directory)
+        outputs = published_sets.converted_outputs(name, directory)
         replaced += outputs.check()
-        write_outputs(outputs, published_sets.converted(name, published))
+        write_outputs(outputs, published_sets.converted_files(name, published))
         files += outputs.paths
     found = [_source(name, directory) for name in chosen]
     other = "the files are not those on which the committed results were measured"
@@ -70,11 +70,9 @@ def list_sources(names: tuple[str, ...], published: Path | None, out: Path | Non
         "directory": str(directory),
         "sources": found,
         "warnings": [f"{one['name']}: {other}" for one in found if one["state"] == "other contents"],
-        "files": list(map(str, files)),
-        "replaced": list(map(str, replaced)),
     }
     rows = [("directory", str(directory)), *[row for one in found for row in _source_rows(one)]]
-    print_written(data, [*rows, *warning_rows(data)])
+    print_written(data, [*rows, *warning_rows(data)], files, replaced)
 
 
 def _source(name: str, directory: Path) -> dict[str, Any]:

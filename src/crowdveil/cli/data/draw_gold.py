@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
-from crowdveil.cli.results.reading import REPORTS, Reviewed, read_given, reports_options
+from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -
     """Read, draw, write; see `HELP`."""
     from crowdveil.crowd_review.gold_tasks import draw_from
 
-    with read_given(reports, out, KIND) as read:
+    with open_reports(reports, out, KIND) as read:
         drawn = draw_from(read.evidence.reports, number, seed=seed)
     _show(read, drawn)
 
@@ -54,12 +54,12 @@ def more_gold(reports: NamedReports, number: int, gold: str, out: Path | None) -
     """Read, draw the next tasks after those of a file of gold, write, print."""
     from crowdveil.crowd_review.gold_tasks import draw_more
 
-    with read_given(reports, out, KIND, [Path(gold)]) as read:
+    with open_reports(reports, out, KIND, [Path(gold)]) as read:
         drawn = draw_more(read.evidence, number, gold)
     _show(read, drawn)
 
 
-def _show(read: Reviewed, drawn: GoldDraw) -> None:
+def _show(read: ReadReports, drawn: GoldDraw) -> None:
     """Write the drawn tasks, if asked for, and print them."""
     listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [

@@ -18,7 +18,7 @@ from crowdveil.cli.options import (
     merge_labels_option,
     replace_option,
 )
-from crowdveil.cli.results.reading import REPORTS
+from crowdveil.cli.results.reports_argument import REPORTS
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ The blocks have checksums, which infer verifies."""
 @replace_option
 def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     """Convert and print; see `HELP`."""
-    from crowdveil.folder.crowd import caveats
+    from crowdveil.folder.crowd import crowd_warnings
     from crowdveil.folder.encoding import encode as encode_reports
     from crowdveil.folder.encoding import encoded_outputs
-    from crowdveil.folder.evidence import evidence_files, read_crowd_for
+    from crowdveil.folder.evidence import evidence_files, read_crowd_beside
 
     with open_sources(reports.sources, reports.layout) as source, progress_bar("reading", unit="bytes") as bar:
         outputs = encoded_outputs(source, out, replace=replace)
@@ -61,8 +61,8 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
-    crowd = read_crowd_for(out)
-    warnings = [*([] if crowd is None else caveats(crowd)), *notes]
+    crowd = read_crowd_beside(out)
+    warnings = [*([] if crowd is None else crowd_warnings(crowd)), *notes]
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"

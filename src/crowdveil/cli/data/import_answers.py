@@ -14,7 +14,7 @@ from crowdveil.cli.verb import Verb
 from crowdveil.data.importers.registry import TOOLS
 
 if TYPE_CHECKING:
-    from crowdveil.data.importers.collecting import ImportedAnswers
+    from crowdveil.data.importers.imported_answers import ImportedAnswers
     from crowdveil.data.sources.layout import Layout
     from crowdveil.data.write_reports import TableForm
 
@@ -50,23 +50,21 @@ address or a time gets a number, which holds within one import only: import all 
 )
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
     """Import, write, print; see `HELP`."""
-    from crowdveil.data.write_reports import formula_notes, write_tables
+    from crowdveil.data.write_reports import formula_notes, write_table
     from crowdveil.files.atomic_write import Outputs, write_outputs
 
     outputs, written_form = Outputs(folder=out.parent, names=(out.name,), kind="answers"), _form_of(out, form)
     with open_sources(files, layout) as source:
-        replaced = list(map(str, outputs.check(inputs=source.inputs)))
+        replaced = outputs.check(inputs=source.inputs)
         with progress_bar("reading", unit="bytes") as bar:
             imported = source.import_answers(bar)
         with progress_bar("writing"):
             table = imported.table
-            write_outputs(
-                outputs, {out.name: lambda stream: write_tables(stream, table.schema, lambda: [table], written_form)}
-            )
+            write_outputs(outputs, {out.name: lambda stream: write_table(stream, table, written_form)})
     names = (table[name].unique().to_pylist() for name in ("task", "worker", "label"))
     warnings = (*imported.columns, *formula_notes(written_form, *names))
-    data = _summary(imported) | {"files": [str(out)], "replaced": replaced, "warnings": list(warnings)}
-    print_written(data, [*_rows(data), *warning_rows(data)])
+    data = _data(imported) | {"warnings": list(warnings)}
+    print_written(data, [*_rows(data), *warning_rows(data)], [out], replaced)
 
 
 def _form_of(out: Path, form: TableForm | None) -> TableForm:
@@ -81,7 +79,7 @@ def _form_of(out: Path, form: TableForm | None) -> TableForm:
     return named
 
 
-def _summary(imported: ImportedAnswers) -> dict[str, Any]:
+def _data(imported: ImportedAnswers) -> dict[str, Any]:
     table = imported.table
     return {
         "tool": imported.tool,

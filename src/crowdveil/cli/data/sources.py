@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import progress_bar
-from crowdveil.cli.options import Command, Parsed, options
+from crowdveil.cli.options import Command, Parsed, option_group
 
 if TYPE_CHECKING:
-    from crowdveil.data.ingest.validation import Missing
+    from crowdveil.data.ingest.coded_columns import Missing
     from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.data.sources.layout import Layout
 
@@ -34,7 +34,7 @@ def sources_argument(name: str) -> Callable[[Command], Command]:
     return click.argument(name, nargs=-1, required=True, type=SOURCE)
 
 
-name_options = options(
+name_options = option_group(
     click.option("--task-column", metavar="NAME", help="Column of tasks, if its name does not say so."),
     click.option("--worker-column", metavar="NAME", help="Column of workers; of a wide table several: ann,bob."),
     click.option("--label-column", metavar="NAME", help="Column of labels."),
@@ -54,7 +54,7 @@ name_options = options(
     ),
     heading="Columns and exports",
 )
-column_options = options(
+column_options = option_group(
     name_options,
     click.option("--question", metavar="NAME", help="Question of an export, or of a column question, with several."),
     heading="Columns and exports",
@@ -78,7 +78,7 @@ def layout_of(
     question: str | None = None, tool: str | None = None,
 ) -> Layout:  # fmt: skip
     """Return what the options state of the layout of sources."""
-    from crowdveil.data.ingest.readers import ColumnNames
+    from crowdveil.data.ingest.column_readers import ColumnNames
     from crowdveil.data.sources.layout import Layout
 
     return Layout(

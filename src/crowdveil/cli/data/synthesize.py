@@ -24,13 +24,13 @@ from crowdveil.cli.options import (
     FOLDER_PATH,
     SEED,
     duplicates_option,
-    options,
+    option_group,
 )
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
-    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.ingest.coded_columns import Duplicates
     from crowdveil.data.sources.layout import Layout
     from crowdveil.folder.synthesis import MethodName, SynthesisResult, SynthesisSettings
     from crowdveil.synthesis.claims import Outside
@@ -89,7 +89,7 @@ def _bounds(text: str) -> tuple[float, float]:
     return low, high
 
 
-settings_options = options(
+settings_options = option_group(
     click.option(
         "--method",
         type=click.Choice(METHODS),
@@ -111,7 +111,7 @@ settings_options = options(
     ),
     heading="Release",
 )
-tuning_options = options(
+tuning_options = option_group(
     click.option(
         "--bins",
         type=CHECKED_COUNT,
@@ -209,9 +209,8 @@ def synthesize(
     notes = [f"For the curator only, not protected: {note}" for note in read.notes]
     warnings = [*result.warnings, *notes]
     data = {name: value for name, value in result.to_json().items() if name != "format"}
-    data |= {"files": [str(out / name) for name in names], "warnings": warnings}
-    data["replaced"] = list(map(str, replaced))
-    print_written(data, _rows(data, result))
+    data["warnings"] = warnings
+    print_written(data, _rows(data, result), [out / name for name in names], replaced)
 
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import json_document, json_text, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     COUNT,
     DELTA,
@@ -18,7 +18,7 @@ from crowdveil.cli.options import (
     alphabet_of,
     alphabet_options,
     flag_of,
-    options,
+    option_group,
     participation_option,
     stated_options,
 )
@@ -26,7 +26,7 @@ from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.source.settings_file import CampaignSource
+    from crowdveil.campaign.settings.settings_file import CampaignSettings
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
@@ -86,11 +86,11 @@ class PlanOptions:
     out: Path | None
 
 
-def _joined(_context: click.Context, _option: click.Parameter, lists: tuple[tuple[float, ...], ...]) -> Any:
+def _flattened(_context: click.Context, _option: click.Parameter, lists: tuple[tuple[float, ...], ...]) -> Any:
     return tuple(number for numbers in lists for number in numbers)
 
 
-def _with_settings(asked: PlanOptions, source: CampaignSource) -> PlanOptions:
+def _with_settings(asked: PlanOptions, source: CampaignSettings) -> PlanOptions:
     """Return the options, with those that are not given from the settings of a campaign."""
     from crowdveil.inference.methods import channel_method
     from crowdveil.planning.settings.expected_error import expectation_of
@@ -117,7 +117,7 @@ def _with_settings(asked: PlanOptions, source: CampaignSource) -> PlanOptions:
     return replace(found, method=found.method or channel_method(found.alphabet))
 
 
-expectation_options = options(
+expectation_options = option_group(
     click.option("--participation-rate", type=float, metavar="S", help="Share of all tasks a worker answers."),
     click.option(
         "--prior",
@@ -154,7 +154,7 @@ expectation_options = options(
     "--budget",
     type=NUMBERS,
     multiple=True,
-    callback=_joined,
+    callback=_flattened,
     help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
 )
 @click.option("--delta", type=DELTA, help="The budgets hold at this delta, such as 1e-6.")
@@ -163,7 +163,7 @@ expectation_options = options(
     "--epsilon",
     type=NUMBERS,
     multiple=True,
-    callback=_joined,
+    callback=_flattened,
     help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]",
 )
 @participation_option
@@ -181,7 +181,7 @@ expectation_options = options(
 @click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
 def plan(asked: PlanOptions) -> None:
     """Plan a campaign, write the files, and print the result; see `HELP`."""
-    source = None if asked.settings is None else _settings(asked.settings)
+    source = None if asked.settings is None else _single_question_settings(asked.settings)
     asked = asked if source is None else _with_settings(asked, source)
     _check_usage(asked, for_campaign=source is not None)
     from crowdveil.cli.plan.display import expected_by_settings, plan_lines, print_candidates
@@ -189,7 +189,7 @@ def plan(asked: PlanOptions) -> None:
     from crowdveil.planning.expected_campaign import expected_campaign
     from crowdveil.planning.next_commands import next_commands
     from crowdveil.planning.plan_document import plan_data, prior_csv
-    from crowdveil.presentation.pictures import svg_file
+    from crowdveil.presentation.svg_pictures import svg_file
     from crowdveil.privacy.mechanism_settings import Expectation
 
     assert asked.participation_rate is not None
@@ -210,7 +210,7 @@ def plan(asked: PlanOptions) -> None:
     replaced = [] if outputs is None else outputs.check(inputs=[asked.prior])
     given = source is not None or "participation" in stated_options()
     with progress_bar("simulating") as bar:
-        made = _planned(campaign, asked, bar, participation_given=given)
+        made = _make_plan(campaign, asked, bar, participation_given=given)
     data, stated = plan_data(made, expected, participation_given=given), list[tuple[str, str]]()
     data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
     if source is not None:
@@ -219,7 +219,7 @@ def plan(asked: PlanOptions) -> None:
     data["files"] = [] if outputs is None else list(map(str, outputs.paths))
     data["replaced"] = list(map(str, replaced))
     if outputs is not None:
-        files = {FILE: as_text(json_document(data)) + "\n", PICTURE: svg_file(made.picture())}
+        files = {FILE: json_text(json_document(data)) + "\n", PICTURE: svg_file(made.picture())}
         write_outputs(outputs, files | {PRIOR: prior_csv(campaign.crowd)})
     written = [("written", path) for path in data["files"]]
     rows = [*stated, *plan_lines(made, data), *written, *replaced_rows(data["replaced"])]
@@ -228,7 +228,7 @@ def plan(asked: PlanOptions) -> None:
         print_candidates(made)
 
 
-def _planned(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
+def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:
     """Return the plan; by budgets, both kinds of participation are compared unless one was stated."""
     from crowdveil import planning
     from crowdveil.planning.settings.alternatives import WORTH_ASKING
@@ -258,10 +258,10 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
     return Pilot.of(read, None if gold is None else load_gold(gold, kind="categorical"))
 
 
-def _settings(path: Path) -> CampaignSource:
-    from crowdveil.campaign.source.settings_file import read_source
+def _single_question_settings(path: Path) -> CampaignSettings:
+    from crowdveil.campaign.settings.settings_file import read_settings
 
-    source = read_source(path)
+    source = read_settings(path)
     if source.others:
         raise click.UsageError("A plan is of one question: give a settings file of each, with its part of the budget.")
     return source

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import printing
+from crowdveil.cli.display import stdout_errors
 
 if TYPE_CHECKING:
-    from crowdveil.campaign.source.settings_file import CampaignSource
+    from crowdveil.campaign.settings.settings_file import CampaignSettings
     from crowdveil.planning import Plan
 
 ALIGN_LEFT = {"epsilon", "budget", "participation", "tasks", "per answer", "mechanism"}
@@ -34,7 +34,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("reports", f"{', '.join(found['reports'])}; {guarantee}"))
     rows += [("next", line) for line in data["commands"]]
     if data["merged_labels"] is not None:
-        rows.append(("scale", merged_scale(data)))
+        rows.append(("scale", merged_scale_text(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
     rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
     unprotected = error_with_interval_text(made.unprotected)
@@ -49,7 +49,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-@printing()
+@stdout_errors()
 def print_candidates(made: Plan) -> None:
     """Print a table of the choices, equivalent ones once, and name these and the hidden columns below it."""
     from rich.console import Console
@@ -69,7 +69,7 @@ def print_candidates(made: Plan) -> None:
     console.print(table)
     narrow = [f"A wider terminal, and --json, also show: {' and '.join(hidden)}."] if hidden else []
     console.print()
-    for sentence in _equivalent(made) + narrow:
+    for sentence in _equivalence_sentences(made) + narrow:
         console.print(sentence)
 
 
@@ -108,7 +108,7 @@ def _budget_rows(made: Plan) -> list[dict[str, str]]:
     ]
 
 
-def _equivalent(made: Plan) -> list[str]:
+def _equivalence_sentences(made: Plan) -> list[str]:
     """Return sentences on candidates with equivalent reports."""
     from crowdveil.planning.candidates import ORDINAL_SUFFIX
 
@@ -138,7 +138,7 @@ def assumption_text(data: dict[str, Any]) -> str:
     )
 
 
-def merged_scale(data: dict[str, Any]) -> str:
+def merged_scale_text(data: dict[str, Any]) -> str:
     """Return how the labels of a long scale were merged."""
     labels = data["labels"]
     shown = f"{labels[0]}, {labels[1]}..{labels[-1]}"
@@ -148,7 +148,7 @@ def merged_scale(data: dict[str, Any]) -> str:
     )
 
 
-def expected_by_settings(source: CampaignSource) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def expected_by_settings(source: CampaignSettings) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the expected error of a campaign as its settings are, as JSON data and as lines."""
     from crowdveil.channels.rounding import format_three_decimals
     from crowdveil.planning.plan_sentences import error_with_interval_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import account_data, account_rows, composition_rows, print_result, shuffled_data
+from crowdveil.cli.display import account_rows, composition_rows, print_result, shuffled_data
 from crowdveil.cli.options import (
     DELTA,
     POSITIVE,
@@ -76,7 +76,7 @@ def account(
 
     requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
-    accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
+    accounts = [asdict(row) for row in rows_of(mechanism, tasks=tasks, rounds=rounds)]
     composed = [] if delta is None else composition(mechanism, tasks=tasks, rounds=rounds, delta=delta)
     compositions = [asdict(row) for row in composed]
     figures = None

@@ -21,7 +21,7 @@ from crowdveil.cli.options import (
     alphabet_options,
     expectation_options,
     mechanism_settings,
-    options,
+    option_group,
     participation_option,
     required_alphabet,
     setting_options,
@@ -92,7 +92,7 @@ both; the exit code is an output. Several commands, by repeating --command, run 
 )
 @click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a command.")
 @click.option("--neighbour", "others", multiple=True, metavar="Y", help="Its neighbour.")
-@options(participation_option, heading="Mechanism")
+@option_group(participation_option, heading="Mechanism")
 @setting_options
 @expectation_options
 @alphabet_options
@@ -109,8 +109,8 @@ def audit(context: click.Context, /, target: str | None, command_lines: tuple[st
             result = _audit_mechanism(target, given, progress)
         else:
             result = _audit_file(Path(target), given)
-    data = _audit_data(result)
-    print_result(data, _audit_rows(result))
+    data = _data(result)
+    print_result(data, _rows(result))
     if result.refuted:
         raise click.exceptions.Exit(REFUTED)
 
@@ -142,10 +142,10 @@ def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file and no mechanism ({known}).")
-    from crowdveil.folder.evidence import is_of_one_question
+    from crowdveil.folder.evidence import is_certificate_of_question
     from crowdveil.privacy.audit.stated_claims import audit_file
 
-    apart, tasks = is_of_one_question(file), given["tasks"] or 1
+    apart, tasks = is_certificate_of_question(file), given["tasks"] or 1
     return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=tasks, apart=apart)
 
 
@@ -208,7 +208,7 @@ def _refuse_options(*names: str) -> None:
             raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
 
 
-def _audit_data(result: Audit) -> dict[str, Any]:
+def _data(result: Audit) -> dict[str, Any]:
     found = None if result.draws is None else result.draws.finding
     drawn = None
     if result.draws is not None and found is not None:
@@ -238,7 +238,7 @@ def _audit_data(result: Audit) -> dict[str, Any]:
     }
 
 
-def _audit_rows(result: Audit) -> list[tuple[str, str]]:
+def _rows(result: Audit) -> list[tuple[str, str]]:
     unit = "" if result.unit is None else f" per {result.unit}"
     delta = f", delta {format_delta(result.claimed_delta)}" if result.claimed_delta else ""
     rows = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import crowdveil
-from crowdveil.cli.display import as_text, json_document, printable, printing
+from crowdveil.cli.display import json_document, json_text, printable, stdout_errors
 from crowdveil.cli.options import FILE_PATH, POSITIVE
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import SettingsError
@@ -41,12 +41,12 @@ def statement(
     """
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.privacy.statement import statement_sentences, statement_text
-    from crowdveil.release.privacy_statement import state_source
+    from crowdveil.release.privacy_statement import statement_of_source
     from crowdveil.release.statement_page import statement_page
 
     outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind="statement of privacy")
     replaced = [] if outputs is None else outputs.check(inputs=[source])
-    found, facts = state_source(source, answers=answers)
+    found, facts = statement_of_source(source, answers=answers)
     filed = _filed(responsible)
     text = statement_text(found, facts, filed)
     if outputs is not None:
@@ -71,8 +71,8 @@ def statement(
         "files": [] if outputs is None else list(map(str, outputs.paths)),
         "replaced": list(map(str, replaced)),
     }
-    with printing():
-        click.echo(as_text(json_document(data)) if wants_json() else printable(text.rstrip("\n")))
+    with stdout_errors():
+        click.echo(json_text(json_document(data)) if wants_json() else printable(text.rstrip("\n")))
 
 
 def _filed(responsible: str | None) -> list[tuple[str, str]]:

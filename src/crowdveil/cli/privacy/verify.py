@@ -95,7 +95,7 @@ def verify(file: Path) -> None:
 
 def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield the outcome as pairs of a short name and a sentence."""
-    from crowdveil.campaign.document import compared
+    from crowdveil.campaign.document import characters_to_compare
 
     if checked.holds:
         yield from _guarantee(checked)
@@ -107,7 +107,7 @@ def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
         yield "mechanism", f"{checked.mechanism} (a name; the tables decide)"
         yield "name" if checked.kind == "campaign" else "SHA-256", checked.digest
         if checked.kind == "campaign":
-            yield "to compare", compared(checked.digest)
+            yield "to compare", characters_to_compare(checked.digest)
 
 
 def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:

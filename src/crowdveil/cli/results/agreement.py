@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
+from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def agreement(reports: NamedReports, out: Path | None) -> None:
     """Read, compare, print; see `HELP`."""
     from crowdveil.crowd_review.agreement import agreement_of, worker_columns
 
-    with read_given(reports, out, "agreement") as read:
+    with open_reports(reports, out, "agreement") as read:
         found = agreement_of(read.evidence)
     read.show(_data(found), _rows, lambda: worker_columns(found))
 

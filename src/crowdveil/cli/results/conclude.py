@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import first_rows
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.results.reading import REPORTS, read_given, reports_options, truths_option
+from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def conclude(
     from crowdveil.crowd_review.conclusions import conclude
 
     pairs = [_two_names(text) for text in compare]
-    with read_given(reports, out, "conclusions", [Path(gold)]) as read:
+    with open_reports(reports, out, "conclusions", [Path(gold)]) as read:
         found = conclude(read.evidence, gold, stated_random=random, compare=pairs)
     data = {
         "gold": found.gold,

@@ -10,7 +10,7 @@ import click
 from crowdveil.cli.data.draw_gold import more_gold
 from crowdveil.cli.display import first_rows, format_number
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
-from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
+from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -84,7 +84,7 @@ def next_answers(
     from crowdveil.crowd_review.next_answers import choose_next
     from crowdveil.inference.methods import Method
 
-    with read_given(reports, out, "next answers", [workers, history]) as read:
+    with open_reports(reports, out, "next answers", [workers, history]) as read:
         chosen = choose_next(
             read.evidence,
             Method(name=method),

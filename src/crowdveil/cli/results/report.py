@@ -13,17 +13,17 @@ import click
 from crowdveil.cli.data.sources import SOURCE, open_sources
 from crowdveil.cli.display import print_written
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER, stated_options
-from crowdveil.cli.results.reading import READING, REPORTS, folder_reading, release_options
+from crowdveil.cli.results.reports_argument import READING_OPTIONS, REPORTS, folder_reading, release_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
     from crowdveil.data.sources.answer_source import AnswerSource
-    from crowdveil.folder.evidence import Reading
+    from crowdveil.folder.evidence import EvidenceOptions
     from crowdveil.folder.named_reports import NamedReports
     from crowdveil.privacy.statement import PrivacyStatement
     from crowdveil.release.conclusion import Conclusion
-    from crowdveil.release.page import Answered, PageText
+    from crowdveil.release.results_page import PageText, QuestionResults
 
 WORSE = ("use", "care", "unknown", "not enough")
 """Verdicts, the best first."""
@@ -71,14 +71,19 @@ def report(
     worker, and no worker's name unless requested. REPORTS must be those that infer read, with the same options.
     """
     from crowdveil.campaign.folder import read_campaign
-    from crowdveil.folder.campaign.export import held_questions
+    from crowdveil.folder.campaign.campaign_reports import existing_question_folders
     from crowdveil.privacy.statement import statement_sentences
-    from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import NOTHING_STATED, find_asked, require_every_question, state_questions
+    from crowdveil.release.privacy_statement import (
+        NOTHING_STATED,
+        find_campaign_file,
+        require_every_question,
+        statement_of_questions,
+    )
+    from crowdveil.release.results_page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
 
     path = out or folder / "report.html"
-    replaced = list(map(str, page_outputs(path).check()))
-    campaign = campaign or find_asked(folder)
+    replaced = page_outputs(path).check()
+    campaign = campaign or find_campaign_file(folder)
     if campaign is not None and (title, shown_question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
     if campaign is None:
@@ -86,50 +91,53 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    folders = [] if asked is None else held_questions(folder, asked)
+    folders = [] if asked is None else existing_question_folders(folder, asked)
     answered = [_results_with_statement(one, reports, asked, text) for one in folders or [folder]]
     if asked is not None and folders:
         require_every_question(asked, folder, {one: got.evidence for one, got in zip(folders, answered, strict=True)})
     stated = [one.statement for one in answered]
-    statement = state_questions(stated)
+    statement = statement_of_questions(stated)
     conclusions = write_page(path, answered, statement, text=text if len(answered) > 1 else answered[0].text)
-    data = _data(statement, conclusions) | {"files": [str(path)], "replaced": replaced}
     rows = [
         *[("privacy", sentence) for sentence in statement_sentences(statement)],
         *[("conclusion", sentence) for one in conclusions for sentence in one.sentences],
         *([("hint", HINT)] if statement.reason == NOTHING_STATED else []),
     ]
-    print_written(data, rows)
+    print_written(_data(statement, conclusions), rows, [path], replaced)
 
 
-def _results_with_statement(folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText) -> Answered:
+def _results_with_statement(
+    folder: Path, reports: NamedReports, campaign: Campaign | None, text: PageText
+) -> QuestionResults:
     """Return the results in a folder, with the statement of their reports; `text` is that of the whole page."""
-    from crowdveil.release.page import Answered, campaign_text
-    from crowdveil.release.privacy_statement import asked_question, find_reports, state_results
+    from crowdveil.release.privacy_statement import asked_question, find_reports, statement_of_results
     from crowdveil.release.result_files import read_results
+    from crowdveil.release.results_page import QuestionResults, campaign_text
 
     results = read_results(folder)
     with _opened_reports(folder, reports) as (source, reading):
         found = source or find_reports(folder)
-        stated, evidence = state_results(results.reports_sha256, found, campaign, reading, text.question)
+        stated, evidence = statement_of_results(results.reports_sha256, found, campaign, reading, text.question)
         one = None if campaign is None or evidence is None else asked_question(evidence, campaign)
         text = text if one is None else campaign_text(one, with_workers=text.with_workers)
-        return Answered(results, stated, evidence, text)
+        return QuestionResults(results, stated, evidence, text)
 
 
 @contextmanager
-def _opened_reports(folder: Path, reports: NamedReports) -> Iterator[tuple[AnswerSource | Path | None, Reading]]:
+def _opened_reports(
+    folder: Path, reports: NamedReports
+) -> Iterator[tuple[AnswerSource | Path | None, EvidenceOptions]]:
     """Yield the source of reports, or the file of sums, None without any; and the options with which it is read."""
-    from crowdveil.folder.crowd import is_sums
+    from crowdveil.folder.crowd import is_sums_file
 
     used = reports
-    if not reports.sources and not stated_options().intersection(READING):
+    if not reports.sources and not stated_options().intersection(READING_OPTIONS):
         recorded = folder_reading([str(folder)])
         if recorded is not None and recorded.is_there:
             # The question is found by its digest, so that a page cannot name another one.
             used = replace(recorded, layout=replace(recorded.layout, question=None))
     names = used.sources
-    if not names or (len(names) == 1 and is_sums(Path(names[0]))):
+    if not names or (len(names) == 1 and is_sums_file(Path(names[0]))):
         yield Path(names[0]) if names else None, reports.options
     else:
         with open_sources(names, used.layout) as source:

@@ -10,7 +10,7 @@ import click
 
 from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import FILE_PATH, NameChoice
-from crowdveil.cli.results.reading import REPORTS, history_option, read_given, reports_options, truths_option
+from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -58,7 +58,7 @@ def review(
     from crowdveil.crowd_review.workers import review_columns, review_workers
     from crowdveil.inference.methods import Method
 
-    with read_given(reports, out, "review", [history]) as read:
+    with open_reports(reports, out, "review", [history]) as read:
         found = review_workers(read.evidence, Method(name=method), bound=below, gold=read.gold, history=history)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
     data = {

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import progress_bar, truncated_list
 from crowdveil.cli.options import FILE_PATH
-from crowdveil.cli.results.reading import REPORTS, read_given, reports_options
+from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def share(reports: NamedReports, out: Path | None) -> None:
     from crowdveil.evaluation.shares import label_shares
     from crowdveil.folder.evidence import required_channel
 
-    with read_given(reports, out, "shares") as read, progress_bar("estimating") as bar:
+    with open_reports(reports, out, "shares") as read, progress_bar("estimating") as bar:
         channel = required_channel(read.evidence, "share")
         found = label_shares(read.evidence.reports, channel, assignment=read.evidence.assignment, progress=bar)
     data = {"channel_used": channel is not None, "shares": truncated_list(_items(found), len(found.tasks))}

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.errors import ReportsError
 
 RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"
@@ -26,13 +26,15 @@ class Argilla(Importer):
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return whether there are responses of users to some question."""
         names = set(columns)
-        return bool(_questions(columns)) or {"responses", "fields"} <= names
+        return bool(_question_names(columns)) or {"responses", "fields"} <= names
 
     def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
         """Yield the responses of each user; discarded ones have no answers, and drafts are left out."""
-        questions = _questions(export.columns)
+        questions = _question_names(export.columns)
         for record in export.records:
-            responses = _flat(record, questions, export.name) if questions else _nested(record.get("responses"))
+            responses = (
+                _flat_record(record, questions, export.name) if questions else _nested_record(record.get("responses"))
+            )
             gathered: dict[tuple[Any, Any], dict[str, Any]] = defaultdict(dict)
             for question, user, status, value in responses:
                 gathered[user, status][question] = None if status == DISCARDED else value
@@ -44,14 +46,14 @@ Response = tuple[str, Any, Any, Any]
 """Question, user, status and value."""
 
 
-def _questions(columns: Sequence[str]) -> list[str]:
+def _question_names(columns: Sequence[str]) -> list[str]:
     return [name.removesuffix(USERS) for name in columns if name.endswith(USERS)]
 
 
-def _flat(record: Mapping[str, Any], questions: Sequence[str], source: str) -> Iterator[Response]:
+def _flat_record(record: Mapping[str, Any], questions: Sequence[str], source: str) -> Iterator[Response]:
     for question in questions:
-        values, users = (_cells(record.get(question + end), source) for end in (RESPONSES, USERS))
-        status = _cells(record.get(question + STATUS), source) or [None] * len(users)
+        values, users = (_list_in_cell(record.get(question + end), source) for end in (RESPONSES, USERS))
+        status = _list_in_cell(record.get(question + STATUS), source) or [None] * len(users)
         if not len(values) == len(users) == len(status):
             raise ReportsError(
                 f"the responses to {question!r} must have one user and one status each",
@@ -62,7 +64,7 @@ def _flat(record: Mapping[str, Any], questions: Sequence[str], source: str) -> I
         yield from zip([question] * len(users), users, status, values, strict=True)
 
 
-def _cells(cell: Any, source: str) -> list[Any]:
+def _list_in_cell(cell: Any, source: str) -> list[Any]:
     """Return the list in a cell; in a CSV file it is text."""
     if cell is None or cell == "":
         return []
@@ -78,7 +80,7 @@ def _cells(cell: Any, source: str) -> list[Any]:
     return cell
 
 
-def _nested(responses: Any) -> Iterator[Response]:
+def _nested_record(responses: Any) -> Iterator[Response]:
     """Yield responses by question, or (in version 1) by user with values by question."""
     if isinstance(responses, Mapping):
         for question, given in responses.items():

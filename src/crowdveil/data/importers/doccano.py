@@ -11,7 +11,7 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.errors import ReportsError
 
 SHARED = "all"
@@ -39,7 +39,7 @@ class Doccano(Importer):
         """Yield the labels of each worker; an example without a label has no answer."""
         if ANNOTATIONS in export.columns:
             for record in export.records:
-                yield from _by_user(record)
+                yield from _submissions_by_user(record)
             return
         worker = PurePath(export.name.removesuffix(".gz")).stem
         if worker.lower() == SHARED:
@@ -58,15 +58,15 @@ class Doccano(Importer):
         if name not in export.columns:
             raise ReportsError("examples need a 'label'", source=export.name, hint=self.expected)
         for record in export.records:
-            yield Submission(record.get("id"), worker, {"label": _labels(record.get(name), export.form == "text")})
+            yield Submission(record.get("id"), worker, {"label": _label_list(record.get(name), export.form == "text")})
 
 
-def _labels(value: Any, is_text: bool) -> Any:
+def _label_list(value: Any, is_text: bool) -> Any:
     """Return the labels of an example; in a CSV file they are joined by `#`."""
     return value.split("#") if is_text and isinstance(value, str) and value else value
 
 
-def _by_user(record: Mapping[str, Any]) -> Iterator[Submission]:
+def _submissions_by_user(record: Mapping[str, Any]) -> Iterator[Submission]:
     given: dict[Any, list[Any]] = defaultdict(list)
     for annotation in record.get(ANNOTATIONS) or ():
         given[annotation.get("user")].append(annotation.get("label"))

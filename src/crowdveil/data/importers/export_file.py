@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crowdveil.data.ingest.column_readers import unreadable_parquet_error
 from crowdveil.data.ingest.csv_files import (
     COMMA,
     UTF8_MARK,
@@ -21,7 +22,6 @@ from crowdveil.data.ingest.csv_files import (
     read_header,
 )
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
-from crowdveil.data.ingest.readers import not_parquet
 from crowdveil.errors import ReportsError
 
 Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
@@ -143,7 +143,7 @@ class ExportFile:
         except MemoryError:
             raise
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-            raise not_parquet(self.name, error) from error
+            raise unreadable_parquet_error(self.name, error) from error
 
     def _json_records(self) -> list[dict[str, Any]]:
         """Return the records of a JSON list, or of JSON lines."""
@@ -151,7 +151,7 @@ class ExportFile:
             data = stream.read().removeprefix(UTF8_MARK)
         try:
             text = data.decode("utf-8")
-            found = json.loads(text) if text.lstrip().startswith("[") else _lines(text)
+            found = json.loads(text) if text.lstrip().startswith("[") else _records_of_lines(text)
         except (ValueError, RecursionError) as error:
             encoded = ", or state its encoding: --encoding cp1252" if isinstance(error, UnicodeDecodeError) else ""
             raise ReportsError(
@@ -169,8 +169,13 @@ class ExportFile:
         return found
 
 
+def name_of_files(files: Sequence[ExportFile]) -> str:
+    """Return the name of the first file for messages, and how many more there are."""
+    return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+
+
 @contextmanager
-def whole_files(files: Sequence[ExportFile], progress: Progress | None) -> Iterator[None]:
+def whole_file_progress(files: Sequence[ExportFile], progress: Progress | None) -> Iterator[None]:
     """Report the size of files before they are read, and that all was read at the end; JSON is parsed at once."""
     size = sum(file.path.stat().st_size for file in files if file.path.is_file())
     if progress is not None and size:
@@ -180,7 +185,7 @@ def whole_files(files: Sequence[ExportFile], progress: Progress | None) -> Itera
         progress(size, size)
 
 
-def _lines(text: str) -> list[Any]:
+def _records_of_lines(text: str) -> list[Any]:
     """Return the records of JSON lines; a single object over several lines is one record."""
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]

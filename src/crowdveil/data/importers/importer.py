@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 
 
 @dataclass(frozen=True, slots=True)

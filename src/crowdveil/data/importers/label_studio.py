@@ -12,7 +12,7 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 
 SINGLE_VALUES = {
     "choices": "choices",
@@ -49,27 +49,27 @@ class LabelStudio(Importer):
     def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
         """Yield the annotations; cancelled ones have no answers, and ground truths are left out."""
         if "annotator" in export.columns:
-            yield from _flat(export)
+            yield from _submissions_of_rows(export)
             return
         for record in export.records:
             for annotation in record.get("annotations") or record.get("completions") or ():
                 cancelled = annotation.get("was_cancelled") or annotation.get("skipped")
                 yield Submission(
                     record.get("id"),
-                    _worker(annotation.get("completed_by")),
-                    {} if cancelled else _answers(annotation.get("result") or ()),
+                    _worker_id(annotation.get("completed_by")),
+                    {} if cancelled else _answers_by_question(annotation.get("result") or ()),
                     "ground truth" if annotation.get("ground_truth") else "",
                 )
 
 
-def _worker(completed_by: Any) -> Any:
+def _worker_id(completed_by: Any) -> Any:
     """Return the id of a worker; the address only without an id."""
     if isinstance(completed_by, Mapping):
         return completed_by.get("id", completed_by.get("email"))
     return completed_by
 
 
-def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _answers_by_question(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the content by question; several choices are a list, contents of several regions a list of lists."""
     found: dict[str, list[Any]] = defaultdict(list)
     for part in result:
@@ -82,14 +82,14 @@ def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: contents[0] if len(contents) == 1 else contents for name, contents in found.items()}
 
 
-def _flat(export: ExportFile) -> Iterator[Submission]:
+def _submissions_of_rows(export: ExportFile) -> Iterator[Submission]:
     columns = [name for name in export.columns if name not in FLAT_COLUMNS]
     for row in export.records:
-        contents = {name: _content(row.get(name)) for name in columns}
+        contents = {name: _cell_content(row.get(name)) for name in columns}
         yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), unsure=contents)
 
 
-def _content(cell: Any) -> Any:
+def _cell_content(cell: Any) -> Any:
     """Return the content of a cell: JSON where it is a list or an object, such as that of several choices."""
     if isinstance(cell, str) and cell[:1] in "[{":
         with suppress(ValueError):

@@ -11,7 +11,7 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.errors import ReportsError
 
 TASK, WORKER, STATUS, ANSWER = "HITId", "WorkerId", "AssignmentStatus", "Answer."
@@ -39,9 +39,9 @@ class MechanicalTurk(Importer):
         meta = [name for name in (TASK, WORKER, STATUS) if name in export.columns]
         given = [name for name in export.columns if name.startswith(ANSWER)]
         rows = list(export.rows([*meta, *given]))
-        contents = [_contents(row, given, export.name) for row in rows]
+        contents = [_contents_by_name(row, given, export.name) for row in rows]
         _split_checkboxes(contents)
-        options = _options(contents)
+        options = _option_columns(contents)
         for row, content in zip(rows, contents, strict=True):
             rejected = str(row.get(STATUS) or "").lower() == "rejected"
             yield Submission(
@@ -49,11 +49,11 @@ class MechanicalTurk(Importer):
                 row[WORKER],
                 left_out="rejected" if rejected else "",
                 # Hidden inputs of a form repeat data of the task among the answers.
-                unsure=_answers(content, options),
+                unsure=_answers_by_question(content, options),
             )
 
 
-def _contents(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict[str, Any]:
+def _contents_by_name(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict[str, Any]:
     """Return the content by name of answer; JSON is flattened."""
     contents = {name.removeprefix(ANSWER): row[name] for name in given if name != ALL_ANSWERS}
     text = row.get(ALL_ANSWERS)
@@ -65,7 +65,7 @@ def _contents(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict
                 f"{ALL_ANSWERS} must be JSON", source=source, examples=str(text)[:80], hint="Download it again."
             ) from error
         for part in answers if isinstance(answers, list) else [answers]:
-            contents |= _flattened(part, "")
+            contents |= _flatten_json(part, "")
     return contents
 
 
@@ -79,14 +79,14 @@ def _split_checkboxes(contents: Sequence[dict[str, Any]]) -> None:
                 content[name] = [part for part in parts if part]
 
 
-def _flattened(value: Any, above: str) -> dict[str, Any]:
+def _flatten_json(value: Any, above: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {above: str(value).lower() if isinstance(value, bool) else value}
-    parts = [_flattened(part, f"{above}.{key}" if above else str(key)) for key, part in value.items()]
+    parts = [_flatten_json(part, f"{above}.{key}" if above else str(key)) for key, part in value.items()]
     return {name: content for part in parts for name, content in part.items()}
 
 
-def _options(contents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+def _option_columns(contents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
     """Return the options of each question that has one column per option: by column, the option's name."""
     names = dict.fromkeys(name for content in contents for name in content)
     ticked = [
@@ -101,7 +101,7 @@ def _options(contents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]
     return grouped
 
 
-def _answers(content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _answers_by_question(content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """Return the answer to each question: of options, those that were chosen."""
     columns = {column for group in options.values() for column in group}
     answers = {name: value for name, value in content.items() if name not in columns}

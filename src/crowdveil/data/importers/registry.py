@@ -30,6 +30,6 @@ def importer_of(tool: str) -> Importer:
     return cast("Importer", IMPORTER_ENTRIES[tool].load()())
 
 
-def recognised(export: ExportFile) -> Importer | None:
+def find_importer(export: ExportFile) -> Importer | None:
     """Return the first importer whose layout a file has; None if there is none."""
     return next((one for one in map(importer_of, TOOLS) if one.recognises(export.columns)), None)

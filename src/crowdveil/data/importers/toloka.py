@@ -5,7 +5,7 @@ from typing import final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.ingest.column_readers import ColumnNames
 
 INPUT, OUTPUT = "INPUT:", "OUTPUT:"
 TASK, WORKER, STATUS = "ASSIGNMENT:task_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 from crowdveil.channels.alphabet import NULL
-from crowdveil.data.importers.collecting import is_free_text
 from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.imported_answers import is_free_text
 from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_columns import is_personal
-from crowdveil.data.ingest.readers import ANSWERS, OTHER_NAMES, ColumnNames, normal_name
+from crowdveil.data.ingest.column_readers import ANSWERS, OTHER_NAMES, ColumnNames, normal_name
 from crowdveil.errors import ReportsError
 
 ANSWER = "answer"
@@ -45,7 +45,7 @@ class Wide(Importer):
 
     def notes(self, export: ExportFile, names: ColumnNames) -> tuple[str, ...]:
         """Return which columns are tasks and workers."""
-        task, workers = _columns(export, names)
+        task, workers = _task_and_worker_columns(export, names)
         listed = ", ".join(map(repr, workers[:WORKERS_SHOWN])) + (", ..." if len(workers) > WORKERS_SHOWN else "")
         return (f"Tasks are in the column {task!r}; {len(workers):,} columns are workers: {listed}.",)
 
@@ -55,11 +55,11 @@ class Wide(Importer):
         Raises:
             ReportsError: no column has tasks, another column has another role or holds texts, or a task has no name.
         """
-        task, workers = _columns(export, names)
+        task, workers = _task_and_worker_columns(export, names)
         rows = list(export.rows([task, *workers]))
-        _refuse_unnamed(task, rows, export.name)
+        _refuse_unnamed_tasks(task, rows, export.name)
         if names.worker is None:
-            _refuse_texts({name: [row[name] for row in rows] for name in workers}, export.name)
+            _refuse_text_columns({name: [row[name] for row in rows] for name in workers}, export.name)
         for row in rows:
             for worker in workers:
                 empty = row[worker] is None or row[worker] == ""
@@ -67,12 +67,12 @@ class Wide(Importer):
                 yield Submission(row[task], worker, {ANSWER: answer}, "empty cells" if empty else "")
 
 
-def _columns(export: ExportFile, names: ColumnNames) -> tuple[str, list[str]]:
+def _task_and_worker_columns(export: ExportFile, names: ColumnNames) -> tuple[str, list[str]]:
     """Return the column of tasks and the columns of workers."""
     task = names.task or _task_column(export)
     workers = [name for name in export.columns if name != task and not is_personal(name)]
     if names.worker is not None:
-        workers = _stated_workers(names.worker, workers, export.name)
+        workers = _stated_worker_columns(names.worker, workers, export.name)
     if names.value_name is not None:
         raise ReportsError(
             "a wide table has labels in the columns of workers",
@@ -84,7 +84,7 @@ def _columns(export: ExportFile, names: ColumnNames) -> tuple[str, list[str]]:
     return task, workers
 
 
-def _stated_workers(stated: str, columns: Sequence[str], source: str) -> list[str]:
+def _stated_worker_columns(stated: str, columns: Sequence[str], source: str) -> list[str]:
     """Return the columns of workers that are stated, separated by commas."""
     wanted = [stated] if stated in columns else [name.strip() for name in stated.split(",")]
     absent = [name for name in wanted if name not in columns]
@@ -137,7 +137,7 @@ def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
             )
 
 
-def _refuse_texts(cells: dict[str, list[Any]], source: str) -> None:
+def _refuse_text_columns(cells: dict[str, list[Any]], source: str) -> None:
     """Refuse columns of texts that no other column has, such as comments or what the tasks show."""
     columns = Counter(cell for own in cells.values() for cell in set(own) if cell != "")
     texts = [name for name, own in cells.items() if max(map(columns.__getitem__, own)) < 2 and is_free_text(own)]
@@ -151,7 +151,7 @@ def _refuse_texts(cells: dict[str, list[Any]], source: str) -> None:
         )
 
 
-def _refuse_unnamed(task: str, rows: Sequence[dict[str, Any]], source: str) -> None:
+def _refuse_unnamed_tasks(task: str, rows: Sequence[dict[str, Any]], source: str) -> None:
     unnamed = [number for number, row in enumerate(rows, 1) if row[task] is None or row[task] == ""]
     if unnamed:
         raise ReportsError(

@@ -54,15 +54,15 @@ def sort_packed(
     widths = (max(sizes[0] - 1, 0).bit_length(), max(sizes[1] - 1, 0).bit_length(), tail)
     if sum(widths) > KEY_BITS:
         return None
-    keys = _packed(task, worker, None if carried else value, widths)
+    keys = _packed_keys(task, worker, None if carried else value, widths)
     # Merges of rows that are grouped by task take a fifth of the time of an unstable sort; of others they take more.
     keys.sort(kind="stable" if (task[1:] >= task[:-1]).all() else None)
-    repeats = _any_repeat(keys, tail)
+    repeats = _has_repeated_pair(keys, tail)
     if repeats and carried:
         return None
     tasks, workers = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)
     values = np.empty(rows, dtype=value.dtype)
-    for part in _parts(rows):
+    for part in _row_slices(rows):
         key = keys[part]
         tasks[part] = key >> (widths[1] + tail)
         workers[part] = (key >> tail) & ((1 << widths[1]) - 1)
@@ -71,12 +71,12 @@ def sort_packed(
     return SortedColumns(tasks, workers, values, repeats)
 
 
-def _packed(
+def _packed_keys(
     task: NDArray[np.int32], worker: NDArray[np.int32], value: NDArray[np.int16] | None, widths: tuple[int, int, int]
 ) -> NDArray[np.uint64]:
     """Return task, worker, and value or row number, packed into one integer per row."""
     keys = np.empty(len(task), dtype=np.uint64)
-    for part in _parts(len(task)):
+    for part in _row_slices(len(task)):
         key = keys[part]
         key[:] = task[part]
         key <<= widths[1]
@@ -89,11 +89,12 @@ def _packed(
     return keys
 
 
-def _any_repeat(keys: NDArray[np.uint64], tail: int) -> bool:
+def _has_repeated_pair(keys: NDArray[np.uint64], tail: int) -> bool:
     return any(
-        bool(((keys[part] ^ keys[part.start + 1 : part.stop + 1]) >> tail == 0).any()) for part in _parts(len(keys) - 1)
+        bool(((keys[part] ^ keys[part.start + 1 : part.stop + 1]) >> tail == 0).any())
+        for part in _row_slices(len(keys) - 1)
     )
 
 
-def _parts(rows: int) -> Iterator[slice]:
+def _row_slices(rows: int) -> Iterator[slice]:
     return (slice(first, min(first + ROWS_AT_ONCE, rows)) for first in range(0, rows, ROWS_AT_ONCE))

@@ -27,10 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches, encode_batches
-from crowdveil.data.ingest.quotes import QuoteValidator
-from crowdveil.data.ingest.validation import CodedColumn
-from crowdveil.errors import ReportsError, TextSource, all_at_once
+from crowdveil.data.ingest.csv_quotes import QuoteValidator
+from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
+from crowdveil.errors import ReportsError, TextSource, join_errors
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 ENCODINGS = ("utf-8", "cp1250", "cp1251", "cp1252", "utf-16-le", "utf-16-be")
@@ -82,16 +81,16 @@ def find_header(path: Path, delimiter: str = COMMA, encoding: str | None = None)
         start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
     # The first bytes may end within a character: only the first row is used.
     text = start.decode("utf-8", errors="surrogateescape")
-    with _long_cells():
+    with _long_cells_allowed():
         rows = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
         skipped, names = next(((number, row) for number, row in rows if not _is_blank(row, 0)), (0, []))
         is_last = len(start) < BLOCK_BYTES - len(UTF8_MARK) and next(rows, None) is None
     if not names:
         raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
     if any("\0" in name for name in names):
-        raise _zero_byte(str(path), 0)
+        raise _nul_byte_error(str(path), 0)
     written = [name.encode(errors="surrogateescape") for name in names]
-    defects = _strange_bytes(str(path), 0, (name.decode("latin-1") for name in written))
+    defects = _first_non_utf8_byte(str(path), 0, (name.decode("latin-1") for name in written))
     shown = [name.decode("cp1252", "replace") for name in written] if defects else names
     return Header(shown, skipped, defects, text, is_last)
 
@@ -104,28 +103,17 @@ def read_header(path: Path, delimiter: str = COMMA, encoding: str | None = None)
     """
     header = find_header(path, delimiter, encoding)
     if header.defects:
-        raise all_at_once(find_defects(path, delimiter, encoding))
+        raise join_errors(find_defects(path, delimiter, encoding))
     return header.names
 
 
-def read_csv(path: Path, names: Sequence[str], delimiter: str = COMMA) -> pa.Table:
+def read_csv_table(path: Path, names: Sequence[str], delimiter: str = COMMA) -> pa.Table:
     """Return the named columns as dictionary-encoded text, rows in file order.
 
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
     return read_csv_batches(path, names, dictionary_encode_batches, delimiter)[0]
-
-
-def read_csv_coded(
-    path: Path,
-    names: Sequence[str],
-    delimiter: str = COMMA,
-    progress: Progress | None = None,
-    encoding: str | None = None,
-) -> tuple[dict[str, CodedColumn], int]:
-    """Return the named columns as coded columns of text, and the number of blank rows; errors as `read_csv`."""
-    return read_csv_batches(path, names, encode_batches, delimiter, progress, encoding)
 
 
 def read_csv_batches(
@@ -138,13 +126,16 @@ def read_csv_batches(
 ) -> tuple[Result, int]:
     """Return the result of `consume` on the batches of the named text columns, and the number of blank rows.
 
-    `progress` is called with the bytes read so far and the size of the file. Errors as `read_csv`.
+    `progress` is called with the bytes read so far and the size of the file. Errors as `read_csv_table`.
     """
     found, header = "", find_header(path, delimiter, encoding)
     blank = [header.skipped]
-    with open_text(path, encoding) as raw, QuoteValidator(raw, delimiter, _position(raw, path, progress)) as checked:
+    with (
+        open_text(path, encoding) as raw,
+        QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
+    ):
         try:
-            with _silent_handler(), closing(_batches(checked, names, delimiter, header, blank)) as batches:
+            with _silent_on_undecodable_rows(), closing(_batches(checked, names, delimiter, header, blank)) as batches:
                 columns = consume(batches, names, GROUP_BYTES)
             checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
@@ -155,15 +146,16 @@ def read_csv_batches(
             "the file must be a readable table",
             source=str(path),
             examples=found,
-            hint=f"Write it again as text in UTF-8, with a {_named(delimiter)} between cells.",
+            hint=f"Write it again as text in UTF-8, with a {_delimiter_name(delimiter)} between cells.",
         )
-        raise all_at_once(
-            find_defects(path, delimiter, encoding) or [unknown if found else _bad_quotes(str(path), 0, "", delimiter)]
+        raise join_errors(
+            find_defects(path, delimiter, encoding)
+            or [unknown if found else _quotes_error(str(path), 0, "", delimiter)]
         )
     return columns, sum(blank)
 
 
-def _position(raw: Any, path: Path, progress: Progress | None) -> Callable[[], None] | None:
+def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callable[[], None] | None:
     """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
     if progress is None:
         return None
@@ -176,10 +168,10 @@ def text_source(path: Path, delimiter: str | None = None, encoding: str | None =
 
     Without a delimiter it is the one that gives the header the most cells.
     """
-    return TextSource(name or str(path), partial(_lines_of, path, delimiter, encoding))
+    return TextSource(name or str(path), partial(_lines_of_rows, path, delimiter, encoding))
 
 
-def _lines_of(path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> tuple[int, ...]:
+def _lines_of_rows(path: Path, delimiter: str | None, encoding: str | None, rows: tuple[int, ...]) -> tuple[int, ...]:
     """Return the first line of each row, counted from 1, in a file whose rows up to these can be read."""
     found = dict.fromkeys(rows, 0)
     delimiter = delimiter or max(DELIMITERS, key=lambda one: len(find_header(path, one, encoding).names))
@@ -194,7 +186,11 @@ def _lines_of(path: Path, delimiter: str | None, encoding: str | None, rows: tup
 @contextmanager
 def _numbered_rows(path: Path, delimiter: str, encoding: str | None) -> Iterator[Iterator[tuple[int, int, list[str]]]]:
     """Open a file as `_rows_of_text`."""
-    with open_text(path, encoding) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+    with (
+        open_text(path, encoding) as raw,
+        io.TextIOWrapper(raw, encoding="latin-1", newline="") as text,
+        _long_cells_allowed(),
+    ):
         yield _rows_of_text(text, delimiter)
 
 
@@ -232,13 +228,13 @@ def find_defects(
         try:
             for number, _, row in islice(numbered, most):
                 width = width or len(row)
-                defects += [] if defects else _strange_bytes(source, number, row)
-                zeros += [_zero_byte(source, number)] if not zeros and any("\0" in cell for cell in row) else []
+                defects += [] if defects else _first_non_utf8_byte(source, number, row)
+                zeros += [_nul_byte_error(source, number)] if not zeros and any("\0" in cell for cell in row) else []
                 ragged += [(number, len(row))] if row and len(row) != width and len(ragged) < EXAMPLES_SHOWN else []
         except csv.Error as error:
-            broken.append(_bad_quotes(source, number, str(error), delimiter))
+            broken.append(_quotes_error(source, number, str(error), delimiter))
         except _TooLongError:
-            broken.append(_too_long(source, number))
+            broken.append(_row_length_error(source, number))
     defects += [*zeros, *_ragged_errors(source, width, ragged), *broken]
     if number <= 0 and not defects:
         return [ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")]
@@ -287,7 +283,7 @@ class _RowLines:
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
+def _long_cells_allowed() -> Iterator[None]:
     """Raise the process-wide field size limit of the csv module to the longest row."""
     with CELL_LIMIT:
         before = csv.field_size_limit(BLOCK_BYTES)
@@ -365,7 +361,7 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
 
 
 @contextmanager
-def _silent_handler() -> Iterator[None]:
+def _silent_on_undecodable_rows() -> Iterator[None]:
     """Print nothing where Arrow cannot show a row to `skip_blank`, since it is not UTF-8: the row is refused anyway."""
     before = sys.unraisablehook
 
@@ -421,48 +417,49 @@ def _batches(
         del reader  # its end stops the thread that reads ahead
 
 
-def _strange_bytes(source: str, row: int, cells: Iterable[str]) -> list[ReportsError]:
+def _first_non_utf8_byte(source: str, row: int, cells: Iterable[str]) -> list[ReportsError]:
     """Return the defect of the first byte that is not UTF-8, if there is one; cells are read as latin-1."""
     for cell in cells:
         try:
             cell.isascii() or cell.encode("latin-1").decode("utf-8")
         except UnicodeDecodeError as error:
-            return [_not_utf8(source, row, error.object[error.start])]
+            return [_not_utf8_error(source, row, error.object[error.start])]
     return []
 
 
-def _defect(source: str, row: int, rule: str, hint: str, found: str = "") -> ReportsError:
+def _row_error(source: str, row: int, rule: str, hint: str, found: str = "") -> ReportsError:
     """Return the error of a row, or of the header for row 0, which has no number."""
     return ReportsError(rule, source=source, rows=(row,) if row else (), examples=found, hint=hint)
 
 
-def _not_utf8(source: str, row: int, byte: int) -> ReportsError:
+def _not_utf8_error(source: str, row: int, byte: int) -> ReportsError:
     rule = "the file must be text in UTF-8" + ("" if row else " (its header is not)")
     hint = (
         "Answers: state the encoding, --encoding cp1252 (western Windows), cp1250 (central European) or cp1251 "
         "(Cyrillic); in Python, encoding= of Reports.from_source. Other files: iconv -f cp1252 -t utf-8."
     )
-    return _defect(source, row, rule, hint, f"byte 0x{byte:02x}")
+    return _row_error(source, row, rule, hint, f"byte 0x{byte:02x}")
 
 
-def _zero_byte(source: str, row: int) -> ReportsError:
+def _nul_byte_error(source: str, row: int) -> ReportsError:
     rule = "the file must be text without NUL bytes" + ("" if row else " (its header has one)")
     hint = "Remove it; for UTF-16 without a byte-order mark (answers), state --encoding utf-16-le or utf-16-be."
-    return _defect(source, row, rule, hint, "byte 0x00")
+    return _row_error(source, row, rule, hint, "byte 0x00")
 
 
-def _named(delimiter: str) -> str:
+def _delimiter_name(delimiter: str) -> str:
     return DELIMITERS.get(delimiter, repr(delimiter))
 
 
-def _bad_quotes(source: str, row: int, found: str, delimiter: str) -> ReportsError:
-    rule = f"quotes must be closed, and only a {_named(delimiter)} or the end of the row may follow a closing quote"
-    return _defect(source, row, rule, "Close the quote; write a quote inside a quoted cell twice.", found)
+def _quotes_error(source: str, row: int, found: str, delimiter: str) -> ReportsError:
+    ends = f"a {_delimiter_name(delimiter)} or the end of the row"
+    rule = f"quotes must be closed, and only {ends} may follow a closing quote"
+    return _row_error(source, row, rule, "Close the quote; write a quote inside a quoted cell twice.", found)
 
 
-def _too_long(source: str, row: int) -> ReportsError:
+def _row_length_error(source: str, row: int) -> ReportsError:
     hint = "Check the line ends and quotes; leave out columns of long texts, which are not read anyway."
-    return _defect(source, row, f"a row must have at most {BLOCK_BYTES:,} bytes", hint)
+    return _row_error(source, row, f"a row must have at most {BLOCK_BYTES:,} bytes", hint)
 
 
 def _ragged_errors(source: str, width: int, ragged: list[tuple[int, int]]) -> list[ReportsError]:
@@ -502,10 +499,10 @@ NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$|^$')
 
 def csv_row(cells: Iterable[object]) -> str:
     """Return the cells with commas between them, quoted where they need it, without a line end."""
-    return ",".join(map(_cell, cells))
+    return ",".join(map(_quoted_cell, cells))
 
 
-def _cell(content: object) -> str:
+def _quoted_cell(content: object) -> str:
     text = str(content)
     if not NEEDS_QUOTES.search(text):
         return text

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.validation import MISSING, CodedColumn
+from crowdveil.data.ingest.coded_columns import MISSING, CodedColumn
 from crowdveil.jit import use_compiled_code
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class ColumnEncoder:
                 self.codes.append(codes)
                 return
             # From the first group that the hash table cannot hold, Arrow encodes.
-            self._close_table()
+            self._end_hash_table()
         self.done.append(_encode_with_arrow(column))
 
     def finish(self) -> Any:
         """Return all rows as a dictionary-encoded Arrow chunked array."""
         if self.compiled:
-            self._close_table()
+            self._end_hash_table()
         return pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT)
 
     def in_order(self) -> CodedColumn | None:
@@ -72,21 +72,21 @@ class ColumnEncoder:
             self.table = TextTable()
         return self.table.codes(column)
 
-    def _close_table(self) -> None:
+    def _end_hash_table(self) -> None:
         if self.table is not None and self.codes:
             codes: Any = pa.array(np.concatenate(self.codes))
             self.done.append(pa.DictionaryArray.from_arrays(codes, self.table.dictionary(), safe=False))
         self.compiled, self.table, self.codes = False, None, []
 
 
-def compiled_from() -> int:
+def least_bytes_for_compiled_code() -> int:
     """Return the bytes of text from which compiled code is used."""
     return COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
 
 
 def encoder_of(column: Any) -> ColumnEncoder:
     """Return an encoder to which the cells of an Arrow chunked array of text have been added."""
-    encoder = ColumnEncoder(compiled=use_compiled_code(column.get_total_buffer_size(), compiled_from()))
+    encoder = ColumnEncoder(compiled=use_compiled_code(column.get_total_buffer_size(), least_bytes_for_compiled_code()))
     if len(column):
         encoder.add(column)
     return encoder
@@ -105,7 +105,7 @@ Ended = TypeVar("Ended")
 
 def dictionary_encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> pa.Table:
     """Return text columns dictionary-encoded, in the order of the rows; arguments as `encode_batches`."""
-    columns = _each_column(batches, names, group_bytes, ColumnEncoder.finish)
+    columns = _encode_each_column(batches, names, group_bytes, ColumnEncoder.finish)
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
@@ -120,19 +120,19 @@ def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], grou
         names: column names.
         group_bytes: bytes of text per group.
     """
-    return dict(zip(names, _each_column(batches, names, group_bytes, _coded), strict=True))
+    return dict(zip(names, _encode_each_column(batches, names, group_bytes, _coded_column), strict=True))
 
 
 def encode_text(column: Any) -> CodedColumn:
     """Return the coded column of an Arrow chunked array of text; null is missing."""
-    return _coded(encoder_of(column))
+    return _coded_column(encoder_of(column))
 
 
-def _each_column(
+def _encode_each_column(
     batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int, ending: Callable[[ColumnEncoder], Ended]
 ) -> list[Ended]:
     """Encode all columns in threads and return `ending` of each encoder."""
-    enough = min(compiled_from(), group_bytes)
+    enough = min(least_bytes_for_compiled_code(), group_bytes)
     waiting = iter(batches)
     group = _next_group(waiting, enough if use_compiled_code(enough, enough) else group_bytes)
     compiled = use_compiled_code(sum(batch.nbytes for batch in group), enough)
@@ -151,7 +151,7 @@ def _each_column(
         return list(threads.map(ending, encoders))
 
 
-def _coded(encoder: ColumnEncoder) -> CodedColumn:
+def _coded_column(encoder: ColumnEncoder) -> CodedColumn:
     """Return the coded column of an encoder."""
     coded = encoder.in_order()
     return encode_sorted(encoder.finish()) if coded is None else coded

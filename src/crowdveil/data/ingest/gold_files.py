@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.data.ingest.coded_columns import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
+from crowdveil.data.ingest.column_readers import GOLD, match_columns, read_csv_by_role
 from crowdveil.data.ingest.csv_files import text_source
-from crowdveil.data.ingest.readers import GOLD, match_columns, read_csv_roles
-from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
 from crowdveil.errors import ReportsError
 
 SEED = "seed"
@@ -46,9 +46,9 @@ def load_drawn_gold(
     conflicts: Literal["error", "first"] = "error",
 ) -> DrawnGold:
     """Return known truths as `load_gold`, with the seed of their draw."""
-    roles, columns = read_csv_roles(Path(path), GOLD, optional=(SEED,))
+    roles, columns = read_csv_by_role(Path(path), GOLD, optional=(SEED,))
     numeric = kind == "numeric" or (kind is None and roles["truth"] == "value")
-    return drawn_gold(columns, text_source(Path(path)), numeric=numeric, conflicts=conflicts)
+    return gold_of_columns(columns, text_source(Path(path)), numeric=numeric, conflicts=conflicts)
 
 
 def gold_roles(found: Sequence[str], source: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ def gold_roles(found: Sequence[str], source: str) -> dict[str, str]:
     return match_columns(found, GOLD, source) | {name: name for name in (SEED,) if name in found}
 
 
-def drawn_gold(
+def gold_of_columns(
     columns: Mapping[str, CodedColumn],
     source: str,
     *,
@@ -69,10 +69,10 @@ def drawn_gold(
     """
     if SEED in columns:
         # The rows that are left are counted anew.
-        columns, source = _with_truths(columns, source), str(source)
+        columns, source = _without_empty_truths(columns, source), str(source)
     task, truth = columns["task"], columns["truth"]
     names, codes = encode_ids(task, None, "task", source)
-    reject_rows(truth, _empty(truth), "every gold task needs a truth", source=source, hint="Leave the row out.")
+    reject_rows(truth, _is_empty(truth), "every gold task needs a truth", source=source, hint="Leave the row out.")
     truths: NDArray[Any] = truth.names[truth.codes]
     if numeric:
         truths = parse_number_column(truth, source)
@@ -88,25 +88,25 @@ def drawn_gold(
             hint="Keep one row per task.",
         )
     found = dict(zip(names.tolist(), truths[first].tolist(), strict=True))
-    return DrawnGold(found, _seed_of(columns.get(SEED), source))
+    return DrawnGold(found, _only_seed(columns.get(SEED), source))
 
 
-def _empty(truth: CodedColumn) -> NDArray[np.bool_]:
+def _is_empty(truth: CodedColumn) -> NDArray[np.bool_]:
     """Return whether each name of a column is no truth."""
     return np.array([name == "" or name != name for name in truth.names.tolist()], dtype=bool)
 
 
-def _with_truths(columns: Mapping[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
+def _without_empty_truths(columns: Mapping[str, CodedColumn], source: str) -> dict[str, CodedColumn]:
     """Return the columns of gold without the rows whose truth is still empty."""
     truth = columns["truth"]
-    rows = np.delete(np.arange(len(truth)), truth.rows_with(_empty(truth)))
+    rows = np.delete(np.arange(len(truth)), truth.rows_with(_is_empty(truth)))
     if not len(rows):
         hint = "Write the truths into the column truth, from the top."
         raise ReportsError("no truth is known yet", source=source, hint=hint)
     return {role: column.with_own_names(rows) for role, column in columns.items()}
 
 
-def _seed_of(column: CodedColumn | None, source: str) -> int | None:
+def _only_seed(column: CodedColumn | None, source: str) -> int | None:
     """Return the one seed in a column of seeds; None without the column."""
     if column is None:
         return None

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.arrow_strings import cell_ends, text_array, text_bytes
+from crowdveil.data.ingest.coded_columns import CodedColumn
 from crowdveil.data.ingest.hash_table_numba import lengths_of, lookup, rehash, renumber
-from crowdveil.data.ingest.validation import CodedColumn
 
 WORD = 8
 """Bytes per word."""

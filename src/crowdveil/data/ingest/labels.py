@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
-from crowdveil.data.ingest.validation import (
+from crowdveil.data.ingest.coded_columns import (
     MISSING,
     TEXT_RULE,
     CodedColumn,
     has_lone_surrogate,
     parse_numbers,
     reject_rows,
-    with_distinct_names,
+    with_distinct_numbers,
 )
 from crowdveil.errors import ReportsError
 
@@ -37,10 +37,10 @@ def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
         known: the alphabet, if given: a text is replaced by the only label that it is a spelling of. Otherwise by the
             most frequent spelling (ties: the first in code-point order), in NFC and without outer spaces.
     """
-    column = with_distinct_names(column)
+    column = with_distinct_numbers(column)
     texts = [str(name) for name in column.names.tolist()]
     counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
-    chosen = _as_known(texts, known) if known else _as_most_rows(texts, counts)
+    chosen = _replaced_by_known_labels(texts, known) if known else _replaced_by_most_frequent(texts, counts)
     return column.renamed(chosen)
 
 
@@ -48,24 +48,24 @@ def group_spellings(texts: Sequence[str]) -> list[list[int]]:
     """Return groups of positions of texts that are spellings of one label; single spellings are omitted."""
     found: dict[str | Decimal, list[int]] = {}
     for position, text in enumerate(texts):
-        found.setdefault(_key(text), []).append(position)
+        found.setdefault(_spelling_key(text), []).append(position)
     return [positions for positions in found.values() if len(positions) > 1]
 
 
 def with_known_spellings(gold: Mapping[Any, Any], known: Sequence[str]) -> dict[Any, Any]:
     """Return known truths by task, each replaced by the only known label that it is a spelling of, if there is one."""
-    return dict(zip(gold, _as_known(list(map(str, gold.values())), known), strict=True))
+    return dict(zip(gold, _replaced_by_known_labels(list(map(str, gold.values())), known), strict=True))
 
 
-def _as_known(texts: Sequence[str], known: Sequence[str]) -> list[str]:
+def _replaced_by_known_labels(texts: Sequence[str], known: Sequence[str]) -> list[str]:
     by_key: dict[str | Decimal, list[str]] = {}
     for name in known:
-        by_key.setdefault(_key(name), []).append(name)
-    found = [by_key.get(_key(text), []) for text in texts]
+        by_key.setdefault(_spelling_key(name), []).append(name)
+    found = [by_key.get(_spelling_key(text), []) for text in texts]
     return [own[0] if len(own) == 1 and text not in known else text for text, own in zip(texts, found, strict=True)]
 
 
-def _as_most_rows(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
+def _replaced_by_most_frequent(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
     chosen = [_stripped_nfc(text) for text in texts]
     for positions in group_spellings(texts):
         most = min(positions, key=lambda position: (-counts[position], texts[position]))
@@ -78,7 +78,7 @@ def _stripped_nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip())
 
 
-def _key(text: str) -> str | Decimal:
+def _spelling_key(text: str) -> str | Decimal:
     """Return the common key of all spellings of a label: its number, or the case-folded text."""
     plain = _stripped_nfc("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
     # Python parses 1_000 as 1000; in a data file it is a text.
@@ -106,7 +106,7 @@ def encode_labels(
     Raises:
         ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many labels.
     """
-    column = with_distinct_names(column)
+    column = with_distinct_numbers(column)
     texts = [str(name) for name in column.names.tolist()]
     known = () if alphabet is None else alphabet.names
     absent = np.array([text.strip() in RESERVED_LABELS and text not in known for text in texts], dtype=bool)
@@ -120,13 +120,13 @@ def encode_labels(
     reject_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if alphabet is None:
         _require_alphabet_size(len(texts), source)
-        alphabet = Categories(_label_order(texts))
+        alphabet = Categories(_sorted_labels(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
     reject_rows(
         column,
         codes == MISSING,
-        f"every label must be one of {_shown(alphabet.names)}",
+        f"every label must be one of {_list_of_labels(alphabet.names)}",
         source=source,
         hint="Correct the rows, write NULL for no answer, give an alphabet that holds the labels (--labels), or merge "
         "spellings (merge_labels=True in Python, --merge-labels on the command line).",
@@ -142,7 +142,7 @@ def require_stated_kind(column: CodedColumn, source: str) -> None:
     Raises:
         ReportsError: more than `MAX_NUMBER_LABELS` distinct values, or one with a comma; all of them are numbers.
     """
-    names = with_distinct_names(column).names
+    names = with_distinct_numbers(column).names
     texts = names.tolist() if names.dtype.kind in "OU" else []
     commas = any("," in name for name in texts)
     if len(names) <= MAX_NUMBER_LABELS and not commas:
@@ -170,7 +170,7 @@ def _require_alphabet_size(size: int, source: str) -> None:
         )
 
 
-def _label_order(texts: list[str]) -> tuple[str, ...]:
+def _sorted_labels(texts: list[str]) -> tuple[str, ...]:
     """Return labels sorted as numbers if all are numbers, else as text."""
     try:
         return tuple(sorted(sorted(texts), key=float))
@@ -178,6 +178,6 @@ def _label_order(texts: list[str]) -> tuple[str, ...]:
         return tuple(sorted(texts))
 
 
-def _shown(names: tuple[str, ...]) -> str:
+def _list_of_labels(names: tuple[str, ...]) -> str:
     listed = ", ".join(names[:10])
     return listed if len(names) <= 10 else f"{listed}, ... ({len(names)} labels)"

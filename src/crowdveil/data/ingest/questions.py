@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.readers import ReportColumns
-from crowdveil.data.ingest.validation import CodedColumn, encode_ids
+from crowdveil.data.ingest.coded_columns import CodedColumn, encode_ids
+from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.errors import ReportsError
 
 NAMES_SHOWN, ROWS_SHOWN = 20, 5
@@ -24,12 +24,12 @@ def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> N
     """
     if columns.question is None:
         return
-    names, codes = _coded(columns.question)
-    if _mixed(task, codes):
+    names, codes = _coded_questions(columns.question)
+    if _has_mixed_task(task, codes):
         raise ReportsError(
             "a task's answers must be to one question",
             source=columns.source,
-            examples=f"the questions {_shown(names)}",
+            examples=f"the questions {_list_of_questions(names)}",
             hint=f"Choose one with --question, such as --question {str(names[names != ''][0])!r}, in Python with "
             "Reports.from_source(FILE, question=NAME); of a frame, keep the rows of one question.",
         )
@@ -45,9 +45,9 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
     if columns.question is None:
         hint = "A question is chosen in an export, or in a column 'question'."
         raise ReportsError(rule, source=columns.source, examples="no column 'question'", hint=hint)
-    names, codes = _coded(columns.question)
+    names, codes = _coded_questions(columns.question)
     if question == "" or question not in names:
-        found = f"the questions {_shown(names)}"
+        found = f"the questions {_list_of_questions(names)}"
         raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
     rows = np.flatnonzero(names[codes] == question)
     task, worker, value = (column.with_own_names(rows) for column in (columns.task, columns.worker, columns.value))
@@ -63,8 +63,8 @@ def answers_by_question(columns: ReportColumns, *, every: bool = False) -> dict[
     """
     if columns.question is None:
         return {}
-    names, codes = _coded(columns.question)
-    if not every and not _mixed(encode_ids(columns.task, None, "task", columns.source)[1], codes):
+    names, codes = _coded_questions(columns.question)
+    if not every and not _has_mixed_task(encode_ids(columns.task, None, "task", columns.source)[1], codes):
         return {}
     if "" in names:
         rows = tuple((np.flatnonzero(codes == 0)[:ROWS_SHOWN] + 1).tolist())
@@ -72,7 +72,7 @@ def answers_by_question(columns: ReportColumns, *, every: bool = False) -> dict[
     return {name: answers_to(columns, name) for name in names.tolist()}
 
 
-def _coded(question: CodedColumn) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+def _coded_questions(question: CodedColumn) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
     """Return the distinct questions as text, and the code of each row; an empty cell is the question ''."""
     names, place = np.unique(np.array([*map(str, question.names.tolist()), ""]), return_inverse=True)
     codes = place[question.codes]
@@ -80,13 +80,13 @@ def _coded(question: CodedColumn) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
     return names[used], codes
 
 
-def _mixed(task: NDArray[np.int32], question: NDArray[np.int64]) -> bool:
+def _has_mixed_task(task: NDArray[np.int32], question: NDArray[np.int64]) -> bool:
     """Return whether a task has answers to several questions."""
     first = np.zeros(int(task.max(initial=-1)) + 1, dtype=np.int64)
     first[task] = question
     return bool((first[task] != question).any())
 
 
-def _shown(names: NDArray[np.str_]) -> str:
+def _list_of_questions(names: NDArray[np.str_]) -> str:
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return ", ".join(repr(str(name)) for name in names[:NAMES_SHOWN]) + more

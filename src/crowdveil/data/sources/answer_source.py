@@ -9,20 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import gettempdir
 
-import pyarrow as pa
-
-from crowdveil.data.importers.collecting import (
+from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile, name_of_files, whole_file_progress
+from crowdveil.data.importers.imported_answers import (
     ImportedAnswers,
     collect_all_questions,
     collect_answers,
 )
-from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile, whole_files
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
-from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
-from crowdveil.data.ingest.labels import require_stated_kind
-from crowdveil.data.ingest.questions import answers_by_question, answers_to
-from crowdveil.data.ingest.readers import (
+from crowdveil.data.importers.registry import TOOLS, find_importer, importer_of
+from crowdveil.data.ingest.coded_columns import with_decimal_points
+from crowdveil.data.ingest.column_readers import (
     QUESTION,
     ReportColumns,
     encode_columns,
@@ -30,27 +26,29 @@ from crowdveil.data.ingest.readers import (
     read_columns,
     read_parquet_columns,
 )
-from crowdveil.data.ingest.validation import with_decimal_points
+from crowdveil.data.ingest.csv_files import Progress, refuse_encoding_of_utf8, text_source
+from crowdveil.data.ingest.labels import require_stated_kind
+from crowdveil.data.ingest.questions import answers_by_question, answers_to
 from crowdveil.data.sources.layout import (
     Layout,
-    delimited,
-    file_table,
+    concatenate_tables,
     has_annotations,
-    joined,
+    importer_of_file,
     possible_delimiters,
-    recognised_layout,
     roles_of,
+    table_by_role,
+    with_best_delimiter,
     with_delimiter,
 )
 from crowdveil.data.sources.location import (
     COMPANIONS,
     DATASET,
     STDIN,
+    database_and_table,
     is_block_folder,
     local_files,
     refuse_collections,
     scheme_of,
-    table_parts,
 )
 from crowdveil.data.sources.staging import copy_remote, copy_stdin, copy_table
 from crowdveil.errors import ReportsError
@@ -87,9 +85,7 @@ class AnswerSource:
     @property
     def name(self) -> str:
         """Name for messages."""
-        if self.files:
-            return self.files[0].name + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
-        return self.copied or str(self.path)
+        return name_of_files(self.files) if self.files else self.copied or str(self.path)
 
     @property
     def is_single_file(self) -> bool:
@@ -117,7 +113,7 @@ class AnswerSource:
         file = self.files[0] if self.is_single_file else None
         if file is None or file.form not in ("text", "parquet") or file.is_blank or self.importer is not None:
             return []
-        return delimited(file, roles_of(file, self.layout)[0]).columns
+        return with_delimiter(file, roles_of(file, self.layout)[0]).columns
 
     @cached_property
     def importer(self) -> Importer | None:
@@ -128,7 +124,7 @@ class AnswerSource:
                 source is no plain table of one question.
         """
         if self.private:
-            self._refuse_decided_by_answers()
+            self._require_plain_tables()
             return None
         if self.copied == STDIN and self.files[0].is_blank:
             hint = "Did the command before the pipe write anything?"
@@ -139,7 +135,7 @@ class AnswerSource:
             return importer_of(self.layout.tool)
         if not self.files or self._stated_names:
             return None
-        found = [recognised_layout(file, self.layout) for file in self.files]
+        found = [importer_of_file(file, self.layout) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
         if len(tools) > 1:
             raise ReportsError(
@@ -150,10 +146,10 @@ class AnswerSource:
             )
         return found[0]
 
-    def _refuse_decided_by_answers(self) -> None:
+    def _require_plain_tables(self) -> None:
         """Refuse layouts of which single answers decide what is read: exports, JSON, and a column of questions."""
         for file in self.files:
-            roles = self._roles_by_header(file)
+            roles = self._roles_of_plain_table(file)
             if roles is None or has_annotations(file, roles):
                 raise ReportsError(
                     "private answers must have plain columns, in a table with a header",
@@ -167,7 +163,7 @@ class AnswerSource:
                     hint="Write the answers to the question, without that column, into a file of their own.",
                 )
 
-    def _roles_by_header(self, file: ExportFile) -> dict[str, str] | None:
+    def _roles_of_plain_table(self, file: ExportFile) -> dict[str, str] | None:
         """Return the columns by role of a plain table, by its header alone; None for JSON and exports."""
         if self.layout.tool is not None or file.is_blank or file.form == "json":
             return None
@@ -175,7 +171,7 @@ class AnswerSource:
             return roles_of(file, self.layout, by_header=True)[1]
         except ReportsError:
             with suppress(ReportsError):  # the first refusal names the defects of the header
-                if any(recognised(delimited(file, one)) for one in possible_delimiters(file, self.layout)):
+                if any(find_importer(with_delimiter(file, one)) for one in possible_delimiters(file, self.layout)):
                     return None
             raise
 
@@ -186,21 +182,18 @@ class AnswerSource:
 
     def import_answers(self, progress: Progress | None = None) -> ImportedAnswers:
         """Return the answers of an export; errors as `collect_answers`."""
-        with whole_files(self.files, progress):
-            return self._import_answers()
-
-    def _import_answers(self) -> ImportedAnswers:
-        importer = self.importer
-        if importer is None:
-            raise ReportsError(
-                "no tool's export was recognised",
-                source=self.name,
-                hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
-            )
-        return collect_answers(importer, self._exports(importer), self.layout.question, self.layout.names)
+        with whole_file_progress(self.files, progress):
+            importer = self.importer
+            if importer is None:
+                raise ReportsError(
+                    "no tool's export was recognised",
+                    source=self.name,
+                    hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
+                )
+            return collect_answers(importer, self._exports(importer), self.layout.question, self.layout.names)
 
     def _exports(self, importer: Importer) -> list[ExportFile]:
-        return [with_delimiter(file, importer, self.layout) for file in self.files]
+        return [with_best_delimiter(file, importer, self.layout) for file in self.files]
 
     def read(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
@@ -208,16 +201,16 @@ class AnswerSource:
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
-        with whole_files(self.files, progress):
-            columns, notes = self._as_written(progress)
+        with whole_file_progress(self.files, progress):
+            columns, notes = self._read_as_written(progress)
         if self.layout.decimal == ",":
             columns = replace(columns, value=with_decimal_points(columns.value, columns.source))
         return columns, notes
 
-    def _as_written(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
+    def _read_as_written(self, progress: Progress | None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return columns and notes as `read` does, with numbers as the source has them."""
         if self.columns is not None:
-            columns = self._skipping(self.columns)
+            columns = self._with_missing_policy(self.columns)
             return columns, self.notes or _row_notes(columns)
         if not self.files:
             raise ReportsError(
@@ -226,27 +219,22 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.importer is not None:
-            return self._imported(self._import_answers(), self.importer, self.name)
-        columns = self._skipping(self._plain_columns(progress))
+            return _columns_and_notes(self.import_answers(), self.importer, self.name)
+        columns = self._with_missing_policy(self._plain_columns(progress))
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, () if self.private else _row_notes(columns)
 
-    def _skipping(self, columns: ReportColumns) -> ReportColumns:
+    def _with_missing_policy(self, columns: ReportColumns) -> ReportColumns:
         """Return the columns, whose empty answers are none if the user says so."""
         return replace(columns, skip_empty=self.layout.missing == "skip")
 
-    def _imported(
-        self, imported: ImportedAnswers, importer: Importer, name: str
-    ) -> tuple[ReportColumns, tuple[str, ...]]:
-        return _encoded(imported.table, name), import_notes(imported, importer.title)
-
     @property
-    def doubt(self) -> str:
+    def doubt_about_labels(self) -> str:
         """Why the answers to one question of several are hardly labels: all are one, or numbers; else empty."""
         if self.columns is None or self.columns.value_name == "value":
             return ""
-        answers, _ = self._skipping(self.columns).without_null()
+        answers, _ = self._with_missing_policy(self.columns).without_null()
         names = answers.value.names
         if len(names) == 1:
             return f"all answers to it are {str(names[0])!r}"
@@ -264,26 +252,25 @@ class AnswerSource:
         """
         if self.layout.question is not None or not self.files:
             return {}
-        with whole_files(self.files, progress):
-            return self._by_question(every, progress)
+        with whole_file_progress(self.files, progress):
+            if self.importer is not None:
+                return self._imported_questions(self.importer)
+            if not self._has_questions:
+                return {}
+            tables = answers_by_question(self._plain_columns(progress), every=every)
+            return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
-    def _by_question(self, every: bool, progress: Progress | None) -> dict[str, AnswerSource]:
-        importer = self.importer
-        if importer is not None:
-            found = collect_all_questions(importer, self._exports(importer), self.layout.names)
-            read = {
-                question: self._imported(one, importer, f"{self.name}, question {question!r}")
-                for question, one in found.items()
-            }
-            return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
-        if not self._has_questions:
-            return {}
-        tables = answers_by_question(self._plain_columns(progress), every=every)
-        return {question: replace(self, columns=columns) for question, columns in tables.items()}
+    def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
+        found = collect_all_questions(importer, self._exports(importer), self.layout.names)
+        read = {
+            question: _columns_and_notes(one, importer, f"{self.name}, question {question!r}")
+            for question, one in found.items()
+        }
+        return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
 
     @property
     def _has_questions(self) -> bool:
-        files = (delimited(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
+        files = (with_delimiter(file, one) for file in self.files for one in possible_delimiters(file, self.layout))
         return any(normal_name(name) == QUESTION for file in files for name in file.columns)
 
     def _plain_columns(self, progress: Progress | None) -> ReportColumns:
@@ -298,9 +285,9 @@ class AnswerSource:
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
         tables, value_names, blank_rows = [], set(), 0
-        for file, part in zip(self.files, _parts(self.files, progress), strict=True):
-            with whole_files([file], part):
-                roles, table, blank = file_table(file, self.layout, part)
+        for file, part in zip(self.files, _progress_of_each_file(self.files, progress), strict=True):
+            with whole_file_progress([file], part):
+                roles, table, blank = table_by_role(file, self.layout, part)
             value_names.add(roles["value"])
             tables.append(table)
             blank_rows += blank
@@ -319,14 +306,14 @@ class AnswerSource:
             )
         columns = encode_columns(
             {role: role for role in tables[0].column_names},
-            joined(tables),
+            concatenate_tables(tables),
             self.name,
             value_name=names.answer_name(value_names),
         )
         return replace(columns, blank_rows=blank_rows)
 
 
-def _parts(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
+def _progress_of_each_file(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
     """Return a progress function for each file, all of which count the bytes of all files."""
     sizes = [file.path.stat().st_size for file in files]
     starts = [sum(sizes[:place]) for place in range(len(sizes))]
@@ -337,9 +324,13 @@ def _parts(files: Sequence[ExportFile], progress: Progress | None) -> list[Progr
     return [counted(start) for start in starts]
 
 
-def _encoded(table: pa.Table, name: str) -> ReportColumns:
-    """Return the columns task, worker and label of a table; `name` is for messages."""
-    return encode_columns({"task": "task", "worker": "worker", "value": "label"}, table, name, value_name="label")
+def _columns_and_notes(
+    imported: ImportedAnswers, importer: Importer, name: str
+) -> tuple[ReportColumns, tuple[str, ...]]:
+    """Return the coded columns of imported answers, and sentences on their import; `name` is for messages."""
+    roles = {"task": "task", "worker": "worker", "value": "label"}
+    columns = encode_columns(roles, imported.table, name, value_name="label")
+    return columns, import_notes(imported, importer.title)
 
 
 def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
@@ -358,7 +349,7 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
         listed = ", ".join(imported.data)
         notes.append(f"Not read, since no two answers to a task differ in them: {listed} (read one with --question).")
     if imported.no_answer:
-        notes.append(_no_answer(imported.no_answer))
+        notes.append(_no_answer_note(imported.no_answer))
     for reason, count in imported.left_out.items():
         notes.append(f"Left out: {count:,} ({reason}).")
     if imported.dropped:
@@ -371,10 +362,10 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
 def _row_notes(columns: ReportColumns) -> tuple[str, ...]:
     blank, null = columns.blank_rows, len(columns.null_rows)
     skipped = (f"Skipped: {blank:,} blank row{'' if blank == 1 else 's'}.",) if blank else ()
-    return (*skipped, _no_answer(null)) if null else skipped
+    return (*skipped, _no_answer_note(null)) if null else skipped
 
 
-def _no_answer(count: int) -> str:
+def _no_answer_note(count: int) -> str:
     return f"No answer (NULL): {count:,} record{'' if count == 1 else 's'}."
 
 
@@ -396,18 +387,19 @@ def open_source(
     layout = layout or Layout()
     with temporary_folder(Path(gettempdir())) as temporary:
         if len(sources) == 1:
-            yield _single(sources[0], layout, temporary / "0", progress)
+            yield _source_of_name(sources[0], layout, temporary / "0", progress)
             return
         files = [
             file
             for number, source in enumerate(sources)
-            for file in _single(source, layout, temporary / str(number), progress).files or _refused(source)
+            for file in _source_of_name(source, layout, temporary / str(number), progress).files
+            or _refuse_non_files(source)
         ]
         refuse_collections([file.path for file in files], COMPANIONS)
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
 
 
-def _refused(source: str) -> list[ExportFile]:
+def _refuse_non_files(source: str) -> list[ExportFile]:
     raise ReportsError(
         "several sources must be files of answers",
         source=source,
@@ -415,13 +407,13 @@ def _refused(source: str) -> list[ExportFile]:
     )
 
 
-def _single(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> AnswerSource:
+def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> AnswerSource:
     """Return the source of one name."""
     if source.startswith(DATASET):
-        return _one_question(AnswerSource(Path(source), layout=layout))
-    table = table_parts(source)
+        return _refuse_question_without_files(AnswerSource(Path(source), layout=layout))
+    table = database_and_table(source)
     if table is None and source != STDIN and not scheme_of(source):
-        return _one_question(local_source(Path(source), layout))
+        return _refuse_question_without_files(local_source(Path(source), layout))
     temporary.mkdir(exist_ok=True)
     if source == STDIN:
         path = copy_stdin(temporary, progress)
@@ -429,10 +421,10 @@ def _single(source: str, layout: Layout, temporary: Path, progress: Progress | N
         path = copy_table(*table, temporary)
     else:
         path = copy_remote(source, temporary, COMPANIONS, progress)
-    return _one_question(local_source(path, layout, source))
+    return _refuse_question_without_files(local_source(path, layout, source))
 
 
-def _one_question(source: AnswerSource) -> AnswerSource:
+def _refuse_question_without_files(source: AnswerSource) -> AnswerSource:
     """Return the source; refuse a question of a data set or of encoded blocks, which have one each."""
     question = source.layout.question
     if question is not None and not source.files:

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer
-from crowdveil.data.importers.registry import TOOLS, recognised
+from crowdveil.data.importers.registry import TOOLS, find_importer
+from crowdveil.data.ingest.coded_columns import Missing, require_missing_policy
+from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, delimiter_and_roles
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_batches
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
-from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, text_roles
-from crowdveil.data.ingest.validation import Missing, require_missing_policy
 from crowdveil.errors import ReportsError, SettingsError
 
 
@@ -57,7 +57,7 @@ class Layout:
             raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)
 
 
-def recognised_layout(file: ExportFile, layout: Layout) -> Importer | None:
+def importer_of_file(file: ExportFile, layout: Layout) -> Importer | None:
     """Return the importer of a file; None if it has plain columns of answers.
 
     Raises:
@@ -66,22 +66,19 @@ def recognised_layout(file: ExportFile, layout: Layout) -> Importer | None:
     refusal = None
     try:
         delimiter, roles = roles_of(file, layout)
-        if layout.names != NO_NAMES or not has_annotations(delimited(file, delimiter), roles):
+        if layout.names != NO_NAMES or not has_annotations(with_delimiter(file, delimiter), roles):
             return None
     except ReportsError as error:
         refusal = error
     for delimiter in possible_delimiters(file, layout):
         with suppress(ReportsError):  # the refusal names all defects of the file
-            importer = recognised(delimited(file, delimiter))
+            importer = find_importer(with_delimiter(file, delimiter))
             if importer is not None:
                 return importer
     if refusal is None:
         return None
-    raise ReportsError(
-        refusal.rule,
+    raise refusal.changed(
         source=file.name,
-        rows=refusal.rows,
-        examples=str(refusal.value or ""),
         hint=f"{refusal.hint} No export of {', '.join(TOOLS[:-1])} was recognised either; a table with a column for "
         "each worker is read by crowdveil import wide FILE.",
     )
@@ -93,13 +90,15 @@ def has_annotations(file: ExportFile, roles: Mapping[str, str]) -> bool:
 
 
 def roles_of(file: ExportFile, layout: Layout, *, by_header: bool = False) -> tuple[str, dict[str, str]]:
-    """Return the delimiter of a file (a comma unless it is text), and its columns by role; errors as `text_roles`."""
+    """Return the delimiter of a file (a comma unless it is text), and its columns by role."""
     if file.form == "text":
-        return text_roles(file.path, layout.names.roles, layout.delimiter, layout.encoding, by_header=by_header)
+        return delimiter_and_roles(
+            file.path, layout.names.roles, layout.delimiter, layout.encoding, by_header=by_header
+        )
     return COMMA, layout.names.roles(file.columns, file.name)
 
 
-def delimited(file: ExportFile, delimiter: str) -> ExportFile:
+def with_delimiter(file: ExportFile, delimiter: str) -> ExportFile:
     """Return the file with a delimiter; the same file, with what was read of it, if it has that one."""
     return file if file.delimiter == delimiter else replace(file, delimiter=delimiter)
 
@@ -111,15 +110,15 @@ def possible_delimiters(file: ExportFile, layout: Layout) -> tuple[str, ...]:
     return tuple(DELIMITERS) if layout.delimiter is None else (layout.delimiter,)
 
 
-def with_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
+def with_best_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
     """Return a file with the delimiter by which its columns are those of the importer; else with the most columns."""
-    choices = [delimited(file, delimiter) for delimiter in possible_delimiters(file, layout)]
+    choices = [with_delimiter(file, delimiter) for delimiter in possible_delimiters(file, layout)]
     return next(
         (one for one in choices if importer.recognises(one.columns)), max(choices, key=lambda one: len(one.columns))
     )
 
 
-def file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table, int]:
+def table_by_role(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table, int]:
     """Return the column of each role, the table of these columns, named by role, and the number of blank rows."""
     delimiter, roles = roles_of(file, layout)
     wanted, blank = list(roles.values()), 0
@@ -129,18 +128,18 @@ def file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> t
             file.path, wanted, dictionary_encode_batches, delimiter, progress, layout.encoding
         )
     elif file.form == "json":
-        table = pa.table({name: [_text(record.get(name)) for record in file.records] for name in wanted})
+        table = pa.table({name: [_json_cell_text(record.get(name)) for record in file.records] for name in wanted})
     else:
         table = file.arrow_table()
     return roles, table.select(wanted).rename_columns(list(roles)), blank
 
 
-def _text(cell: Any) -> str | None:
+def _json_cell_text(cell: Any) -> str | None:
     """Return a cell of JSON as text; None stays missing."""
     return None if cell is None else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
 
 
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
+def concatenate_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Return tables of the same columns as one; a column of several types becomes text."""
     columns = {}
     for role in tables[0].column_names:

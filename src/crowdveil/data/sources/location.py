@@ -25,7 +25,7 @@ def scheme_of(source: str) -> str:
     return found[1].lower() if found else ""
 
 
-def table_parts(source: str) -> tuple[str, str] | None:
+def database_and_table(source: str) -> tuple[str, str] | None:
     """Return database and table of a source such as `answers.duckdb?votes`; None for other sources.
 
     Raises:
@@ -77,7 +77,7 @@ def folder_files(folder: Path) -> list[Path]:
         and path.name not in COMPANIONS
         and not any(part[:1] in "._" for part in path.relative_to(folder).parts)
     ]
-    by_suffix = {suffix: [path for path in visible if _suffix(path) == suffix] for suffix in SUFFIXES}
+    by_suffix = {suffix: [path for path in visible if _known_suffix(path) == suffix] for suffix in SUFFIXES}
     kinds = {suffix: files for suffix, files in by_suffix.items() if files}
     if len(kinds) != 1:
         raise ReportsError(
@@ -89,7 +89,7 @@ def folder_files(folder: Path) -> list[Path]:
     return next(iter(kinds.values()))
 
 
-def _suffix(path: Path) -> str:
+def _known_suffix(path: Path) -> str:
     """Return the end of a name among `SUFFIXES`, the longest; empty without one."""
     return max((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), key=len, default="")
 

@@ -44,7 +44,7 @@ def copy_table(database: str, table: str, folder: Path) -> Path:
     path = folder / "table.parquet"
     name = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
     with (
-        _named_errors(f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT),
+        _source_errors(f"{database}?{table}", "this database", "duckdb", "database and its table", DATABASE_HINT),
         import_module("duckdb").connect(database, read_only=True) as connection,
     ):
         connection.sql(f"SELECT * FROM {name}").write_parquet(str(path))
@@ -64,12 +64,12 @@ def copy_remote(url: str, folder: Path, companions: Sequence[str], progress: Pro
         ReportsError: an unknown scheme, a missing package, no such file, or no permission.
     """
     hint = f"Check the URL, and the credentials of this machine. {DATABASE_HINT}"
-    with _named_errors(_plain(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
-        return _copy_path(*_open(url), folder, companions, progress)
+    with _source_errors(_url_without_credentials(url), f"{scheme_of(url)}://", "remote", "remote file", hint):
+        return _copy_path(*_open_file_system(url), folder, companions, progress)
 
 
 @contextmanager
-def _named_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
+def _source_errors(source: str, what: str, extra: str, thing: str, hint: str) -> Iterator[None]:
     """Turn the errors of file systems and databases, which have no common class, into a ReportsError."""
     try:
         yield
@@ -90,7 +90,7 @@ def _named_errors(source: str, what: str, extra: str, thing: str, hint: str) -> 
         ) from error
 
 
-def _open(url: str) -> tuple[Any, str]:
+def _open_file_system(url: str) -> tuple[Any, str]:
     """Return file system and path of a URL."""
     if scheme_of(url) in NATIVE:
         remote, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1).replace("gcs://", "gs://", 1))
@@ -104,9 +104,9 @@ def _copy_path(remote: Any, path: str, folder: Path, companions: Sequence[str], 
     kind, found, target = remote.get_file_info(path).type, [path], folder
     if any(sign in path for sign in "*?["):
         base = path[: min(path.find(sign) for sign in "*?[" if sign in path)].rpartition("/")[0]
-        found, target = [file for file in _listed(remote, base) if fnmatch(file, path)], folder / MATCHED
+        found, target = [file for file in _files_below(remote, base) if fnmatch(file, path)], folder / MATCHED
     elif kind == fs.FileType.Directory:
-        base, found, target = path, _listed(remote, path), folder / (name or "folder")
+        base, found, target = path, _files_below(remote, path), folder / (name or "folder")
     elif kind != fs.FileType.File:
         found = []
     if not found:
@@ -114,16 +114,16 @@ def _copy_path(remote: Any, path: str, folder: Path, companions: Sequence[str], 
     beside = sorted({str(PurePosixPath(file).parent / one) for file in found for one in companions}.difference(found))
     found += [info.path for info in remote.get_file_info(beside) if info.type == fs.FileType.File]
     for file in found:
-        _copy_file(remote, file, target / _below(file, base), progress)
+        _copy_file(remote, file, target / _relative_path_inside(file, base), progress)
     return target / name if target == folder else target
 
 
-def _listed(remote: Any, base: str) -> list[str]:
+def _files_below(remote: Any, base: str) -> list[str]:
     found = remote.get_file_info(fs.FileSelector(base, recursive=True))
     return sorted(info.path for info in found if info.type == fs.FileType.File)
 
 
-def _below(path: str, base: str) -> PurePosixPath:
+def _relative_path_inside(path: str, base: str) -> PurePosixPath:
     """Return a path relative to the folder that is copied, which it must not leave."""
     relative = PurePosixPath(path).relative_to(base.rstrip("/"))
     if ".." in relative.parts:
@@ -146,7 +146,7 @@ def _copy(stream: Any, copy: BinaryIO, size: int, progress: Progress | None) -> 
             progress(done, max(size, done))
 
 
-def _plain(url: str) -> str:
+def _url_without_credentials(url: str) -> str:
     """Return a URL without user, password and query, for messages."""
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("?")[0].partition("/")

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from crowdveil.campaign.document import Relay
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, folder_errors
 
@@ -19,7 +19,7 @@ def key_path(folder: Path) -> Path:
 
 
 @contextmanager
-def curator_key(source: CampaignSource, folder: Path) -> Iterator[Relay | None]:
+def new_curator_key(source: CampaignSettings, folder: Path) -> Iterator[Relay | None]:
     """Make the curator's key and yield the relay, or None without one; the key is removed if the campaign fails.
 
     Raises:
@@ -40,10 +40,10 @@ def curator_key(source: CampaignSource, folder: Path) -> Iterator[Relay | None]:
             ) from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(sealing.key_text(key))
+            stream.write(sealing.private_key_pem(key))
             stream.flush()
             os.fsync(stream.fileno())
-        yield replace(source.relay, public_key=sealing.public_text(key))
+        yield replace(source.relay, public_key=sealing.public_key_text(key))
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -14,7 +14,7 @@ import segno
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.campaign.document import Campaign, compared
+from crowdveil.campaign.document import Campaign, characters_to_compare
 from crowdveil.campaign.folder import (
     LINKS_FILE,
     SHEET_FILE,
@@ -148,7 +148,7 @@ def _write_links(
     files: dict[str, bytes | str] = {links: csv_text(header, rows)}
     warnings = []
     if len(made) <= MAX_SHEET:
-        files[sheet] = render_sheet(campaign, made, names)
+        files[sheet] = render_link_sheet(campaign, made, names)
     else:
         warnings.append(f"No printable sheet: it has at most {MAX_SHEET:,} links.")
     files[TOKENS_FILE] = tokens_bytes(entries, campaign)
@@ -164,7 +164,7 @@ def _write_links(
     )
 
 
-def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str] = ()) -> str:
+def render_link_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str] = ()) -> str:
     """Return a printable page with a card per link: QR code, link, worker, host, and the characters people compare."""
     environment = Environment(
         loader=PackageLoader("crowdveil.folder.campaign", "templates"), autoescape=True, undefined=StrictUndefined
@@ -182,7 +182,7 @@ def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str]
         campaign=campaign,
         cards=cards,
         host=None if campaign.url is None else urlsplit(campaign.url).netloc,
-        compared=compared(campaign.name),
+        compared=characters_to_compare(campaign.name),
         phrases=phrases,
     )
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from crowdveil.campaign.batch import SUFFIX, most_batch_bytes, parse_batch
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_body import decode_body
 from crowdveil.campaign.sealed_body import body_parts, relay_of
 from crowdveil.errors import CampaignError, ReportsError
 from crowdveil.files.filesystem import open_regular
+from crowdveil.folder.campaign.campaign_reports import AcceptedReport
 from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.curator_key import require_sealing
-from crowdveil.folder.campaign.export import AcceptedReport
 from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, CollectedFiles
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def _codes_of_sealed_part(
 ) -> tuple[int, ...] | None:
     """Return the codes of a sealed part; None if it cannot be opened, or holds what is no report symbol."""
     try:
-        opened: bytes = require_sealing().open_part(key, info, sealed)
+        opened: bytes = require_sealing().decrypt_part(key, info, sealed)
         if len(opened) != len(shape):
             return None
         body = opened.ljust(campaign.body_bytes, b"\0")
-        return decode(body, campaign, 0, range(campaign.cells))[: len(shape) // campaign.symbol_bytes]
+        return decode_body(body, campaign, 0, range(campaign.cells))[: len(shape) // campaign.symbol_bytes]
     except CampaignError:
         return None
 

@@ -22,9 +22,14 @@ from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import read_record
+from crowdveil.folder.campaign.campaign_reports import (
+    AcceptedReport,
+    ExportedQuestion,
+    read_accepted_report,
+    write_questions,
+)
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
-from crowdveil.folder.campaign.export import AcceptedReport, Exported, read_body, write_questions
-from crowdveil.folder.campaign.rounds import Collection
+from crowdveil.folder.campaign.rounds import CollectedReports
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 LIST_FILE = "files.csv"
@@ -101,8 +106,12 @@ def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles
 
 
 def write_collected(
-    directory: str | PathLike[str], campaign: Campaign, collected: CollectedFiles, *, earlier: Collection | None = None
-) -> list[Exported]:
+    directory: str | PathLike[str],
+    campaign: Campaign,
+    collected: CollectedFiles,
+    *,
+    earlier: CollectedReports | None = None,
+) -> list[ExportedQuestion]:
     """Write the folder of each question that `infer` reads, and `files.csv` (file, state); return the collections.
 
     The record of `files.csv` has the digest of the reports that count, as a closing of the campaign has it.
@@ -169,7 +178,7 @@ class _IssuedLinks:
             raise CampaignError("link-revoked", "the link of this report was replaced.")
         slot = report.token.slot
         tasks = self._part(slot // SLOTS_PER_PART).tasks(slot)
-        return read_body(self.campaign, slot, tasks, report.body)
+        return read_accepted_report(self.campaign, slot, tasks, report.body)
 
 
 def _report_or_refusal(path: Path, issued: _IssuedLinks) -> ReportFile | str:

@@ -20,7 +20,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, read_record
 from crowdveil.folder.crowd import REPORTS_FILE
-from crowdveil.folder.evidence import campaign_of, read_evidence
+from crowdveil.folder.evidence import campaign_name_of, read_evidence
 
 EARLIER_FOLDER = "earlier"
 MOST_ENTRIES = 3_000_000
@@ -28,7 +28,7 @@ MOST_ENTRIES = 3_000_000
 Names = Iterable[Any]
 
 
-class Collection(NamedTuple):
+class CollectedReports(NamedTuple):
     """Non-NULL reports, their channels, and the assigned cells of the workers who reported."""
 
     reports: Reports
@@ -42,7 +42,7 @@ class Collection(NamedTuple):
         return one if isinstance(one, ChannelTable) else ChannelTable(channels=(one,), choice=((0,),))
 
 
-def read_collection(folder: Path, name: str, digest: str | None = None) -> Collection:
+def read_collection(folder: Path, name: str, digest: str | None = None) -> CollectedReports:
     """Return the collection of a campaign, of all its rounds so far.
 
     Args:
@@ -55,7 +55,7 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
         CertificateError: as `read_evidence`.
     """
     evidence = read_evidence(folder / REPORTS_FILE)
-    found = None if evidence.crowd is None else campaign_of(evidence.crowd)
+    found = None if evidence.crowd is None else campaign_name_of(evidence.crowd)
     if found != name or evidence.channel is None or evidence.assignment is None:
         raise ReportsError(
             "the reports must be those of the round before, as they were exported or collected",
@@ -69,10 +69,10 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
             source=str(folder),
             hint="Run `crowdveil infer` again on these reports, without options of reading.",
         )
-    return Collection(evidence.reports, evidence.channel, evidence.assignment)
+    return CollectedReports(evidence.reports, evidence.channel, evidence.assignment)
 
 
-def read_earlier(folder: Path, campaign: Campaign) -> Collection | None:
+def read_earlier_rounds(folder: Path, campaign: Campaign) -> CollectedReports | None:
     """Return the collection of the rounds before a campaign in a folder; None for a first round.
 
     Raises:
@@ -81,7 +81,7 @@ def read_earlier(folder: Path, campaign: Campaign) -> Collection | None:
     return read_collection(folder / EARLIER_FOLDER, campaign.earlier[-1].campaign) if campaign.earlier else None
 
 
-def require_few_entries(workers: int, tasks: int) -> None:
+def require_readable_table(workers: int, tasks: int) -> None:
     """Refuse rounds whose table would be too large to be read.
 
     Raises:
@@ -95,7 +95,7 @@ def require_few_entries(workers: int, tasks: int) -> None:
         )
 
 
-def remove_earlier(folder: Path) -> tuple[Path, ...]:
+def delete_earlier_rounds(folder: Path) -> tuple[Path, ...]:
     """Delete the copied reports of earlier rounds in the folder of a later one; return those that stay.
 
     A file that was changed after it was copied stays, as do all others, and one that cannot be deleted.
@@ -120,48 +120,51 @@ def remove_earlier(folder: Path) -> tuple[Path, ...]:
     return tuple(left)
 
 
-def joined(first: Collection, second: Collection) -> Collection:
+def join_collections(first: CollectedReports, second: CollectedReports) -> CollectedReports:
     """Return the collection of both rounds; `second` lists all tasks.
 
     Raises:
         ReportsError: a task that `second` does not list, or a worker who was asked a task in both.
-        SettingsError: as `require_few_entries`.
+        SettingsError: as `require_readable_table`.
     """
     tasks, rounds = second.reports.tasks, (first, second)
     names = {str(name) for one in rounds for name in one.reports.workers}
-    require_few_entries(len(names), len(tasks))
+    require_readable_table(len(names), len(tasks))
     workers = np.array(sorted(names, key=lambda name: (len(name), name)), dtype=object)
     chosen = np.zeros((len(workers), len(tasks)), dtype=np.int64)
     asked, start = [], 0
     for one in rounds:
         own = one.assignment
-        task, worker = _codes(own.tasks, tasks, "task")[own.task], _codes(own.workers, workers, "worker")[own.worker]
+        task, worker = (
+            _codes_in_list(own.tasks, tasks, "task")[own.task],
+            _codes_in_list(own.workers, workers, "worker")[own.worker],
+        )
         chosen[worker, task] = start + one.table.channel_indices(own.tasks, own.workers)[own.worker, own.task]
         asked.append((task, worker))
         start += len(one.table.channels)
     channels = [channel for one in rounds for channel in one.table.channels]
     table = ChannelTable.by_cell(channels, chosen, workers, tasks)
-    sent = [_recoded(one.reports, table, tasks, workers) for one in rounds]
+    sent = [_recode_reports(one.reports, table, tasks, workers) for one in rounds]
     task, worker, value = (np.concatenate(column) for column in zip(*sent, strict=True))
     reports = Reports(
         task.astype(np.int32), worker.astype(np.int32), value, tasks, workers, table.report_alphabet, ALL_LISTS
     )
     cells = (np.concatenate(column) for column in zip(*asked, strict=True))
-    return Collection(reports, table, Assignment(np.asarray(tasks), workers, *cells))
+    return CollectedReports(reports, table, Assignment(np.asarray(tasks), workers, *cells))
 
 
-def _recoded(reports: Reports, table: ChannelTable, tasks: Names, workers: Names) -> tuple[NDArray[Any], ...]:
+def _recode_reports(reports: Reports, table: ChannelTable, tasks: Names, workers: Names) -> tuple[NDArray[Any], ...]:
     """Return the codes of task, worker and report symbol of each report, in the lists of all rounds."""
     assert reports.alphabet is not None
     # A symbol of channels without a cell is not in the table, and no report has it.
     code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}
     symbols = np.array([code_of.get(name, -1) for name in reports.alphabet.names])
-    lists = (_codes(reports.tasks, tasks, "task"), _codes(reports.workers, workers, "worker"), symbols)
+    lists = (_codes_in_list(reports.tasks, tasks, "task"), _codes_in_list(reports.workers, workers, "worker"), symbols)
     columns = (np.asarray(column) for column in (reports.task, reports.worker, reports.value))
     return tuple(codes[column] for codes, column in zip(lists, columns, strict=True))
 
 
-def _codes(own: Iterable[Any], every: Iterable[Any], role: str) -> NDArray[np.int64]:
+def _codes_in_list(own: Iterable[Any], every: Iterable[Any], role: str) -> NDArray[np.int64]:
     """Return the code of each name in the list of all."""
     code_of = {str(name): code for code, name in enumerate(every)}
     names = list(map(str, own))

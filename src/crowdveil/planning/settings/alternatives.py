@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from crowdveil.campaign.source.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.privacy_request import MAX_BUDGET, PLAN, PrivacyRequest
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.errors import SettingsError
 from crowdveil.planning import Prediction, predict
 from crowdveil.planning.bayes_error import SEARCH_CROWDS
@@ -29,7 +29,7 @@ class CampaignChange:
     """Changed campaign that is worth asking: what changes, its settings, and its expected error."""
 
     change: str
-    source: CampaignSource
+    source: CampaignSettings
     prediction: Prediction
 
 
@@ -38,7 +38,7 @@ def is_worth_asking(expected: ExpectedError) -> bool:
     return expected.protected.error <= WORTH_ASKING * expected.constant
 
 
-def require_worth_asking(source: CampaignSource, expected: ExpectedError, *, question: str = "") -> None:
+def require_worth_asking(source: CampaignSettings, expected: ExpectedError, *, question: str = "") -> None:
     """Refuse a campaign whose expected error is above `WORTH_ASKING` of that of the best public constant.
 
     Args:
@@ -62,13 +62,13 @@ def require_worth_asking(source: CampaignSource, expected: ExpectedError, *, que
     )
 
 
-def nearest_alternatives(source: CampaignSource) -> list[CampaignChange]:
+def nearest_alternatives(source: CampaignSettings) -> list[CampaignChange]:
     """Return the nearest campaign that is worth asking in each direction; none where no step is enough."""
     directions = (_other_mechanism(source), _fewer_tasks(source), _more_workers(source), _more_epsilon(source))
     return [found for steps in directions if (found := _first_worth_asking(steps)) is not None]
 
 
-def _first_worth_asking(steps: Iterator[tuple[str, CampaignSource]]) -> CampaignChange | None:
+def _first_worth_asking(steps: Iterator[tuple[str, CampaignSettings]]) -> CampaignChange | None:
     """Return the first changed campaign that is worth asking; None if there is none."""
     for change, source in steps:
         try:
@@ -80,7 +80,7 @@ def _first_worth_asking(steps: Iterator[tuple[str, CampaignSource]]) -> Campaign
     return None
 
 
-def _prediction_if_worth(source: CampaignSource) -> Prediction | None:
+def _prediction_if_worth(source: CampaignSettings) -> Prediction | None:
     """Return the prediction of one simulation if the campaign is worth asking; else None.
 
     A campaign that is not worth asking even with known worker classes is not simulated.
@@ -95,7 +95,7 @@ def _prediction_if_worth(source: CampaignSource) -> Prediction | None:
     return prediction if prediction.error <= most else None
 
 
-def _other_mechanism(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+def _other_mechanism(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
     """Yield the campaign with the mechanism, and where a budget is divided the tasks, that a plan recommends."""
     privacy, per_worker = source.privacy, source.per_worker
     if privacy.mechanism != PLAN:
@@ -111,7 +111,7 @@ def _other_mechanism(source: CampaignSource) -> Iterator[tuple[str, CampaignSour
         yield change, replace(source, privacy=planned, per_worker=None if divided else per_worker)
 
 
-def _fewer_tasks(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+def _fewer_tasks(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
     """Yield campaigns with fewer tasks to each worker, the most first, where a budget is divided among them."""
     if source.privacy.budget_per_worker is None or source.relay is not None:
         return
@@ -121,7 +121,7 @@ def _fewer_tasks(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]
         yield f"tasks.per_worker = {load}", replace(source, per_worker=load)
 
 
-def _more_workers(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+def _more_workers(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
     """Yield campaigns with more workers, of whom the new ones may get every task."""
     for factor in WORKER_FACTORS:
         slots = math.ceil(factor * source.slots)
@@ -130,7 +130,7 @@ def _more_workers(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]
             yield f"{slots:,} workers", replace(source, slots=slots, names=(), excluded=excluded)
 
 
-def _more_epsilon(source: CampaignSource) -> Iterator[tuple[str, CampaignSource]]:
+def _more_epsilon(source: CampaignSettings) -> Iterator[tuple[str, CampaignSettings]]:
     """Yield campaigns with a larger budget of each worker, or a larger epsilon of each answer."""
     privacy = source.privacy
     for factor in EPSILON_FACTORS:

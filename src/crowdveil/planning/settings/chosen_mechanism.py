@@ -7,9 +7,9 @@ from math import inf
 
 import numpy as np
 
-from crowdveil.campaign.source.build import Build, mechanism_within
-from crowdveil.campaign.source.privacy_request import PLAN
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.build import BuildMechanism, mechanism_within
+from crowdveil.campaign.settings.privacy_request import PLAN
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, RandomizedResponse
@@ -38,11 +38,11 @@ class ChosenMechanism:
         others: the same as `build` for the other channels, of levels or of groups of cuts.
     """
 
-    source: CampaignSource
-    build: Build
+    source: CampaignSettings
+    build: BuildMechanism
     method: str | None = None
     planned: bool = False
-    others: tuple[Build, ...] = ()
+    others: tuple[BuildMechanism, ...] = ()
 
     @property
     def most_tasks(self) -> int:
@@ -61,7 +61,7 @@ class ChosenMechanism:
         return mechanism_within(own.privacy, own.alphabet, own.participation, cells=self.most_tasks, build=self.build)
 
 
-def choose_mechanism(source: CampaignSource) -> ChosenMechanism:
+def choose_mechanism(source: CampaignSettings) -> ChosenMechanism:
     """Return the mechanism of a campaign; of levels the tasks per worker are those of the most private one.
 
     What the settings expect is public, so a table that is chosen for it costs no privacy; the table is in the
@@ -78,7 +78,7 @@ def choose_mechanism(source: CampaignSource) -> ChosenMechanism:
     return replace(chosen, source=replace(chosen.source, privacy=source.privacy), others=builds)
 
 
-def _mechanism_of_channel(source: CampaignSource) -> ChosenMechanism:
+def _mechanism_of_channel(source: CampaignSettings) -> ChosenMechanism:
     """Return the mechanism of one channel; errors as `choose_mechanism`."""
     privacy = source.privacy
     if privacy.mechanism == PLAN:
@@ -96,7 +96,7 @@ def _mechanism_of_channel(source: CampaignSource) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=design)
 
 
-def _best_within_budget(source: CampaignSource) -> ChosenMechanism:
+def _best_within_budget(source: CampaignSettings) -> ChosenMechanism:
     """Return the plan's choice of mechanism, and of tasks per worker if the settings leave them open."""
     budget = source.privacy.budget_per_worker
     assert budget is not None
@@ -112,7 +112,7 @@ def _best_within_budget(source: CampaignSource) -> ChosenMechanism:
     return ChosenMechanism(source=source, build=build, method=choice.campaign.method, planned=True)
 
 
-def _campaigns_by_load(source: CampaignSource) -> Iterator[Campaign]:
+def _campaigns_by_load(source: CampaignSettings) -> Iterator[Campaign]:
     """Yield the campaign with each number of tasks per worker that its settings allow."""
     campaign = planned_campaign(source)
     if source.per_worker is not None or source.relay is not None:
@@ -127,7 +127,7 @@ def _campaigns_by_load(source: CampaignSource) -> Iterator[Campaign]:
             yield replace(variant, objective=replace(variant.objective, participation_rate=rate))
 
 
-def _best_at_epsilon(source: CampaignSource) -> ChosenMechanism:
+def _best_at_epsilon(source: CampaignSettings) -> ChosenMechanism:
     """Return the plan's candidate with the least expected error at an epsilon of a single answer."""
     campaign, epsilon = planned_campaign(source), source.privacy.epsilon_per_answer
     assert epsilon is not None

@@ -21,14 +21,14 @@ from crowdveil.campaign.folder import (
     PRIOR_FILE,
     WORKERS_FILE,
 )
-from crowdveil.campaign.source.build import build_campaign
-from crowdveil.campaign.source.settings_file import CampaignSource, read_source
+from crowdveil.campaign.settings.build import build_campaign
+from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
-from crowdveil.folder.campaign.curator_key import curator_key, key_path
+from crowdveil.folder.campaign.curator_key import key_path, new_curator_key
 from crowdveil.folder.tables import csv_text
 from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
@@ -58,7 +58,7 @@ class CreatedQuestion:
             groups of cuts that of the group with the largest, if all workers were in it.
     """
 
-    source: CampaignSource
+    source: CampaignSettings
     campaign: Campaign
     mechanism: ChannelMechanism
     planned: bool
@@ -106,12 +106,12 @@ def create_campaign(
         CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
     """
     require_new(folder)
-    source = read_source(settings)
+    source = read_settings(settings)
     prior = _prior_bytes(source)
     chosen = [choose_mechanism(one) for one in source.by_question]
     first, *others = chosen
     source = replace(first.source, others=tuple(one.source for one in others), budget=source.budget)
-    with curator_key(source, folder) as relay:
+    with new_curator_key(source, folder) as relay:
         builds = (*first.others, *(one.build for one in others))
         campaign, parts, mechanisms = build_campaign(source, relay=relay, build=first.build, others=builds)
         asked = _questions(chosen, campaign, mechanisms, on_simulation)
@@ -243,7 +243,7 @@ def require_new(folder: Path) -> None:
         )
 
 
-def _prior_bytes(source: CampaignSource) -> bytes:
+def _prior_bytes(source: CampaignSettings) -> bytes:
     """Return the file of the prior before it is used; empty without one, or if its reader will refuse it."""
     try:
         return b"" if source.privacy.prior is None else source.privacy.prior.read_bytes()

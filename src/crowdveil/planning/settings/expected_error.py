@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.inference.methods import LABEL_METHOD, channel_method
 from crowdveil.mechanisms import ChannelMechanism, Designed, Laplace
@@ -64,7 +64,7 @@ class ExpectedError:
 
 
 def predict_error(
-    source: CampaignSource,
+    source: CampaignSettings,
     mechanism: ChannelMechanism,
     *,
     method: str | None = None,
@@ -99,7 +99,7 @@ def predict_error(
     )
 
 
-def planned_campaign(source: CampaignSource, method: str | None = None) -> Campaign:
+def planned_campaign(source: CampaignSettings, method: str | None = None) -> Campaign:
     """Return the campaign as the planner sees it; errors as `predict_error`."""
     assigned, expectation = expectation_of(source)
     return expected_campaign(
@@ -118,7 +118,7 @@ def _read_as_answers(campaign: Campaign) -> Campaign:
     return campaign if isinstance(campaign.crowd, NumberCrowd) else replace(campaign, method=LABEL_METHOD)
 
 
-def expectation_of(source: CampaignSource) -> tuple[int | None, Expectation]:
+def expectation_of(source: CampaignSettings) -> tuple[int | None, Expectation]:
     """Return the workers per task, None if every worker has every task, and the expectation of the answers.
 
     A task is taken to have the rounded mean number of workers, but so many that every worker has a task.
@@ -135,7 +135,7 @@ def expectation_of(source: CampaignSource) -> tuple[int | None, Expectation]:
     )
 
 
-def expectation_within_cells(source: CampaignSource) -> Expectation:
+def expectation_within_cells(source: CampaignSettings) -> Expectation:
     """Return the expectation of the answers of a worker to the tasks that the worker is asked."""
     expected = source.expected
     return Expectation(

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.document import Campaign, EarlierRound, Groups
 from crowdveil.campaign.folder import CAMPAIGN_FILE, NOT_FOR_FILE, WORKERS_FILE, CampaignFolder
-from crowdveil.campaign.source.draw import draw_assignment
+from crowdveil.campaign.settings.draw_assignment import draw_assignment
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.alphabet import MAX_LABELS, Alphabet, Scale
 from crowdveil.channels.channel import Channel
@@ -28,7 +28,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
 from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.report_files import require_closed_reports
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, read_collection, require_few_entries
+from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, CollectedReports, read_collection, require_readable_table
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.write_collection import COLLECTION
 from crowdveil.mechanisms import DesignObjective
@@ -95,14 +95,14 @@ def create_next_round(
     Raises:
         SettingsError: a campaign that has no later round or is open, truths without probabilities, a worker without
             new tasks, a last day on which the reports before are deleted, more workers and tasks than
-            `require_few_entries` permits, or a folder that is not new.
+            `require_readable_table` permits, or a folder that is not new.
         ReportsError: reports or truths that are not those of the campaign.
-        CampaignError, CertificateError: as `assemble`.
+        CampaignError, CertificateError: as `assemble_campaign`.
     """
     campaign, today = before.campaign, datetime.now(UTC).date()
     require_new(out)
     _require_later(before, collected, today)
-    require_few_entries(campaign.slots, len(campaign.tasks))
+    require_readable_table(campaign.slots, len(campaign.tasks))
     found = read_collection(collected, campaign.name, inferred_from)
     posterior, errors = _posterior(estimate, campaign)
     group, priors = posterior_groups(posterior, _most_groups(found, campaign))
@@ -113,7 +113,7 @@ def create_next_round(
     order = np.argsort(-errors, kind="stable").tolist()
     load = _tasks_per_worker(excluded, campaign, per_worker)
     lists = _draw_tasks(excluded, order, count, load)
-    made, parts = assemble(_round_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
+    made, parts = assemble_campaign(_round_content(campaign, channels, group.tolist(), (opens or today, closes)), lists)
     pictures = {task.picture.sha256: before.picture(task.picture.sha256) for task in campaign.tasks if task.picture}
     return NextRound(
         campaign=made,
@@ -128,16 +128,14 @@ def create_next_round(
 
 def _round_content(
     campaign: Campaign, channels: Sequence[Channel], group: Sequence[int], days: tuple[date, date]
-) -> Content:
+) -> CampaignContent:
     """Return the content of the round after a campaign: its texts and tasks, with a channel for each group of tasks."""
-    same = ("title", "question", "consent", "language", "min_reports", "tasks", "url")
+    changed = {"opens": days[0], "closes": days[1], "purge_after_days": _days_to_deletion(campaign, days[1])}
     worst = max(channel.ratio or Fraction(1) for channel in campaign.channels)
     several = Groups((tuple(range(len(channels))),), tuple(group), (0,) * campaign.slots)
-    return Content(
-        **{name: getattr(campaign, name) for name in same},
-        opens=days[0],
-        closes=days[1],
-        purge_after_days=_days_to_deletion(campaign, days[1]),
+    return CampaignContent(
+        **campaign.terms() | changed,
+        tasks=campaign.tasks,
         channels=tuple(channels),
         groups=several if len(channels) > 1 else None,
         earlier=(*campaign.earlier, EarlierRound(campaign.name, campaign.cells, *worst.as_integer_ratio())),
@@ -184,7 +182,7 @@ def _require_later(before: CampaignFolder, collected: Path, today: date) -> None
     require_closed_reports(collected, closing)
 
 
-def _most_groups(found: Collection, campaign: Campaign) -> int:
+def _most_groups(found: CollectedReports, campaign: Campaign) -> int:
     """Return how many channels can be added to those of earlier rounds."""
     used = found.table.channels
     symbols = sum(len(channel.outputs) for channel in used)

@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from crowdveil.campaign.document import compared
+from crowdveil.campaign.document import characters_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.several_questions import question_sentences, round_sentences
-from crowdveil.release.page import content_security_policy
+from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
 from crowdveil.service.curator.session import (
     Session,
@@ -66,20 +66,20 @@ class _Pages:
 
     async def home(self, request: Request) -> Response:
         session = await self._session(request)
-        return _page("login.html") if session is None else await self._overview(session)
+        return _render_page("login.html") if session is None else await self._overview(session)
 
     async def login(self, request: Request) -> Response:
         form = await read_form(request)
         digest = await run_in_threadpool(log_in, self._store, form.get("token", "").strip())
         if digest is None:
-            return _page("login.html", 401, message=_WRONG_TOKEN)
-        response = _to_home()
+            return _render_page("login.html", 401, message=_WRONG_TOKEN)
+        response = _redirect_home()
         await run_in_threadpool(start_session, self._store, digest, response)
         return response
 
     async def logout(self, request: Request) -> Response:
         session, _ = await self._session_and_form(request)
-        response = _to_home()
+        response = _redirect_home()
         await run_in_threadpool(end_sessions, self._store, session.digest, response)
         return response
 
@@ -88,12 +88,12 @@ class _Pages:
         if form.get("confirm") != "close":
             return await self._overview(session, 400, _UNCONFIRMED)
         return await self._respond_after(
-            session, partial(self._store.close_campaign, session.digest), lambda _: _to_home()
+            session, partial(self._store.close_campaign, session.digest), lambda _: _redirect_home()
         )
 
     async def infer(self, request: Request) -> Response:
         session, _ = await self._session_and_form(request)
-        return await self._respond_after(session, partial(self._results.compute, session.digest), lambda _: _to_home())
+        return await self._respond_with_result(session, lambda _: _redirect_home())
 
     async def results(self, request: Request) -> Response:
         session = await self._required_session(request)
@@ -102,7 +102,7 @@ class _Pages:
             headers = {**HEADERS, "Content-Security-Policy": f"{content_security_policy()}; frame-ancestors 'none'"}
             return Response(result.files[PAGE_FILE], headers=headers, media_type=_TYPES["html"])
 
-        return await self._respond_after(session, partial(self._results.compute, session.digest), respond)
+        return await self._respond_with_result(session, respond)
 
     async def file(self, request: Request) -> Response:
         session, name = await self._required_session(request), request.path_params["name"]
@@ -114,6 +114,9 @@ class _Pages:
             headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{saved_as}"'}
             return Response(result.files[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
 
+        return await self._respond_with_result(session, respond)
+
+    async def _respond_with_result(self, session: Session, respond: Callable[[Any], Response]) -> Response:
         return await self._respond_after(session, partial(self._results.compute, session.digest), respond)
 
     async def _respond_after(
@@ -127,7 +130,7 @@ class _Pages:
         return respond(result)
 
     async def _overview(self, session: Session, status: int = 200, message: str = "") -> Response:
-        return _page(
+        return _render_page(
             "overview.html", status, **await run_in_threadpool(self._overview_values, session), message=message
         )
 
@@ -136,7 +139,7 @@ class _Pages:
         result = self._results.find(session.digest) if state == "closed" else None
         return {
             "campaign": campaign,
-            "compared": compared(campaign.name),
+            "compared": characters_to_compare(campaign.name),
             "state": campaign.state_on(self._store.today()) if state == "open" else state,
             "accepts_reports": state == "open",
             "count": self._store.count(session.digest),
@@ -176,11 +179,11 @@ async def _style(_: Request) -> Response:
     return Response(_style_sheet(), headers={"Cache-Control": "no-cache"}, media_type="text/css")
 
 
-def _to_home() -> RedirectResponse:
+def _redirect_home() -> RedirectResponse:
     return RedirectResponse(HOME, 303, HEADERS)
 
 
-def _page(template: str, status: int = 200, **values: Any) -> Response:
+def _render_page(template: str, status: int = 200, **values: Any) -> Response:
     text = _environment().get_template(template).render({"message": "", **values})
     return Response(text, status, HEADERS, "text/html")
 

@@ -16,15 +16,15 @@ from crowdveil.campaign.folder import CAMPAIGN_FILE
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
+from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.evidence import read_evidence
-from crowdveil.folder.truths import write_estimate
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import Method
 from crowdveil.privacy.statement import PrivacyStatement, statement_text
-from crowdveil.release.page import Answered, campaign_text, write_page
-from crowdveil.release.privacy_statement import state_evidence, state_questions
+from crowdveil.release.privacy_statement import statement_of_evidence, statement_of_questions
 from crowdveil.release.result_files import Results as InferredResults
-from crowdveil.service.release import export
+from crowdveil.release.results_page import QuestionResults, campaign_text, write_page
+from crowdveil.service.export_and_purge import export_campaign
 from crowdveil.service.store import Store
 
 PAGE_FILE, STATEMENT_FILE, TRUTHS_FILE = "report.html", "statement.txt", "truths.csv"
@@ -89,7 +89,7 @@ class Results:
 
 def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
     campaign = store.campaign(digest)
-    exported = export(store, digest, folder)
+    exported = export_campaign(store, digest, folder)
     answered, notes = [], list[str]()
     for one in exported:
         evidence = read_evidence(one.folder / REPORTS_FILE)
@@ -97,9 +97,11 @@ def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
         write_estimate(one.folder, inference.estimate, reports_sha256=inference.reports_sha256)
         digest_of_truths = content_digest(one.folder / TRUTHS_FILE)
         results = InferredResults(inference.estimate, digest_of_truths, inference.reports_sha256, inference.notes)
-        answered.append(Answered(results, state_evidence(evidence, campaign), evidence, campaign_text(one.campaign)))
+        answered.append(
+            QuestionResults(results, statement_of_evidence(evidence, campaign), evidence, campaign_text(one.campaign))
+        )
         notes += [note if len(exported) == 1 else f"{one.folder.name}: {note}" for note in inference.notes]
-    text, statement = campaign_text(campaign), state_questions([one.statement for one in answered])
+    text, statement = campaign_text(campaign), statement_of_questions([one.statement for one in answered])
     write_page(folder / PAGE_FILE, answered, statement, text=text)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())

@@ -18,7 +18,7 @@ from sqlalchemy import select, update
 from starlette.requests import Request
 from starlette.responses import Response
 
-from crowdveil.campaign.document import digest_of, name_of
+from crowdveil.campaign.document import digest_of_name, name_of_digest
 from crowdveil.service.app import content_length, read_body
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import curator_hash
@@ -65,7 +65,7 @@ def start_session(store: Store, digest: bytes, response: Response) -> None:
     """Set the cookie of a new session."""
     key = _session_key(store, digest)
     assert key is not None
-    value = _serializer(key).dumps([name_of(digest), secrets.token_urlsafe(16)])
+    value = _serializer(key).dumps([name_of_digest(digest), secrets.token_urlsafe(16)])
     response.set_cookie(
         COOKIE, str(value), max_age=SESSION_SECONDS, path="/", secure=True, httponly=True, samesite="strict"
     )
@@ -86,7 +86,7 @@ def read_session(store: Store, request: Request) -> Session | None:
         return None
     try:
         _, (name, identifier) = _serializer(b"").loads_unsafe(value)
-        digest = digest_of(name)
+        digest = digest_of_name(name)
     except (TypeError, ValueError):
         return None
     key = _session_key(store, digest)

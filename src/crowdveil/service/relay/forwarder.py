@@ -20,8 +20,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.batch import make_batches
 from crowdveil.errors import SettingsError
+from crowdveil.service.export_and_purge import purge_due_or_log
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem
-from crowdveil.service.release import try_purge
 from crowdveil.service.schema import WRITES, batches, campaigns
 from crowdveil.service.store import Store, valid_link_reports
 
@@ -82,7 +82,7 @@ def send_batches(store: Store, digest: bytes, send: Send) -> int:
     return len(named)
 
 
-def sender(url: str, campaign: str, token: str) -> Send:
+def http_sender(url: str, campaign: str, token: str) -> Send:
     """Return a function that sends a batch to the curator's side at an address, which must confirm its SHA-256.
 
     Each sending ends after `SEND_SECONDS`, also if the other side answers slowly: the day of deletion does not wait.
@@ -106,7 +106,7 @@ def sender(url: str, campaign: str, token: str) -> Send:
             connection.close()
         if reply.status != 200:
             raise OSError(f"status {reply.status}")
-        if confirmed != confirmation(name):
+        if confirmed != confirmation_body(name):
             raise OSError("another confirmation")
 
     return send
@@ -124,7 +124,7 @@ def _shut_down_in_time(connection: socket.socket) -> Iterator[None]:
         timer.cancel()
 
 
-def confirmation(name: str) -> bytes:
+def confirmation_body(name: str) -> bytes:
     """Return the reply to a batch that is stored."""
     return b'{"stored_sha256":"%s"}' % name.encode("ascii")
 
@@ -166,7 +166,7 @@ class Forwarder:
                 pause = min(2 * pause, MOST_PAUSE_SECONDS)
             except Problem:
                 purged = True  # there is nothing left to forward
-            done = try_purge(self._store)
+            done = purge_due_or_log(self._store)
             if done and purged:
                 return
             self._ends.wait(pause if done else MOST_PAUSE_SECONDS)

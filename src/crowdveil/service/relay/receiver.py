@@ -24,9 +24,9 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.errors import CampaignError
 from crowdveil.service.app import NOT_STORED, content_length, read_body
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem, on_http_error, on_problem
-from crowdveil.service.rate import RateLimit
-from crowdveil.service.relay.forwarder import confirmation
-from crowdveil.service.security import Guarded
+from crowdveil.service.rate_limit import RateLimit
+from crowdveil.service.relay.forwarder import confirmation_body
+from crowdveil.service.security import RequestGuard
 
 
 def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None) -> Starlette:
@@ -48,19 +48,19 @@ def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateL
         if request.headers.get("content-type", "").strip().lower() != BATCH_MEDIA_TYPE:
             raise Problem("media-type")
         data = await read_body(request, content_length(request, most_batch_bytes(campaign)))
-        await run_in_threadpool(store_batch, campaign, folder, name, data)
-        return Response(confirmation(name), headers=NOT_STORED, media_type="application/json")
+        await run_in_threadpool(store_batch_file, campaign, folder, name, data)
+        return Response(confirmation_body(name), headers=NOT_STORED, media_type="application/json")
 
     app = Starlette(
         routes=[Route("/v1/campaigns/{hash}/batches/{name}", put, methods=["PUT"])],
-        middleware=[Middleware(Guarded, rate=rate)],
+        middleware=[Middleware(RequestGuard, rate=rate)],
         exception_handlers={Problem: on_problem, HTTPException: on_http_error},
     )
     app.router.redirect_slashes = False
     return app
 
 
-def store_batch(campaign: Campaign, folder: Path, name: str, data: bytes) -> None:
+def store_batch_file(campaign: Campaign, folder: Path, name: str, data: bytes) -> None:
     """Write a batch durably, unless it is stored. A damaged file of its name is written again.
 
     Raises:

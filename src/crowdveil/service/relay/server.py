@@ -9,8 +9,8 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
 from crowdveil.service.app import create_app
-from crowdveil.service.registration import folder_of, prepare_database, secret_of
-from crowdveil.service.relay.forwarder import Forwarder, Send, sender
+from crowdveil.service.registration import campaign_folder_of, prepare_database, read_or_make_secret
+from crowdveil.service.relay.forwarder import Forwarder, Send, http_sender
 from crowdveil.service.relay.receiver import create_receiver
 from crowdveil.service.server import ServerSettings, serve_app
 from crowdveil.service.store import Store
@@ -27,7 +27,7 @@ def prepare_relay(database: str, campaign_file: Path) -> tuple[Campaign, list[in
         SettingsError: no relay, a private key in the folder, or as `register`.
         CampaignError, CertificateError: the folder is damaged.
     """
-    folder = folder_of(campaign_file)
+    folder = campaign_folder_of(campaign_file)
     keys = [path.name for path in folder.path.rglob(KEY_PATTERN)]
     if keys:
         raise SettingsError(
@@ -59,7 +59,7 @@ def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
         raise SettingsError(
             "the curator's address must be https, or on this computer", value=url, hint="It gets the token in a header."
         )
-    return sender(url, campaign.name, secret_of(token_file, make=False))
+    return http_sender(url, campaign.name, read_or_make_secret(token_file, make=False))
 
 
 def private_folder(folder: Path) -> Path:
@@ -71,5 +71,5 @@ def private_folder(folder: Path) -> Path:
 
 def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
     """Store the batches that the relay sends, until SIGTERM or SIGINT."""
-    token = secret_of(folder / TOKEN_FILE, make=True)
+    token = read_or_make_secret(folder / TOKEN_FILE, make=True)
     serve_app(create_receiver(campaign, folder, token, rate=settings.rate_limit), settings, listening)

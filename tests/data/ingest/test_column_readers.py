@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.ingest import csv_files, readers
-from crowdveil.data.ingest.gold_files import load_gold
-from crowdveil.data.ingest.readers import (
+from crowdveil.data.ingest import column_readers, csv_files
+from crowdveil.data.ingest.column_readers import (
     ColumnNames,
     encode_arrow_column,
     load_prior,
     read_columns,
     read_parquet_columns,
 )
+from crowdveil.data.ingest.gold_files import load_gold
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -402,8 +402,8 @@ def test_parquet_is_read(tmp_path) -> None:
 def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) -> None:
     """Text, however it is kept, gives the same reports in many parts and row groups as from memory."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    monkeypatch.setattr(readers, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(readers, "GROUP_BYTES", 200)
+    monkeypatch.setattr(column_readers, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(column_readers, "GROUP_BYTES", 200)
     rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
     columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(cells).cast(kind) for name, cells in columns})
@@ -416,8 +416,8 @@ def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) 
 def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> None:
     """A row without a worker is refused by its number, also in a part that comes after others."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    monkeypatch.setattr(readers, "ROWS_AT_ONCE", 2)
-    monkeypatch.setattr(readers, "GROUP_BYTES", 1)
+    monkeypatch.setattr(column_readers, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(column_readers, "GROUP_BYTES", 1)
     table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})
     pq.write_table(table, tmp_path / "reports.parquet")
 

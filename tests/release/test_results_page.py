@@ -10,7 +10,7 @@ import pytest
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.privacy.statement import PrivacyStatement, Status
-from crowdveil.release.page import PageText, _in_order, _privacy_class, content_security_policy, style_sheet
+from crowdveil.release.results_page import PageText, _privacy_class, _task_order, content_security_policy, style_sheet
 from tests.release.conftest import Folder, command, write_results
 from tests.service.browser import chromium, needs_chromium
 
@@ -162,8 +162,8 @@ def test_tasks_stand_in_the_order_of_the_campaign() -> None:
     """Tasks of a campaign come in its order, other tasks by their names, and numbers in names by their size."""
     names = ("essay 10", "b", "essay 9", "a", "essay 010")
 
-    assert [3, 1, 2, 4, 0] == _in_order(names, PageText())
-    assert [1, 4, 3, 2, 0] == _in_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
+    assert [3, 1, 2, 4, 0] == _task_order(names, PageText())
+    assert [1, 4, 3, 2, 0] == _task_order(names, PageText(task_texts={"b": "", "essay 010": ""}))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
 from crowdveil.folder.evidence import Evidence
-from crowdveil.release.result_files import counted
+from crowdveil.release.result_files import counted_tasks_text
 
 UNSURE = 0.8
 """Confidence below which a task counts as unsure."""
@@ -66,7 +66,7 @@ def _interval_text(found: Interval) -> str:
 
 
 def _task_sentences(estimate: Estimate, evidence: Evidence | None) -> list[str]:
-    rest, tasks, lines = estimate.without_gold, counted(estimate), list[str]()
+    rest, tasks, lines = estimate.without_gold, counted_tasks_text(estimate), list[str]()
     few = int((np.asarray(rest.reports_per_task) < FEW).sum())
     if few:
         lines.append(f"{few:,} of {tasks} have fewer than two reports: ask for more answers there.")

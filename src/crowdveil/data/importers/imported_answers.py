@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
-from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.export_file import ExportFile, name_of_files
 from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_columns import WorkerNames, is_personal, personal_names
-from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames
+from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 
 MIN_QUESTIONS = 2
@@ -75,9 +75,9 @@ def collect_answers(
         ReportsError: a file breaks the layout; none or several questions; a task or worker without a name; or a
             submission with several answers to the question that are no choices.
     """
-    source = _source(exports)
-    found = _told_submissions(importer, exports, names, question)
-    chosen = _chosen(question, found, importer, source)
+    source = name_of_files(exports)
+    found = _decided_submissions(importer, exports, names, question)
+    chosen = _chosen_question(question, found, importer, source)
     columns = tuple(note for export in exports for note in importer.notes(export, names))
     return replace(_answers_to(chosen, importer, exports, found), columns=columns)
 
@@ -90,29 +90,29 @@ def collect_all_questions(
     Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
     `collect_answers`.
     """
-    found = _told_submissions(importer, exports, names, None)
+    found = _decided_submissions(importer, exports, names, None)
     questions = _questions(found)
     if len(questions) < MIN_QUESTIONS:
         return {}
     read, left = dict[str, ImportedAnswers](), list[str]()
     for question in questions:
         kept = [one.answers.get(question) for one in found if not one.left_out]
-        if not any(map(_is_given, kept)) or is_free_text(kept) or not all(map(_is_readable, kept)):
+        if not any(map(_is_not_empty, kept)) or is_free_text(kept) or not all(map(_is_label_or_choices, kept)):
             left.append(question)
         else:
             read[question] = _answers_to(question, importer, exports, found)
     if not read:
-        _chosen(None, found, importer, _source(exports))
+        _chosen_question(None, found, importer, name_of_files(exports))
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
 
 
-def _with_questions(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
+def _with_questions_decided(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
     """Return the submissions with the unsure columns that are questions among their answers, whatever their order.
 
     These are the chosen one and those in which two answers to a task differ; without any of these, and without data
     among the columns, all.
     """
-    unsure, first = _data(found), dict[tuple[str, str], str]()
+    unsure, first = _undecided_columns(found), dict[tuple[str, str], str]()
     differing = {
         name
         for one in found
@@ -134,17 +134,17 @@ def _answers_to(
     question: str, importer: Importer, exports: Sequence[ExportFile], found: Sequence[Submission]
 ) -> ImportedAnswers:
     """Return the answers to a question among the submissions."""
-    source, kept = _source(exports), [one for one in found if not one.left_out]
-    tasks = [_identifier(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
-    workers, renamed = _workers(kept, source)
+    source, kept = name_of_files(exports), [one for one in found if not one.left_out]
+    tasks = [_identifier_text(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
+    workers, renamed = _public_worker_names(kept, source)
     contents = [one.answers.get(question) for one in kept]
-    choices = _choices(contents)
+    choices = _choices_of_question(contents)
     if choices:
-        _refuse_ambiguous(tasks, choices, source)
-        rows = list(_yes_or_no(tasks, workers, contents, choices))
+        _refuse_equal_choice_tasks(tasks, choices, source)
+        rows = list(_choice_rows(tasks, workers, contents, choices))
         tasks, workers, labels = map(list, zip(*rows, strict=True))
     else:
-        labels = [_label(content, source, number) for number, content in enumerate(contents, 1)]
+        labels = [_label_text(content, source, number) for number, content in enumerate(contents, 1)]
     return ImportedAnswers(
         tool=importer.tool,
         table=pa.table({"task": tasks, "worker": workers, "label": labels}),
@@ -152,30 +152,26 @@ def _answers_to(
         questions=_questions(found),
         no_answer=labels.count(NULL),
         left_out=dict(Counter(one.left_out for one in found if one.left_out)),
-        dropped=_dropped(exports, _questions(found)),
+        dropped=_personal_columns(exports, _questions(found)),
         renamed=renamed,
         choices=choices,
-        data=_data(found),
+        data=_undecided_columns(found),
     )
-
-
-def _source(exports: Sequence[ExportFile]) -> str:
-    return exports[0].name if len(exports) == 1 else f"{exports[0].name} and {len(exports) - 1} more"
 
 
 def _questions(found: Sequence[Submission]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in found if not one.left_out for name in one.answers))
 
 
-def _data(found: Sequence[Submission]) -> tuple[str, ...]:
+def _undecided_columns(found: Sequence[Submission]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in found for name in one.unsure))
 
 
-def _told_submissions(
+def _decided_submissions(
     importer: Importer, exports: Sequence[ExportFile], names: ColumnNames, question: str | None
 ) -> list[Submission]:
     """Return the submissions of all files, with the questions told from data."""
-    return _with_questions(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
+    return _with_questions_decided(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
 
 
 def _all_submissions(importer: Importer, exports: Sequence[ExportFile], names: ColumnNames) -> list[Submission]:
@@ -184,17 +180,17 @@ def _all_submissions(importer: Importer, exports: Sequence[ExportFile], names: C
     twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
     if twice is not None:
         raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
-    return [one for export in exports for one in _submissions(importer, export, names)]
+    return [one for export in exports for one in _submissions_of_file(importer, export, names)]
 
 
-def _is_several(content: Any) -> bool:
+def _is_several_choices(content: Any) -> bool:
     """Return whether an answer is a list of several choices."""
     return isinstance(content, list) and len(content) > 1 and all(isinstance(one, str | int) for one in content)
 
 
-def _choices(contents: Sequence[Any]) -> tuple[str, ...]:
+def _choices_of_question(contents: Sequence[Any]) -> tuple[str, ...]:
     """Return all choices of a question with answers of several, in the order in which they occur; else nothing."""
-    if not any(map(_is_several, contents)):
+    if not any(map(_is_several_choices, contents)):
         return ()
     return tuple(dict.fromkeys(str(choice) for content in contents for choice in _as_list(content)))
 
@@ -206,7 +202,7 @@ def _as_list(content: Any) -> list[Any]:
     return content if isinstance(content, list) else [content]
 
 
-def _yes_or_no(
+def _choice_rows(
     tasks: Sequence[str], workers: Sequence[str], contents: Sequence[Any], choices: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield task, worker and label of each choice, whose task is TASK|CHOICE; no answer to a task is none to each."""
@@ -216,7 +212,7 @@ def _yes_or_no(
             yield choice_task(task, choice), worker, (YES if choice in chosen else NO) if chosen else NULL
 
 
-def _refuse_ambiguous(tasks: Sequence[str], choices: Sequence[str], source: str) -> None:
+def _refuse_equal_choice_tasks(tasks: Sequence[str], choices: Sequence[str], source: str) -> None:
     """Refuse tasks of which two choices would have one name, such as `1` with `b|c` and `1|b` with `c`."""
     names = Counter(choice_task(task, choice) for task in dict.fromkeys(tasks) for choice in choices)
     twice = next((name for name, count in names.items() if count > 1), None)
@@ -236,29 +232,29 @@ def choice_task(task: str, choice: str) -> str:
 
 def is_free_text(contents: Sequence[Any]) -> bool:
     """Return whether answers are texts of which most occur once, or few of which none occurs twice: no labels."""
-    given = [content for content in map(_single, contents) if _is_given(content)]
+    given = [content for content in map(_only_item, contents) if _is_not_empty(content)]
     texts = {content for content in given if isinstance(content, str) and not is_number(content)}
     return len(texts) > max(MANY_TEXTS, len(given) / 2) or FEW_TEXTS <= len(texts) == len(given)
 
 
-def _is_given(content: Any) -> bool:
+def _is_not_empty(content: Any) -> bool:
     """Return whether a content is not empty."""
     return content not in (None, "", [])
 
 
-def _is_readable(content: Any) -> bool:
+def _is_label_or_choices(content: Any) -> bool:
     """Return whether an answer is one label or number, or several choices."""
-    return _is_several(content) or not isinstance(_single(content) or "", list | dict)
+    return _is_several_choices(content) or not isinstance(_only_item(content) or "", list | dict)
 
 
-def _single(content: Any) -> Any:
+def _only_item(content: Any) -> Any:
     """Return the content of a list of one."""
     while isinstance(content, list) and len(content) == 1:
         content = content[0]
     return content
 
 
-def _submissions(importer: Importer, export: ExportFile, names: ColumnNames) -> list[Submission]:
+def _submissions_of_file(importer: Importer, export: ExportFile, names: ColumnNames) -> list[Submission]:
     """Return the submissions of a file; content of another shape than the layout's is refused."""
     try:
         return list(importer.submissions(export, names))
@@ -271,7 +267,7 @@ def _submissions(importer: Importer, export: ExportFile, names: ColumnNames) -> 
         ) from error
 
 
-def _dropped(exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:
+def _personal_columns(exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the columns with personal data, over all files, questions apart."""
     found = dict.fromkeys(
         name
@@ -281,8 +277,8 @@ def _dropped(exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple
     return tuple(name for name in found if not name.endswith(questions))
 
 
-def _chosen(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:
-    questions, data = _questions(found), _data(found)
+def _chosen_question(question: str | None, found: Sequence[Submission], importer: Importer, source: str) -> str:
+    questions, data = _questions(found), _undecided_columns(found)
     listed = ", ".join(map(repr, (questions + data)[:20])) or "none"
     if question is not None and question not in questions:
         raise ReportsError(
@@ -317,9 +313,9 @@ def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequenc
         )
 
 
-def _workers(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:
+def _public_worker_names(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:
     """Return the workers' names without addresses, and the number of names that were replaced."""
-    given = [_identifier(_worker_or_address(one), "worker", source, number) for number, one in enumerate(kept, 1)]
+    given = [_identifier_text(_worker_or_address(one), "worker", source, number) for number, one in enumerate(kept, 1)]
     names = WorkerNames(dict.fromkeys(given))
     public = [names.public(name, is_address=one.worker in (None, "")) for name, one in zip(given, kept, strict=True)]
     return public, names.replaced
@@ -329,7 +325,7 @@ def _worker_or_address(one: Submission) -> Any:
     return one.address if one.worker in (None, "") else one.worker
 
 
-def _identifier(name: Any, role: str, source: str, number: int) -> str:
+def _identifier_text(name: Any, role: str, source: str, number: int) -> str:
     if name is None or name == "" or isinstance(name, float | dict | list):
         raise ReportsError(
             f"every submission needs a {role}",
@@ -341,9 +337,9 @@ def _identifier(name: Any, role: str, source: str, number: int) -> str:
     return str(name)
 
 
-def _label(value: Any, source: str, number: int) -> str:
+def _label_text(value: Any, source: str, number: int) -> str:
     """Return an answer as text; NULL if there is none."""
-    value = _single(value)
+    value = _only_item(value)
     if value is None or value == "" or value == []:
         return NULL
     if isinstance(value, float) and value.is_integer():

@@ -105,7 +105,7 @@ def encode_ids(
     Raises:
         ReportsError: an identifier is missing, not listed, a fraction or not UTF-8 text, or the list repeats one.
     """
-    column = with_distinct_names(column)
+    column = with_distinct_numbers(column)
     reject_rows(
         column, column.names == "", f"every row needs a {what}", source=source, hint="Remove or complete the rows."
     )
@@ -142,8 +142,8 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        hint=f"{_number_advice(column.names[~np.isfinite(numbers)])} If these are labels, take a method for labels, or "
-        "say kind='categorical'.",
+        hint=f"{_hint_for_no_number(column.names[~np.isfinite(numbers)])} If these are labels, take a method for "
+        "labels, or say kind='categorical'.",
     )
     reject_rows(
         column,
@@ -155,7 +155,7 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
     return numbers[column.codes]
 
 
-def _number_advice(names: NDArray[Any]) -> str:
+def _hint_for_no_number(names: NDArray[Any]) -> str:
     """Return what helps where these names are no numbers."""
     texts = [str(name).strip() for name in names.tolist()]
     if any("," in text and is_number(text.replace(",", ".")) for text in texts):
@@ -251,7 +251,6 @@ def resolve_duplicates(
     Raises:
         ReportsError: a pair is repeated and the policy is "error".
     """
-    require_duplicates_policy(policy)
     if policy == "all":
         return np.arange(len(task))
     ordered, order = _sorted_pairs(task, worker)
@@ -324,7 +323,7 @@ def has_lone_surrogate(names: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(halves.any(axis=1))
 
 
-def with_distinct_names(column: CodedColumn) -> CodedColumn:
+def with_distinct_numbers(column: CodedColumn) -> CodedColumn:
     """Return a column of floats with sorted distinct values, as integers if all are whole; others unchanged."""
     if column.names.dtype.kind != "f":
         return column

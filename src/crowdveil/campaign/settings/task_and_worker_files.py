@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.campaign.document import Picture, Task
-from crowdveil.campaign.source.section import readable_text
+from crowdveil.campaign.settings.section import readable_text
 from crowdveil.errors import ReportsError, TextSource
 from crowdveil.standalone.checks import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT, visible_form
 
@@ -71,7 +71,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     Raises:
         ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
     """
-    source = _file_with_line_numbers(path)
+    source = _source_by_lines(path)
     try:
         with open(path, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
@@ -103,7 +103,7 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> di
     return {line: dict.fromkeys(columns, "") | dict(zip(header, row, strict=True)) for line, row in lines[1:]}
 
 
-def _file_with_line_numbers(path: Path) -> TextSource:
+def _source_by_lines(path: Path) -> TextSource:
     """Return the name of a file whose rows are counted by lines."""
     return TextSource(str(path), tuple)
 
@@ -128,7 +128,7 @@ def _task_row(path: Path, line: int, row: Mapping[str, str]) -> TaskRow:
     if kind is None:
         raise ReportsError(
             "a picture must be a PNG, JPEG or WebP file",
-            source=_file_with_line_numbers(path),
+            source=_source_by_lines(path),
             rows=(line,),
             examples=row["picture"],
             hint="SVG files can hold programs and are refused. Convert it.",
@@ -144,7 +144,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     except OSError as error:
         raise ReportsError(
             "a picture must be readable",
-            source=_file_with_line_numbers(path),
+            source=_source_by_lines(path),
             rows=(line,),
             examples=name,
             hint=f"{error.strerror or error}. Name it relative to the folder of {path.name}.",
@@ -152,7 +152,7 @@ def _picture_bytes(path: Path, line: int, name: str) -> bytes:
     if not 1 <= len(data) <= MAX_PICTURE_BYTES:
         raise ReportsError(
             f"a picture has 1 to {MAX_PICTURE_BYTES:,} bytes",
-            source=_file_with_line_numbers(path),
+            source=_source_by_lines(path),
             rows=(line,),
             examples=name,
             hint="Make it smaller: phones load it.",
@@ -165,9 +165,7 @@ def _readable_cell(path: Path, line: int, column: str, value: str, most: int, hi
     try:
         return readable_text(column, value, most)
     except ValueError as error:
-        raise ReportsError(
-            str(error).rstrip("."), source=_file_with_line_numbers(path), rows=(line,), hint=hint
-        ) from error
+        raise ReportsError(str(error).rstrip("."), source=_source_by_lines(path), rows=(line,), hint=hint) from error
 
 
 def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> None:
@@ -178,7 +176,7 @@ def _require_distinct(path: Path, column: str, by_line: Mapping[int, str]) -> No
     if alike is not None:
         raise ReportsError(
             f"every {column} occurs once, and no two look alike",
-            source=_file_with_line_numbers(path),
+            source=_source_by_lines(path),
             rows=tuple(alike[:3]),
             examples=by_line[alike[0]],
         )

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.source.build import build_campaign, mechanism_within
-from crowdveil.campaign.source.draw import draw_assignment
-from crowdveil.campaign.source.privacy_request import PrivacyRequest
-from crowdveil.campaign.source.settings_file import read_source
+from crowdveil.campaign.settings.build import build_campaign, mechanism_within
+from crowdveil.campaign.settings.draw_assignment import draw_assignment
+from crowdveil.campaign.settings.privacy_request import PrivacyRequest
+from crowdveil.campaign.settings.settings_file import read_settings
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.rounding import lower_of_binary_and_decimal
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
 from crowdveil.randomness import secure, seeded
-from tests.campaign.source.test_settings_file import SAMPLES
+from tests.campaign.settings.test_settings_file import SAMPLES
 from tests.planning.settings.sample_campaigns import former_sample
 
 SOURCE = former_sample()
@@ -267,7 +267,7 @@ def write(tmp_path):
 
 def test_the_sample_asks_two_questions_about_the_same_essays():
     """Answers are those of each question; tasks, days and workers are shared; the budget is divided equally."""
-    source = read_source(SAMPLE)
+    source = read_settings(SAMPLE)
     first, second = source.by_question
 
     assert ("How good is this essay?", Scale(0, 10)) == (first.question, first.alphabet)
@@ -279,7 +279,7 @@ def test_the_sample_asks_two_questions_about_the_same_essays():
 
 def test_a_worker_answers_all_questions_about_the_same_tasks(write):
     """Questions with equal tasks are dealt alike; another file, or another number of tasks, is dealt by itself."""
-    source = read_source(write(f"{TASKS}\n{BUDGET}", LABELS, GRADES, f'{GRADES}\ntasks = {{ file = "more.csv" }}'))
+    source = read_settings(write(f"{TASKS}\n{BUDGET}", LABELS, GRADES, f'{GRADES}\ntasks = {{ file = "more.csv" }}'))
     campaign, parts, mechanisms = build_campaign(source, seeded(1))
     lists = [tasks for part in parts for tasks in part.lists]
 
@@ -294,7 +294,7 @@ def test_a_worker_answers_all_questions_about_the_same_tasks(write):
 @given(st.floats(0.5, 40), st.lists(st.tuples(st.booleans(), st.integers(1, 3)), min_size=2, max_size=5))
 def test_all_questions_together_stay_within_the_budget(budget, kinds):
     """The promised sum over all questions is at most the budget, and nearly all of it; by the tables, exactly."""
-    source = read_source(SAMPLE)
+    source = read_settings(SAMPLE)
     privacy = replace(
         source.privacy, mechanism="randomized-response", budget_per_worker=budget / len(kinds) * (1 - 1e-15)
     )
@@ -319,9 +319,9 @@ def test_each_question_can_have_its_own_mechanism_and_budget(write):
     """A budget of its own stands before that of the file, which then bounds the sum."""
     own = "privacy = { budget_per_worker = %s }"
     other = 'privacy = { mechanism = "laplace", epsilon_per_answer = 1.5 }'
-    source = read_source(write(f"{TASKS}\n{BUDGET}", f"{LABELS}\n{own % 2}", f"{GRADES}\n{other}"))
+    source = read_settings(write(f"{TASKS}\n{BUDGET}", f"{LABELS}\n{own % 2}", f"{GRADES}\n{other}"))
     campaign, _, _ = build_campaign(source, seeded(1))
-    over = read_source(write(f"{TASKS}\n{BUDGET}", f"{LABELS}\n{own % 4}", f"{GRADES}\n{other}"))
+    over = read_settings(write(f"{TASKS}\n{BUDGET}", f"{LABELS}\n{own % 4}", f"{GRADES}\n{other}"))
 
     assert ["randomized-response", "laplace"] == [channel.mechanism for channel in campaign.channels]
     assert [1.0, 1.5] == pytest.approx([channel.epsilon for channel in campaign.channels])
@@ -350,7 +350,7 @@ def test_each_question_can_have_its_own_mechanism_and_budget(write):
 def test_what_does_not_go_with_several_questions_is_refused(write, top, questions, rule):
     """Each refusal names the rule, and the question where there is one."""
     with pytest.raises(CrowdveilError, match=rule):
-        read_source(write(top, *questions))
+        read_settings(write(top, *questions))
 
 
 def test_two_questions_that_look_alike_are_refused(write):
@@ -359,14 +359,14 @@ def test_two_questions_that_look_alike_are_refused(write):
     path.write_text(re.sub(r"Question 2\?", "Question  1?", path.read_text("utf-8")), "utf-8")
 
     with pytest.raises(SettingsError, match="look alike"):
-        read_source(path)
+        read_settings(path)
 
 
 def test_tasks_of_two_questions_may_have_one_name(write):
     """Names of tasks differ within a question, and may be those of another one."""
     path = write(BUDGET, f"{LABELS}\n{TASKS}", f'{GRADES}\ntasks = {{ file = "more.csv" }}')
-    assert [3, 2] == [len(one.tasks) for one in read_source(path).by_question]
+    assert [3, 2] == [len(one.tasks) for one in read_settings(path).by_question]
     (path.parent / "tasks.csv").write_text("id,text\na,One?\na,Two?\n", "utf-8")
 
     with pytest.raises(CrowdveilError, match="occurs once"):
-        read_source(path)
+        read_settings(path)

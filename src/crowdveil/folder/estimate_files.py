@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 import pyarrow as pa
 
-from crowdveil.data.write_reports import TABLE_FORMS, TableForm, write_tables
+from crowdveil.data.write_reports import TABLE_FORMS, TableForm, write_table, write_tables
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, write_outputs
@@ -60,8 +60,8 @@ def write_estimate(
     schema = next(estimate.parts()).tasks_frame().schema
     workers = estimate.workers_frame()
     writers: list[Writer] = [
-        lambda stream: write_tables(stream, schema, lambda: _task_frames(estimate, progress), form),
-        lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
+        lambda stream: write_tables(stream, schema, lambda: _truth_tables(estimate, progress), form),
+        lambda stream: write_table(stream, workers, form),
     ]
     gold = "" if estimate.cross_validation is None else estimate.cross_validation.to_json()
     warnings = json.dumps({WARNINGS: list(notes)}) if notes else ""
@@ -70,7 +70,7 @@ def write_estimate(
     write_outputs(outputs, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 
 
-def _task_frames(estimate: Estimate, progress: Callable[[int, int], None] | None) -> Iterator[pa.Table]:
+def _truth_tables(estimate: Estimate, progress: Callable[[int, int], None] | None) -> Iterator[pa.Table]:
     """Yield the tables of truths, part by part."""
     done = 0
     for part in estimate.parts():
@@ -141,7 +141,7 @@ def refuse_question_folders(folder: Path) -> None:
         )
 
 
-def outdated_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
+def outdated_output_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
     """Return a warning that names outputs of an earlier run in a folder.
 
     Args:
@@ -149,11 +149,11 @@ def outdated_notes(folder: Path, reports_sha256: str) -> tuple[str, ...]:
         reports_sha256: `Evidence.digest` of the new reports; tables of the same reports are not outdated.
     """
     same = {entry.reports_sha256 for entry in read_record(folder) if entry.reports_sha256} == {reports_sha256}
-    found = [str(path) for path in _recorded(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
+    found = [str(path) for path in _recorded_files(folder, (PAGE, PREDICTIONS) if same else FROM_REPORTS)]
     return (f"{', '.join(found)}: of earlier truths or reports. Write them again, or remove them.",) if found else ()
 
 
-def kept_notes(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
+def kept_truths_notes(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...]:
     """Return a warning that names truths of an earlier run, which stay next to new ones.
 
     They are those of other questions in folders of their own, and those of the folder itself.
@@ -164,20 +164,20 @@ def kept_notes(folder: Path, questions: Collection[Path] = ()) -> tuple[str, ...
     """
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     folders = [path for path in inside if path not in questions and not path.is_symlink() and path.is_dir()]
-    kept = [path for one in folders for path in _recorded(one, (ESTIMATE,), questions_only=True)]
-    kept += _recorded(folder, (ESTIMATE,)) if questions else []
+    kept = [path for one in folders for path in _recorded_files(one, (ESTIMATE,), questions_only=True)]
+    kept += _recorded_files(folder, (ESTIMATE,)) if questions else []
     found = dict.fromkeys(str(path.parent) for path in kept)
     return (f"{', '.join(found)}: truths of an earlier run, kept. Remove them if they are outdated.",) if found else ()
 
 
-def estimate_notes(folder: Path) -> tuple[str, ...]:
+def stale_results_notes(folder: Path) -> tuple[str, ...]:
     """Return a warning that names the results of a folder, before its reports are replaced."""
-    found = _recorded(folder, (ESTIMATE, *FROM_REPORTS))
+    found = _recorded_files(folder, (ESTIMATE, *FROM_REPORTS))
     named = ", ".join(str(path) for path in found)
     return (f"{named}: from the earlier reports. Run crowdveil infer again.",) if found else ()
 
 
-def _recorded(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:
+def _recorded_files(folder: Path, kinds: Collection[str], *, questions_only: bool = False) -> list[Path]:
     """Return the recorded files of these kinds that are still there, or only those read from a named question."""
     entries = [entry for entry in read_record(folder) if entry.kind in kinds]
     if questions_only:
@@ -185,7 +185,7 @@ def _recorded(folder: Path, kinds: Collection[str], *, questions_only: bool = Fa
     return [path for path in (folder / entry.name for entry in entries) if path.is_file()]
 
 
-def unchanged_output(path: Path) -> OutputEntry:
+def entry_of_unchanged_file(path: Path) -> OutputEntry:
     """Return the entry of a file in the record of its folder.
 
     Raises:

@@ -45,12 +45,12 @@ def draw_assignment(
             )
     if per_worker is None:
         return tuple(tuple(sorted(set(range(tasks)) - set(excluded[slot]))) for slot in range(slots))
-    lists = _deal_in_random_order(tasks, slots, per_worker, excluded, source)
+    lists = _assign_in_random_order(tasks, slots, per_worker, excluded, source)
     _balance(lists, tasks, excluded)
     return tuple(tuple(sorted(taken)) for taken in lists)
 
 
-def _deal_in_random_order(
+def _assign_in_random_order(
     tasks: int, slots: int, per_worker: int, excluded: Excluded, source: Source
 ) -> list[set[int]]:
     """Return the tasks of each slot: those given out least often, ties at random."""
@@ -108,13 +108,13 @@ def _find_replacement_chain(
             for other in unseen - lists[slot] - set(excluded[slot]):
                 came[other] = slot, task
                 if counts[other] <= counts[first] - 2:
-                    return _chain_to(came, first, other), set(queue)
+                    return _chain_of_replacements(came, first, other), set(queue)
                 queue.append(other)
                 unseen.remove(other)
     return [], set(queue)
 
 
-def _chain_to(came: dict[int, tuple[int, int]], first: int, last: int) -> list[Replacement]:
+def _chain_of_replacements(came: dict[int, tuple[int, int]], first: int, last: int) -> list[Replacement]:
     """Return the chain that ends in `last`, in order from `first`."""
     chain = []
     while last != first:

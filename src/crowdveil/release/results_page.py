@@ -21,16 +21,24 @@ from markupsafe import Markup, escape
 from crowdveil.campaign.document import Campaign
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.folder.evidence import Evidence, question_of
-from crowdveil.folder.truths import PAGE
+from crowdveil.folder.estimate_files import PAGE
+from crowdveil.folder.evidence import Evidence, question_number_of
 from crowdveil.presentation.html import Html
+from crowdveil.presentation.svg_pictures import bar_chart
 from crowdveil.privacy.largest_posterior import posterior_rows, posterior_sentences
 from crowdveil.privacy.statement import PrivacyStatement, statement_sentences
 from crowdveil.release.campaign_facts import campaign_facts
 from crowdveil.release.conclusion import ALL_GOLD, Conclusion, conclude, error_percent
-from crowdveil.release.pictures import bars, channel_table, confidence_classes, histogram, intervals, label_counts
-from crowdveil.release.result_files import Results, counted, decided, doubtful, expected_error, truth_texts
-from crowdveil.release.review import review_sentences
+from crowdveil.release.result_files import (
+    Results,
+    counted_tasks_text,
+    expected_error,
+    has_truth,
+    least_certain_tasks,
+    truth_texts,
+)
+from crowdveil.release.result_pictures import channel_table, confidence_classes, histogram, label_counts, numbers_chart
+from crowdveil.release.review_sentences import review_sentences
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
@@ -99,7 +107,7 @@ def page_outputs(path: Path) -> Outputs:
     return Outputs(folder=path.parent, names=(path.name,), kind=PAGE)
 
 
-class Answered(NamedTuple):
+class QuestionResults(NamedTuple):
     """Results of one question of a page.
 
     Attributes:
@@ -117,7 +125,7 @@ class Answered(NamedTuple):
     @property
     def place(self) -> str:
         """Which of several questions of a campaign this is, as a heading; empty with one."""
-        place = None if self.evidence is None else question_of(self.evidence.crowd)
+        place = None if self.evidence is None else question_number_of(self.evidence.crowd)
         return "" if place is None else f"Question {place[0]} of {place[1]}"
 
     def conclusion(self) -> Conclusion:
@@ -126,7 +134,11 @@ class Answered(NamedTuple):
 
 
 def write_page(
-    out: Path, answered: Sequence[Answered], statement: PrivacyStatement | None = None, *, text: PageText | None = None
+    out: Path,
+    answered: Sequence[QuestionResults],
+    statement: PrivacyStatement | None = None,
+    *,
+    text: PageText | None = None,
 ) -> list[Conclusion]:
     """Write the page of results, and return the conclusion of each question.
 
@@ -146,7 +158,7 @@ def write_page(
 
 
 def _render(
-    answered: Sequence[Answered], conclusions: Sequence[Conclusion], statement: PrivacyStatement, text: PageText
+    answered: Sequence[QuestionResults], conclusions: Sequence[Conclusion], statement: PrivacyStatement, text: PageText
 ) -> str:
     """Return the page as HTML."""
     environment = Environment(
@@ -156,7 +168,7 @@ def _render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., str]] = {"percent": percent, "code": as_code}
+    filters: dict[str, Callable[..., str]] = {"percent": percent, "code": code_as_html}
     environment.filters |= filters
     several = len(answered) > 1
     parts = [
@@ -179,7 +191,7 @@ def _render(
     )
 
 
-def _question_section(one: Answered, conclusion: Conclusion, number: int | None) -> dict[str, Any]:
+def _question_section(one: QuestionResults, conclusion: Conclusion, number: int | None) -> dict[str, Any]:
     """Return the section of a question; `number` is its place among several, whose headings are one level lower."""
     estimate, text, channel = one.results.estimate, one.text, one.statement.channel
     rest = estimate.without_gold
@@ -199,7 +211,7 @@ def _question_section(one: Answered, conclusion: Conclusion, number: int | None)
         "summary": _error_summary(estimate) if inferred else ALL_GOLD,
         "pictures": list(_pictures(estimate, suffix)) if inferred else [],
         "channel_picture": None if channel is None else channel_table(f"channel{suffix}", channel),
-        "rows": list(_task_rows(estimate, text, _in_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
+        "rows": list(_task_rows(estimate, text, _task_order(list(map(str, estimate.tasks)), text)[:MAX_TASKS])),
         "doubtful": list(_task_rows(rest, text, _doubtful(rest))) if _doubts_differ(rest) else [],
         "doubt": _doubt_sentence(rest) if inferred else ALL_GOLD,
         "review": review_sentences(estimate, one.evidence, with_workers=text.with_workers),
@@ -208,7 +220,7 @@ def _question_section(one: Answered, conclusion: Conclusion, number: int | None)
     }
 
 
-def _in_order(tasks: Sequence[str], text: PageText) -> list[int]:
+def _task_order(tasks: Sequence[str], text: PageText) -> list[int]:
     """Return the tasks in the order of the campaign; others in alphabetical order, numbers in names by their size."""
     place = {name: index for index, name in enumerate(text.task_texts)}
     return sorted(
@@ -242,7 +254,7 @@ def _posterior_picture(statement: PrivacyStatement) -> Html | None:
     if statement.per_answer is None:
         return None
     rows = posterior_rows(statement.per_answer, statement.per_worker)
-    return bars("posterior", "How sure an adversary can be, from 50 % before", rows)
+    return bar_chart("posterior", "How sure an adversary can be, from 50 % before", rows)
 
 
 def percent(share: float | None) -> str:
@@ -252,7 +264,7 @@ def percent(share: float | None) -> str:
     return "> 99.9 %" if share > 0.9995 else f"{100 * round(float(share), 3):.1f} %"
 
 
-def as_code(sentence: str) -> Markup:
+def code_as_html(sentence: str) -> Markup:
     """Return a sentence as HTML in which what stands between backticks is code; no line ends before a percent sign."""
     kept = str(escape(sentence)).replace(" %", "\N{NO-BREAK SPACE}%")
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", kept))
@@ -261,9 +273,9 @@ def as_code(sentence: str) -> Markup:
 def _error_summary(estimate: Estimate) -> str:
     """Return expected error and best constant in one or two sentences."""
     base, own_error, rest = estimate.baseline, expected_error(estimate), estimate.without_gold
-    gold = "" if estimate.gold is None else f" These figures are of the {counted(estimate)}."
+    gold = "" if estimate.gold is None else f" These figures are of the {counted_tasks_text(estimate)}."
     if not estimate.categorical:
-        known = decided(rest)
+        known = has_truth(rest)
         ends = None if rest.low is None or rest.high is None else (rest.high - rest.low)[known]
         width = (
             ""
@@ -294,16 +306,19 @@ def _pictures(estimate: Estimate, suffix: str) -> Iterator[tuple[str, Html]]:
     if not estimate.categorical or estimate.alphabet is None:
         if _numbers_differ(estimate):
             tasks = list(map(str, estimate.tasks))
-            yield f"Numbers{without}", intervals(f"numbers{suffix}", tasks, estimate.truth, estimate.low, estimate.high)
+            yield (
+                f"Numbers{without}",
+                numbers_chart(f"numbers{suffix}", tasks, estimate.truth, estimate.low, estimate.high),
+            )
         return
-    truths = estimate.decisions[decided(estimate)]
+    truths = estimate.decisions[has_truth(estimate)]
     yield f"Truths{without}", label_counts(f"truths{suffix}", estimate.alphabet.names, truths)
     if estimate.confidence is not None and own is not None:
         rows = [
             ("inferred truths", own, error_percent(own)),
             ("best constant", base.expected_error, error_percent(base.expected_error)),
         ]
-        yield f"Expected error{without}", bars(f"error{suffix}", "Expected share of wrong truths", rows, strong=0)
+        yield f"Expected error{without}", bar_chart(f"error{suffix}", "Expected share of wrong truths", rows, strong=0)
         yield f"Tasks by confidence{without}", confidence_classes(f"confidence{suffix}", estimate.confidence)
 
 
@@ -335,7 +350,7 @@ def _task_rows(estimate: Estimate, text: PageText, chosen: Iterable[int]) -> Ite
 
 
 def _doubtful(estimate: Estimate) -> list[int]:
-    return doubtful(estimate, min(MAX_DOUBTFUL, -(-len(estimate.tasks) // 3)))
+    return least_certain_tasks(estimate, min(MAX_DOUBTFUL, -(-len(estimate.tasks) // 3)))
 
 
 def _doubts_differ(estimate: Estimate) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of a result: truths, confidence, intervals and the channel, drawn by `crowdveil.presentation.pictures`."""
+"""Pictures of a result: truths, confidence, intervals and the channel, drawn by `presentation.svg_pictures`."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.channel import MAX_DRAWN, Channel
 from crowdveil.presentation.html import Html
-from crowdveil.presentation.pictures import bars as bars
-from crowdveil.presentation.pictures import count_bars, share_histogram
-from crowdveil.presentation.pictures import intervals as drawn_intervals
+from crowdveil.presentation.svg_pictures import bar_chart, count_bars, interval_chart, share_histogram
 
 MAX_INTERVALS = 24
 BINS = 10
@@ -34,13 +32,13 @@ def confidence_classes(name: str, confidence: NDArray[np.float64]) -> Html:
     """Return the number of tasks by class of confidence.
 
     Args:
-        name: as for `bars`.
+        name: as for `bar_chart`.
         confidence: in [0, 1], shape (tasks,).
     """
     place = np.searchsorted([*CONFIDENCE_CLASSES.values()], confidence, side="right")
     counts = np.bincount(place, minlength=len(CONFIDENCE_CLASSES)).tolist()
     rows = [(label, float(count), f"{count:,}") for label, count in zip(CONFIDENCE_CLASSES, counts, strict=True)]
-    return bars(name, "Tasks by confidence", rows)
+    return bar_chart(name, "Tasks by confidence", rows)
 
 
 def histogram(name: str, title: str, shares: NDArray[np.float64], unit: str) -> Html:
@@ -54,7 +52,7 @@ def histogram(name: str, title: str, shares: NDArray[np.float64], unit: str) -> 
     return share_histogram(name, title, counts.tolist(), unit)
 
 
-def intervals(
+def numbers_chart(
     name: str,
     tasks: Sequence[str],
     truth: NDArray[np.float64],
@@ -69,7 +67,7 @@ def intervals(
     lows, highs = (truth if low is None else low), (truth if high is None else high)
     title = "Inferred numbers with 90 % intervals" if low is not None else "Inferred numbers"
     rows = [(tasks[task], float(truth[task]), float(lows[task]), float(highs[task])) for task in chosen]
-    return drawn_intervals(name, title, rows)
+    return interval_chart(name, title, rows)
 
 
 def channel_table(name: str, channel: Channel) -> Html | None:

@@ -28,18 +28,18 @@ from crowdveil.cli.options import (
     flag_of,
     kind_option,
     merge_labels_option,
-    options,
+    option_group,
     stated_options,
 )
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.identifiers import Identifiers
-    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.ingest.coded_columns import Duplicates
     from crowdveil.data.read_options import Kind
     from crowdveil.data.sources.layout import Layout
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.folder.evidence import Evidence, Reading
+    from crowdveil.folder.evidence import Evidence, EvidenceOptions
     from crowdveil.folder.named_reports import NamedReports
 
 NOT_OF_PANELS = (
@@ -55,11 +55,11 @@ history_option = click.option("--history", type=FILE_PATH, help="Earlier quality
 certificate_option = click.option(
     "--certificate", type=FILE_PATH, help="Certificate in another folder than the reports."
 )
-answer_options = options(
+answer_options = option_group(
     certificate_option, alphabet_options, kind_option, duplicates_option(None), merge_labels_option
 )
-reports_options = options(sources_argument("reports"), answer_options, column_options)
-release_options = options(
+reports_options = option_group(sources_argument("reports"), answer_options, column_options)
+release_options = option_group(
     answer_options,
     click.option("--no-certificate", is_flag=True, help="Reports were read as answers: infer had the same option."),
     name_options,
@@ -67,7 +67,7 @@ release_options = options(
 """Options by which a release reads the reports as `infer` did; it finds the question by itself."""
 
 
-def reading_of(
+def evidence_options_of(
     *,
     alphabet: Alphabet | None,
     kind: Kind | None,
@@ -77,16 +77,16 @@ def reading_of(
     no_certificate: bool = False,
     accept_edited: bool = False,
     truths: tuple[str, ...] | None = None,
-) -> Reading:
+) -> EvidenceOptions:
     """Return how the options say that reports are read; a command may lack those with a default."""
-    from crowdveil.folder.evidence import Reading
+    from crowdveil.folder.evidence import EvidenceOptions
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
     if truths is not None:
         for name in sorted(stated_options().intersection(NOT_OF_PANELS)):
             raise click.UsageError(f"{flag_of(name)} does not go with --truths.")
-    return Reading(
+    return EvidenceOptions(
         certificate=certificate,
         use_certificate=not no_certificate,
         alphabet=alphabet,
@@ -98,7 +98,7 @@ def reading_of(
     )
 
 
-def named_reports(reports: tuple[str, ...], layout: Layout, reading: Reading) -> NamedReports:
+def named_reports(reports: tuple[str, ...], layout: Layout, reading: EvidenceOptions) -> NamedReports:
     """Return the reports that the argument names, with the options that say how they are read."""
     from crowdveil.folder.named_reports import NamedReports
 
@@ -108,16 +108,16 @@ def named_reports(reports: tuple[str, ...], layout: Layout, reading: Reading) ->
 REPORTS: dict[str, Callable[..., Any]] = {
     "alphabet": alphabet_of,
     "layout": layout_of,
-    "reading": reading_of,
+    "reading": evidence_options_of,
     "reports": named_reports,
 }
 """Values (see `Verb`) by which the options of reading become one argument, `reports`."""
-READING = {name for function in REPORTS.values() for name in signature(function).parameters}.difference(REPORTS)
+READING_OPTIONS = {name for function in REPORTS.values() for name in signature(function).parameters}.difference(REPORTS)
 """Options that say how reports are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reviewed:
+class ReadReports:
     """Reports that a verb reads, and the table that it may write.
 
     Attributes:
@@ -129,7 +129,7 @@ class Reviewed:
 
     evidence: Evidence
     outputs: Outputs | None
-    replaced: list[str]
+    replaced: list[Path]
     folder: Path | None = None
 
     @property
@@ -160,15 +160,15 @@ class Reviewed:
 
         if self.outputs is not None:
             write_columns(self.outputs, columns())
-        files = [] if self.outputs is None else list(map(str, self.outputs.paths))
-        data = {"warnings": list(self.evidence.notes)} | data | {"files": files, "replaced": self.replaced}
-        print_written(data, [*warning_rows(data), *rows(data)])
+        data = {"warnings": list(self.evidence.notes)} | data
+        files = [] if self.outputs is None else self.outputs.paths
+        print_written(data, [*warning_rows(data), *rows(data)], files, self.replaced)
 
 
 @contextmanager
-def read_given(
+def open_reports(
     reports: NamedReports, out: Path | None, kind: str, inputs: Sequence[Path | None] = ()
-) -> Iterator[Reviewed]:
+) -> Iterator[ReadReports]:
     """Yield the reports, with the earlier table that will be replaced; refuse a bad place of the table first.
 
     Sources that were copied for reading are removed at the end.
@@ -187,13 +187,13 @@ def read_given(
     with open_sources(used.sources, used.layout) as source:
         outputs = None if out is None else Outputs(folder=out.parent, names=(out.name,), kind=kind)
         read = [*evidence_files(source), used.options.certificate, *inputs]
-        replaced = [] if outputs is None else list(map(str, outputs.check(inputs=read)))
+        replaced = [] if outputs is None else outputs.check(inputs=read)
         with progress_bar("reading", unit="bytes") as bar:
             evidence = read_evidence(source, used.options, progress=bar)
         if recorded is not None:
             recorded.require_same(evidence, source)
         folder = None if recorded is None else Path(reports.sources[0])
-        yield Reviewed(evidence=evidence, outputs=outputs, replaced=replaced, folder=folder)
+        yield ReadReports(evidence=evidence, outputs=outputs, replaced=replaced, folder=folder)
 
 
 def folder_reading(sources: Sequence[str]) -> NamedReports | None:
@@ -203,14 +203,14 @@ def folder_reading(sources: Sequence[str]) -> NamedReports | None:
         click.UsageError: the folder says how they were read, and an option says it again.
         ReportsError: a folder that only has folders of results, one for each question.
     """
+    from crowdveil.folder.estimate_files import refuse_question_folders
     from crowdveil.folder.named_reports import recorded_reports
-    from crowdveil.folder.truths import refuse_question_folders
 
     folder = Path(sources[0]) if len(sources) == 1 else None
     recorded = None if folder is None else recorded_reports(folder)
     if folder is not None and folder.is_dir() and not any(path.is_file() for path in folder.iterdir()):
         refuse_question_folders(folder)
-    if recorded is not None and stated_options().intersection(READING):
+    if recorded is not None and stated_options().intersection(READING_OPTIONS):
         raise click.UsageError(
             f"{sources[0]} holds results, which say how their reports were read: leave options of reading (such as "
             "--labels) out, or name the reports."

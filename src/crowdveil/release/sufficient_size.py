@@ -31,7 +31,7 @@ AS_ASSUMED = (
 )
 
 
-def what_is_enough(evidence: Evidence | None, share: float) -> str:
+def sufficiency_sentence(evidence: Evidence | None, share: float) -> str:
     """Return a sentence on what would bring the error to a share of that of the best constant.
 
     Args:

@@ -57,7 +57,9 @@ def _row_name(top: int, lines: Sequence[str], beside: str, x: int, y: int) -> Ht
     )
 
 
-def bars(name: str | None, title: str, rows: Sequence[tuple[str, float, str]], *, strong: int | None = None) -> Html:
+def bar_chart(
+    name: str | None, title: str, rows: Sequence[tuple[str, float, str]], *, strong: int | None = None
+) -> Html:
     """Return horizontal bars.
 
     Args:
@@ -96,14 +98,14 @@ def count_bars(name: str | None, title: str, labels: Sequence[str], counts: Sequ
     shown = sorted(order if len(order) <= MAX_BARS else order[: MAX_BARS - 1])
     rows = [(labels[code], float(counts[code]), f"{counts[code]:,}") for code in shown]
     rest = sum(counts) - sum(counts[code] for code in shown)
-    return bars(name, title, rows + ([("other labels", float(rest), f"{rest:,}")] if rest else []))
+    return bar_chart(name, title, rows + ([("other labels", float(rest), f"{rest:,}")] if rest else []))
 
 
 def share_histogram(name: str | None, title: str, counts: Sequence[int], unit: str) -> Html:
     """Return a histogram of shares from 0 to 100 %.
 
     Args:
-        name, title: as for `bars`.
+        name, title: as for `bar_chart`.
         counts: of ten classes of equal width.
         unit: noun of what is counted, plural.
     """
@@ -135,11 +137,11 @@ def share_histogram(name: str | None, title: str, counts: Sequence[int], unit: s
     return svg(name, title, f"Number of {unit} by class. {'; '.join(classes)}", 144, drawn)
 
 
-def intervals(name: str | None, title: str, rows: Sequence[tuple[str, float, float, float]]) -> Html:
+def interval_chart(name: str | None, title: str, rows: Sequence[tuple[str, float, float, float]]) -> Html:
     """Return numbers with their intervals.
 
     Args:
-        name, title: as for `bars`.
+        name, title: as for `bar_chart`.
         rows: name, number, and both ends of its interval.
     """
     first, last = min((row[2] for row in rows), default=0.0), max((row[3] for row in rows), default=1.0)
@@ -171,7 +173,7 @@ def intervals(name: str | None, title: str, rows: Sequence[tuple[str, float, flo
     return svg(name, title, described, bottom + 8, drawn)
 
 
-def cells(
+def shaded_table(
     name: str | None,
     title: str,
     described: str,
@@ -181,7 +183,7 @@ def cells(
     """Return a table of shaded probabilities, in per cent.
 
     Args:
-        name, title: as for `bars`.
+        name, title: as for `bar_chart`.
         described: text for screen readers.
         rows: name and probabilities of each row.
         columns: names of the columns.
@@ -218,7 +220,7 @@ def _cell(top: int, column: int, chance: float, width: float) -> Html:
     return joined([shade, filled(text, x=89 + width * (column + 0.5), y=top + 17, chance=100 * chance)])
 
 
-def lines(
+def line_chart(
     title: str,
     across: str,
     series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
@@ -236,7 +238,7 @@ def lines(
         across: name of the horizontal axis.
         series: name and points (x, y) of each line, y not negative; six lines at most are readable.
         limits: name and height of dashed lines.
-        name: as for `bars`.
+        name: as for `bar_chart`.
         top: largest height; a line is cut there, and one that ends above it has its last value after its name.
     """
     points = [point for _, line in series for point in line]
@@ -249,7 +251,7 @@ def lines(
 
     drawn = [_axes(across, first, last, most)]
     ends = []
-    for place, (label, line) in enumerate(merged(series), start=1):
+    for place, (label, line) in enumerate(merge_equal_lines(series), start=1):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in sorted(line)))
         drawn.append(filled('<polyline class="line line-{place}" points="{path}"/>', place=place, path=path))
         drawn += [
@@ -273,7 +275,7 @@ def lines(
     return svg(name, title, described, BOTTOM + 34, drawn)
 
 
-def merged(
+def merge_equal_lines(
     series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
 ) -> list[tuple[str, Sequence[tuple[float, float]]]]:
     """Return the lines, those through the same points as one line with all of their names."""

@@ -7,11 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crowdveil.campaign.document import Relay, Task
-from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
-from crowdveil.campaign.source.privacy_request import PrivacyRequest, read_privacy
-from crowdveil.campaign.source.questions import question_sections, require_unlike
-from crowdveil.campaign.source.section import Section, readable_text
+from crowdveil.campaign.document import CampaignTerms, Relay, Task
+from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
+from crowdveil.campaign.settings.questions import question_sections, require_distinguishable_questions
+from crowdveil.campaign.settings.section import Section, readable_text
+from crowdveil.campaign.settings.task_and_worker_files import TaskRow, read_tasks, read_workers
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
@@ -47,8 +47,8 @@ class ExpectedCrowd:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CampaignSource:
-    """Checked content of a settings file; texts and dates as in `Campaign`.
+class CampaignSettings(CampaignTerms):
+    """Checked content of a settings file.
 
     Attributes:
         alphabet: possible answers.
@@ -64,15 +64,6 @@ class CampaignSource:
         budget: largest privacy loss of all answers of one worker to all questions, or None.
     """
 
-    title: str
-    question: str
-    consent: str
-    language: str
-    url: str | None
-    purge_after_days: int | None
-    opens: date
-    closes: date
-    min_reports: int
     participation: Participation
     alphabet: Alphabet
     rows: tuple[TaskRow, ...]
@@ -83,12 +74,12 @@ class CampaignSource:
     privacy: PrivacyRequest
     expected: ExpectedCrowd
     relay: Relay | None = None
-    others: "tuple[CampaignSource, ...]" = ()
+    others: "tuple[CampaignSettings, ...]" = ()
     budget: float | None = None
 
     @property
-    def by_question(self) -> "tuple[CampaignSource, ...]":
-        """One source for each question."""
+    def by_question(self) -> "tuple[CampaignSettings, ...]":
+        """Settings of each question."""
         return (replace(self, others=()), *self.others)
 
     @property
@@ -107,14 +98,14 @@ class CampaignSource:
         }
 
 
-def read_source(path: Path) -> CampaignSource:
+def read_settings(path: Path) -> CampaignSettings:
     """Return the content of a settings file; files that it names are relative to its folder.
 
     Raises:
         SettingsError: the file is unreadable, a setting is missing, unknown or out of range.
         ReportsError: a file of tasks or workers is damaged.
     """
-    root = Section("", _parse(path))
+    root = Section("", _parse_toml(path))
     texts = {
         "title": root.text("title", MAX_TITLE, "One line that workers see first."),
         "consent": root.text("consent", MAX_CONSENT, "Say what happens to the answers, and whom to ask."),
@@ -122,9 +113,11 @@ def read_source(path: Path) -> CampaignSource:
     }
     if "\n" in texts["title"]:
         raise SettingsError("title must be one line", value=texts["title"])
-    slots, names = _workers(root.section("workers", "Give workers = { count = 72 } or { names = 'staff.csv' }."), path)
-    opens, closes = _days(root.section("open", "Give open = { from = 2027-01-10, until = 2027-01-17 }."))
-    url, purge_after_days = _service(root)
+    slots, names = _slots_and_names(
+        root.section("workers", "Give workers = { count = 72 } or { names = 'staff.csv' }."), path
+    )
+    opens, closes = _first_and_last_day(root.section("open", "Give open = { from = 2027-01-10, until = 2027-01-17 }."))
+    url, purge_after_days = _url_and_purge_days(root)
     shared = {
         **texts,
         "url": url,
@@ -139,30 +132,34 @@ def read_source(path: Path) -> CampaignSource:
     }
     sections = question_sections(root)
     several = len(sections) > 1
-    first, *others = (_question(section, shared, path, several=several) for section in sections)
+    first, *others = (_settings_of_question(section, shared, path, several=several) for section in sections)
     root.close()
     _check_relay(first)
     _check_channels(first)
     if not several:
         return first
     _check_questions((first, *others))
-    return replace(first, others=tuple(others), budget=_budget(root))
+    return replace(first, others=tuple(others), budget=_budget_over_questions(root))
 
 
-def _question(section: Section, shared: Mapping[str, Any], path: Path, *, several: bool) -> CampaignSource:
-    """Return the source of one question, of a file or of a table of its own; `shared` has the other fields."""
+def _settings_of_question(
+    section: Section, shared: Mapping[str, Any], path: Path, *, several: bool
+) -> CampaignSettings:
+    """Return the settings of one question, of a file or of a table of its own; `shared` has the other fields."""
     text = section.text("text" if several else "question", MAX_QUESTION, "The question of every task.")
-    rows, per_worker = _tasks(section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
-    alphabet = _answers(section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }."))
+    rows, per_worker = _tasks_and_load(section.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
+    alphabet = _alphabet_of_answers(
+        section.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")
+    )
     privacy = section.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")
-    source = CampaignSource(
+    source = CampaignSettings(
         question=text,
         rows=rows,
         per_worker=per_worker,
         alphabet=alphabet,
-        excluded=_excluded(rows, shared["slots"], shared["names"]),
+        excluded=_excluded_tasks_of_slots(rows, shared["slots"], shared["names"]),
         privacy=read_privacy(privacy, alphabet, path.parent),
-        expected=_expected(section),
+        expected=_expected_crowd(section),
         **shared,
     )
     if several:
@@ -170,15 +167,15 @@ def _question(section: Section, shared: Mapping[str, Any], path: Path, *, severa
     return source
 
 
-def _budget(root: Section) -> float | None:
+def _budget_over_questions(root: Section) -> float | None:
     """Return the budget of a worker over all questions; None without one."""
     found: Any = root.values("privacy").get("budget_per_worker") if "privacy" in root else None
     return float(found) if type(found) in (int, float) else None
 
 
-def _check_questions(sources: Sequence[CampaignSource]) -> None:
+def _check_questions(sources: Sequence[CampaignSettings]) -> None:
     """Refuse several questions that look alike, with a relay, or with groups of cuts."""
-    require_unlike([source.question for source in sources])
+    require_distinguishable_questions([source.question for source in sources])
     if sources[0].relay is not None:
         raise SettingsError("a relay goes with one question", value="relay", hint="Make a campaign of each question.")
     for source in sources:
@@ -186,7 +183,7 @@ def _check_questions(sources: Sequence[CampaignSource]) -> None:
             raise SettingsError("groups of cuts go with one question", value=source.privacy.dealt_cuts)
 
 
-def _parse(path: Path) -> Mapping[str, object]:
+def _parse_toml(path: Path) -> Mapping[str, object]:
     try:
         with open(path, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -215,7 +212,7 @@ def _participation(root: Section) -> Participation:
     return "public" if root.choice("participation", hint) == "public" else "protected"
 
 
-def _days(section: Section) -> tuple[date, date]:
+def _first_and_last_day(section: Section) -> tuple[date, date]:
     opens, closes = section.day("from"), section.day("until")
     section.close()
     if opens > closes:
@@ -223,7 +220,7 @@ def _days(section: Section) -> tuple[date, date]:
     return opens, closes
 
 
-def _service(root: Section) -> tuple[str | None, int | None]:
+def _url_and_purge_days(root: Section) -> tuple[str | None, int | None]:
     """Return the address of the service and the days until the reports are deleted; both may be None."""
     if "service" not in root:
         return None, None
@@ -242,7 +239,7 @@ def _service(root: Section) -> tuple[str | None, int | None]:
     return url, days
 
 
-def _answers(section: Section) -> Alphabet:
+def _alphabet_of_answers(section: Section) -> Alphabet:
     if section.one_of("scale", "labels") == "scale":
         scale = section.section("scale")
         found: Alphabet = Scale(scale.number("low"), scale.number("high"), scale.number("step"))
@@ -259,14 +256,14 @@ def _answers(section: Section) -> Alphabet:
     return found
 
 
-def _tasks(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], int | None]:
+def _tasks_and_load(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], int | None]:
     rows = read_tasks(path.parent / section.text("file", 1_000))
     per_worker = section.integer("per_worker", 1, len(rows)) if "per_worker" in section else None
     section.close()
     return rows, per_worker
 
 
-def _workers(section: Section, path: Path) -> tuple[int, tuple[str, ...]]:
+def _slots_and_names(section: Section, path: Path) -> tuple[int, tuple[str, ...]]:
     names: tuple[str, ...] = ()
     if section.one_of("count", "names") == "count":
         slots = section.integer("count", 1, MAX_SLOTS)
@@ -277,7 +274,9 @@ def _workers(section: Section, path: Path) -> tuple[int, tuple[str, ...]]:
     return slots, names
 
 
-def _excluded(rows: tuple[TaskRow, ...], slots: int, names: tuple[str, ...]) -> tuple[frozenset[int], ...]:
+def _excluded_tasks_of_slots(
+    rows: tuple[TaskRow, ...], slots: int, names: tuple[str, ...]
+) -> tuple[frozenset[int], ...]:
     """Return the tasks that each slot must not get; `not_for` holds names, or slots where there are no names."""
     slot_of = {name: slot for slot, name in enumerate(names or map(str, range(slots)))}
     excluded: list[set[int]] = [set() for _ in range(slots)]
@@ -294,7 +293,7 @@ def _excluded(rows: tuple[TaskRow, ...], slots: int, names: tuple[str, ...]) -> 
     return tuple(map(frozenset, excluded))
 
 
-def _expected(root: Section) -> ExpectedCrowd:
+def _expected_crowd(root: Section) -> ExpectedCrowd:
     if "expected" not in root:
         return ExpectedCrowd()
     section = root.section("expected")
@@ -324,7 +323,7 @@ def _relay(root: Section, slots: int) -> Relay | None:
     return relay
 
 
-def _check_channels(source: CampaignSource) -> None:
+def _check_channels(source: CampaignSettings) -> None:
     """Refuse levels, or groups of cuts, of a campaign that cannot have them."""
     privacy, relay = source.privacy, source.relay is not None
     if relay and len(privacy.requests) > 1:
@@ -339,7 +338,7 @@ def _check_channels(source: CampaignSource) -> None:
         raise SettingsError("each group of cuts needs a worker", value=source.slots)
 
 
-def _check_relay(source: CampaignSource) -> None:
+def _check_relay(source: CampaignSettings) -> None:
     """Refuse settings under which a report through the relay names its worker."""
     if source.relay is None:
         return

@@ -4,35 +4,25 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date
 from hashlib import sha256
 from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Campaign, EarlierRound, Groups, Relay, Task
+from crowdveil.campaign.document import Campaign, CampaignTerms, EarlierRound, Groups, Relay, Task
 from crowdveil.channels.channel import Channel
 from crowdveil.standalone.checks import CAMPAIGN_FORMAT, symbol_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Content:
+class CampaignContent(CampaignTerms):
     """Content of a campaign before the assignment is drawn; fields as in `Campaign`.
 
     `questions` are the texts of several questions, of which `question` is the first; empty with one.
     """
 
-    title: str
-    question: str
-    consent: str
-    language: str
-    opens: date
-    closes: date
-    min_reports: int
     channels: tuple[Channel, ...]
     tasks: tuple[Task, ...]
-    url: str | None = None
-    purge_after_days: int | None = None
     groups: Groups | None = None
     relay: Relay | None = None
     levels: int | None = None
@@ -42,7 +32,9 @@ class Content:
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
+def assemble_campaign(
+    content: CampaignContent, assignment: Sequence[Sequence[int]]
+) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
     """Return the campaign and its assignment parts.
 
     Args:
@@ -59,11 +51,10 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
     width = symbol_bytes((len(channel.outputs), channel.protects_participation) for channel in content.channels)
     document = {
         "format": CAMPAIGN_FORMAT,
-        **{name: getattr(content, name) for name in ("title", "question", "consent", "language", "url", "salt")},
+        **content.terms(),
         "opens": content.opens.isoformat(),
         "closes": content.closes.isoformat(),
-        "min_reports": content.min_reports,
-        "purge_after_days": content.purge_after_days,
+        "salt": content.salt,
         "labels": list(content.channels[0].alphabet.names),
         "certificates": [channel.certificate() for channel in content.channels],
         "tasks": list(map(_task_fields, content.tasks)),
@@ -82,7 +73,7 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
     return Campaign.from_bytes(canonical_bytes(document)), parts
 
 
-def _most_tasks(content: Content, assignment: Sequence[Sequence[int]]) -> list[int]:
+def _most_tasks(content: CampaignContent, assignment: Sequence[Sequence[int]]) -> list[int]:
     """Return the largest number of tasks of a worker, for each question."""
     of_task = content.groups.task_group if content.questions and content.groups else (0,) * len(content.tasks)
     counts = [Counter(of_task[task] for task in tasks) for tasks in assignment]

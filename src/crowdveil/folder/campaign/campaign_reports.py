@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE
-from crowdveil.campaign.report_body import decode, level_of
+from crowdveil.campaign.report_body import decode_body, level_in_body
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -23,7 +23,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, Collection, joined
+from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, CollectedReports, join_collections
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
 from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
 from crowdveil.folder.write_collection import write_reports
@@ -45,16 +45,16 @@ class AcceptedReport(NamedTuple):
     level: int | None = None
 
 
-def read_body(campaign: Campaign, slot: int, tasks: Sequence[int], body: bytes) -> AcceptedReport:
+def read_accepted_report(campaign: Campaign, slot: int, tasks: Sequence[int], body: bytes) -> AcceptedReport:
     """Return the report in a body.
 
     Raises:
         CampaignError: length, symbol, level.
     """
-    return AcceptedReport(slot, tasks, decode(body, campaign, slot, tasks), level_of(body, campaign))
+    return AcceptedReport(slot, tasks, decode_body(body, campaign, slot, tasks), level_in_body(body, campaign))
 
 
-class Exported(NamedTuple):
+class ExportedQuestion(NamedTuple):
     """Collection of one question: its folder, the campaign as that question alone, and the non-NULL reports."""
 
     folder: Path
@@ -74,7 +74,7 @@ def export_folders(directory: Path, campaign: Campaign) -> list[Path]:
     return [directory / f"question-{number}" for number in range(1, len(campaign.questions) + 1)]
 
 
-def held_questions(directory: Path, campaign: Campaign) -> list[Path]:
+def existing_question_folders(directory: Path, campaign: Campaign) -> list[Path]:
     """Return the folders of several questions that a folder holds; errors as `refuse_other_collections`."""
     found = [folder for folder in export_folders(directory, campaign) if campaign.questions and folder.is_dir()]
     if found:
@@ -107,8 +107,8 @@ def write_questions(
     accepted: Iterable[AcceptedReport],
     *,
     replace: bool = False,
-    earlier: Collection | None = None,
-) -> list[Exported]:
+    earlier: CollectedReports | None = None,
+) -> list[ExportedQuestion]:
     """Write a collection for each question, as `write_campaign_reports`, with the workers that were asked it.
 
     Raises:
@@ -123,7 +123,7 @@ def write_questions(
         for start, part in zip(starts, parts, strict=True)
     ]
     for one in own:
-        _require_enough(len(one), campaign)
+        _require_min_reports(len(one), campaign)
     found = []
     anonymous = WITHOUT_NAMES if campaign.relay is not None and campaign.relay.unit == "cell" else ""
     for number, (folder, part, sent) in enumerate(
@@ -131,7 +131,7 @@ def write_questions(
     ):
         mark = f"; question {number} of {len(parts)}" if len(parts) > 1 else anonymous
         written = write_campaign_reports(folder, part, sent, replace=replace, mark=mark, earlier=earlier)
-        found.append(Exported(folder, part, written))
+        found.append(ExportedQuestion(folder, part, written))
     return found
 
 
@@ -152,7 +152,7 @@ def write_campaign_reports(
     *,
     replace: bool = False,
     mark: str = "",
-    earlier: Collection | None = None,
+    earlier: CollectedReports | None = None,
 ) -> Reports:
     """Write `EXPORT_FILES` of one question, through a relay without the assignment, and return the non-NULL reports.
 
@@ -169,7 +169,7 @@ def write_campaign_reports(
     Raises:
         SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, a later round without
             `earlier`, or as `write_reports`.
-        ReportsError: as `joined`.
+        ReportsError: as `join_collections`.
     """
     assert not campaign.questions
     if campaign.earlier and earlier is None:
@@ -179,13 +179,13 @@ def write_campaign_reports(
             hint=f"They are in the folder {EARLIER_FOLDER} beside its campaign.json: use crowdveil campaign export.",
         )
     ordered = sorted(accepted, key=lambda report: report.slot)
-    _require_enough(len(ordered), campaign)
+    _require_min_reports(len(ordered), campaign)
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
     channel = exported_channel(campaign, ordered)
-    found = Collection(*_coded_reports(campaign, channel, ordered))
-    reports, channel, assignment = found if earlier is None else joined(earlier, found)
+    found = CollectedReports(*_coded_reports(campaign, channel, ordered))
+    reports, channel, assignment = found if earlier is None else join_collections(earlier, found)
     # Through a relay every worker has every task.
     text = assignment.to_csv() if campaign.relay is None else None
     protected, certificate = campaign.participation == "protected", channel.certificate()
@@ -223,7 +223,7 @@ def exported_channel(campaign: Campaign, accepted: Iterable[AcceptedReport]) -> 
     )
 
 
-def _require_enough(found: int, campaign: Campaign) -> None:
+def _require_min_reports(found: int, campaign: Campaign) -> None:
     """Refuse a release below the least number of reports; the message holds no count."""
     if found < campaign.min_reports:
         raise SettingsError(

@@ -25,7 +25,7 @@ Period = Literal["early", "open", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SubmittedReport:
     """One report as it arrived.
 
     Attributes:
@@ -45,7 +45,7 @@ class Submission:
     valid: bool
 
 
-def store_batch(connection: Connection, batch: Sequence[Submission]) -> list[bytes | str]:
+def store_submitted(connection: Connection, batch: Sequence[SubmittedReport]) -> list[bytes | str]:
     """Store the admissible submissions; return for each the stored body, or the name of a problem.
 
     In PostgreSQL the rows of the campaigns are locked in share mode, so that `close` waits for reports in flight.
@@ -64,7 +64,9 @@ def store_batch(connection: Connection, batch: Sequence[Submission]) -> list[byt
     return [_stored_body_or_problem(one, stored, refusal) for one, refusal in zip(batch, refusals, strict=True)]
 
 
-def _problem_of_new_report(one: Submission, states: dict[bytes, str], revoked: dict[tuple[bytes, bytes], bool]) -> str:
+def _problem_of_new_report(
+    one: SubmittedReport, states: dict[bytes, str], revoked: dict[tuple[bytes, bytes], bool]
+) -> str:
     """Return the problem of a report that is not stored yet; empty if it may be stored."""
     state = states.get(one.campaign, "unknown")
     if state in ("unknown", "purged"):
@@ -80,7 +82,7 @@ def _problem_of_new_report(one: Submission, states: dict[bytes, str], revoked: d
     return "" if one.valid else "symbol"
 
 
-def _insert(connection: Connection, admitted: Sequence[Submission]) -> None:
+def _insert(connection: Connection, admitted: Sequence[SubmittedReport]) -> None:
     """Insert reports; one whose token or id is stored already is left out."""
     if not admitted:
         return
@@ -97,7 +99,7 @@ def _insert(connection: Connection, admitted: Sequence[Submission]) -> None:
 
 
 def _stored_body_or_problem(
-    one: Submission, stored: dict[tuple[bytes, bytes], tuple[bytes, bytes]], refusal: str
+    one: SubmittedReport, stored: dict[tuple[bytes, bytes], tuple[bytes, bytes]], refusal: str
 ) -> bytes | str:
     held = stored.get((one.campaign, one.token_hash))
     if held is None:
@@ -106,16 +108,16 @@ def _stored_body_or_problem(
     return body if report_id == one.report_id else "link-used"
 
 
-class Intake:
+class ReportWriter:
     """Writer thread with a queue of submissions."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(**{WRITES: True})
-        self._queue: SimpleQueue[tuple[Submission, Future[bytes]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[SubmittedReport, Future[bytes]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="crowdveil-intake", daemon=True)
         self._thread.start()
 
-    def submit(self, submission: Submission) -> Future[bytes]:
+    def submit(self, submission: SubmittedReport) -> Future[bytes]:
         """Return a future of the stored body; it raises `Problem`."""
         future: Future[bytes] = Future()
         self._queue.put((submission, future))
@@ -139,11 +141,11 @@ class Intake:
             if ends:
                 return
 
-    def _store(self, waiting: Sequence[tuple[Submission, Future[bytes]]]) -> None:
+    def _store(self, waiting: Sequence[tuple[SubmittedReport, Future[bytes]]]) -> None:
         """Store a batch and answer it; a failure of the database stores nothing of it."""
         try:
             with self._engine.begin() as connection:
-                answers: Sequence[bytes | str] = store_batch(connection, [one for one, _ in waiting])
+                answers: Sequence[bytes | str] = store_submitted(connection, [one for one, _ in waiting])
         except SQLAlchemyError:
             answers = ["busy"] * len(waiting)
         except Exception:

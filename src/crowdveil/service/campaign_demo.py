@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.campaign.assembly import Content
+from crowdveil.campaign.assemble import CampaignContent
 from crowdveil.campaign.document import Task
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.folder.truths import DEMO, estimate_outputs
+from crowdveil.folder.estimate_files import DEMO, estimate_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.release.page import page_outputs
+from crowdveil.release.results_page import page_outputs
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE
 from crowdveil.service.loopback import Answers, LoopbackRun, Progress, run_on_loopback
 from crowdveil.service.store import today_utc
@@ -99,11 +99,11 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
     )
 
 
-def demo_content() -> Content:
+def demo_content() -> CampaignContent:
     """Return the campaign of the demo, which is open today."""
     mechanism = RandomizedResponse(alphabet=Categories(LABELS), epsilon=BUDGET_PER_WORKER / TASKS_PER_WORKER)
     today = today_utc()
-    return Content(
+    return CampaignContent(
         title="True or false? (demo with simulated answers)",
         question="Is this statement true?",
         consent="This is a demo. Its answers are simulated, and randomized on each device like real ones.",

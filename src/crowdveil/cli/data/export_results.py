@@ -30,8 +30,8 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, v
     The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
     Reports: `crowdveil campaign export`.
     """
-    from crowdveil.data.importers.collecting import CHOICE_MARK
-    from crowdveil.data.importers.export_file import ExportFile, whole_files
+    from crowdveil.data.importers.export_file import ExportFile, whole_file_progress
+    from crowdveil.data.importers.imported_answers import CHOICE_MARK
     from crowdveil.folder.label_studio_predictions import (
         prediction_outputs,
         predictions,
@@ -39,18 +39,18 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, v
     )
     from crowdveil.release.result_files import read_results
 
-    replaced = list(map(str, prediction_outputs(out).check(inputs=[tasks])))
+    replaced = prediction_outputs(out).check(inputs=[tasks])
     estimate = read_results(folder).estimate
     exported = ExportFile(tasks, str(tasks))
-    with progress_bar("reading", unit="bytes") as bar, whole_files([exported], bar):
+    with progress_bar("reading", unit="bytes") as bar, whole_file_progress([exported], bar):
         records = predictions(estimate, exported, question=question, version=version)
     with progress_bar("writing"):
         write_predictions(out, records)
     written = {str(record["id"]) for record in records}
     missing = sum(not written & {task, task.partition(CHOICE_MARK)[0]} for task in map(str, estimate.tasks))
-    data = {"tool": tool, "predictions": len(records), "missing": missing, "files": [str(out)], "replaced": replaced}
+    data = {"tool": tool, "predictions": len(records), "missing": missing}
     rows = [
         ("predictions", f"{len(records):,}"),
         *([("missing", f"{missing:,} truths have no task in {tasks}, or no value")] if missing else []),
     ]
-    print_written(data, rows)
+    print_written(data, rows, [out], replaced)

@@ -10,8 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.export import Exported, read_body, write_questions
-from crowdveil.folder.campaign.rounds import Collection
+from crowdveil.folder.campaign.campaign_reports import ExportedQuestion, read_accepted_report, write_questions
+from crowdveil.folder.campaign.rounds import CollectedReports
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Purged, Store
 
@@ -22,17 +22,17 @@ RETRY_SECONDS = 60.0
 logger = logging.getLogger("crowdveil.service")
 
 
-def export(
+def export_campaign(
     store: Store,
     digest: bytes,
     directory: str | PathLike[str],
     *,
     replace: bool = False,
-    earlier: Collection | None = None,
-) -> list[Exported]:
+    earlier: CollectedReports | None = None,
+) -> list[ExportedQuestion]:
     """Write the collection of each question of a closed campaign; return them.
 
-    A later round needs that of the rounds before (`rounds.read_earlier`).
+    A later round needs that of the rounds before (`rounds.read_earlier_rounds`).
 
     Raises:
         Problem: `unknown` or `purged`.
@@ -48,7 +48,7 @@ def export(
     accepted = []
     for slot, body in store.released_reports(digest):
         tasks = store.tasks(digest, slot)
-        accepted.append(read_body(campaign, slot, tasks, body))
+        accepted.append(read_accepted_report(campaign, slot, tasks, body))
     return write_questions(directory, campaign, accepted, replace=replace, earlier=earlier)
 
 
@@ -76,7 +76,7 @@ def purge_due(store: Store) -> int:
     return purged
 
 
-def try_purge(store: Store) -> bool:
+def purge_due_or_log(store: Store) -> bool:
     """Run `purge_due`, and log a failure; return whether it succeeded."""
     try:
         purge_due(store)
@@ -96,7 +96,7 @@ def undelivered_warnings(deleted: Purged, campaign: Campaign) -> list[str]:
     return [f"{count} reports were deleted before they were forwarded; batches not delivered: {left:,}."]
 
 
-class Retention:
+class PurgeThread:
     """Thread that runs `purge_due` at the start and from then on every hour, and sooner after a failure."""
 
     def __init__(self, store: Store, *, seconds: float = CHECK_SECONDS) -> None:
@@ -112,5 +112,5 @@ class Retention:
 
     def _run(self) -> None:
         while not self._ends.is_set():
-            done = try_purge(self._store)
+            done = purge_due_or_log(self._store)
             self._ends.wait(self._seconds if done else min(self._seconds, RETRY_SECONDS))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import nextafter
 from typing import Any
 
-from crowdveil.campaign.source.section import Section
+from crowdveil.campaign.settings.section import Section
 from crowdveil.errors import SettingsError
 from crowdveil.standalone.checks import MAX_CHANNELS, first_confusable_pair
 
@@ -68,7 +68,7 @@ def _check_budgets(common: Section, own: list[Mapping[str, Any]]) -> None:
             )
 
 
-def require_unlike(texts: list[str]) -> None:
+def require_distinguishable_questions(texts: list[str]) -> None:
     """Refuse questions that look alike."""
     pair = first_confusable_pair(texts)
     if pair or len(set(texts)) < len(texts):

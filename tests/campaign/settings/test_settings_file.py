@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crowdveil.campaign.document import Picture, Task
-from crowdveil.campaign.source.csv_files import read_tasks, read_workers
-from crowdveil.campaign.source.settings_file import read_source
+from crowdveil.campaign.settings.settings_file import read_settings
+from crowdveil.campaign.settings.task_and_worker_files import read_tasks, read_workers
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CrowdveilError, ReportsError, SettingsError
 
@@ -52,7 +52,7 @@ def write(tmp_path):
 
 def test_the_sample_is_read():
     """The sample of the documents is a planned peer grading: nobody gets the own essay."""
-    source = read_source(SAMPLES / "campaign.toml")
+    source = read_settings(SAMPLES / "campaign.toml")
 
     assert (12, 24, 2) == (len(source.rows), source.slots, source.per_worker)
     assert Scale(0, 10) == source.alphabet
@@ -65,7 +65,7 @@ def test_the_sample_is_read():
 
 def test_a_survey_without_a_service_is_read(write):
     """Labels, days, a number of workers and an epsilon per answer are read; what is left out has its default."""
-    source = read_source(write(expected="{ answered = 0.8, ability = 0.6 }", language=None))
+    source = read_settings(write(expected="{ answered = 0.8, ability = 0.6 }", language=None))
 
     assert Categories(("never", "monthly", "weekly"), ordered=True) == source.alphabet
     assert (date(2027, 1, 10), date(2027, 1, 17)) == (source.opens, source.closes)
@@ -76,7 +76,7 @@ def test_a_survey_without_a_service_is_read(write):
 
 def test_excluded_workers_are_slots_where_there_are_no_names(write):
     """Where workers have no names, not_for holds their slots, several separated by semicolons."""
-    source = read_source(write("id,text,not_for\na,One?,0; 2\nb,Two?,\n"))
+    source = read_settings(write("id,text,not_for\na,One?,0; 2\nb,Two?,\n"))
 
     assert (frozenset({0}), frozenset(), frozenset({0})) == source.excluded
 
@@ -180,7 +180,7 @@ def test_excluded_workers_are_slots_where_there_are_no_names(write):
 def test_a_wrong_setting_is_refused(write, changes, rule, hint):
     """Each wrong setting is refused with its rule, and a hint where the rule does not say what to do."""
     with pytest.raises(CrowdveilError) as caught:
-        read_source(write(**changes))
+        read_settings(write(**changes))
 
     assert rule in caught.value.rule
     assert hint in caught.value.hint
@@ -190,14 +190,14 @@ def test_cuts_are_labels_or_numbers_of_the_scale(write):
     """Cuts are read as codes, from names of ordered labels, and on a scale from numbers as well."""
     scale = "{ scale = { low = 0, high = 2, step = 0.5 } }"
 
-    assert (1, 2) == read_source(write(privacy=QUANTIZED % '"monthly", "weekly"')).privacy.cuts
-    assert (1, 2, 4) == read_source(write(answers=scale, privacy=QUANTIZED % '0.5, "1", 2')).privacy.cuts
+    assert (1, 2) == read_settings(write(privacy=QUANTIZED % '"monthly", "weekly"')).privacy.cuts
+    assert (1, 2, 4) == read_settings(write(answers=scale, privacy=QUANTIZED % '0.5, "1", 2')).privacy.cuts
 
 
 def test_groups_of_cuts_are_read(write):
     """A list of lists of cuts is one list for each group of workers, and a single one is no group."""
-    one = read_source(write(privacy=QUANTIZED % '["monthly"]')).privacy
-    two = read_source(write(privacy=QUANTIZED % '["monthly"], ["weekly"]')).privacy
+    one = read_settings(write(privacy=QUANTIZED % '["monthly"]')).privacy
+    two = read_settings(write(privacy=QUANTIZED % '["monthly"], ["weekly"]')).privacy
 
     assert ((1,), ()) == (one.cuts, one.dealt_cuts)
     assert ((1,), ((1,), (2,))) == (two.cuts, two.dealt_cuts)
@@ -206,7 +206,7 @@ def test_groups_of_cuts_are_read(write):
 
 def test_levels_are_budgets_of_a_worker(write):
     """Each level is the budget of one request; the least one is planned for."""
-    privacy = read_source(write(privacy=LEVELS % "[1, 2.5, 4]", participation='"protected"')).privacy
+    privacy = read_settings(write(privacy=LEVELS % "[1, 2.5, 4]", participation='"protected"')).privacy
 
     assert ((1.0, 2.5, 4.0), 1.0) == (privacy.levels, privacy.budget_per_worker)
     assert [1.0, 2.5, 4.0] == [request.budget_per_worker for request in privacy.requests]
@@ -216,7 +216,7 @@ def test_a_prior_is_a_file_beside_the_settings(write):
     """A designed channel has its prior from a file that is named relative to the settings."""
     path = write(privacy='{ mechanism = "designed", epsilon_per_answer = 1, prior = "prior.csv" }')
 
-    assert path.parent / "prior.csv" == read_source(path).privacy.prior
+    assert path.parent / "prior.csv" == read_settings(path).privacy.prior
 
 
 @pytest.mark.parametrize("data", [b"title = ", b"\xff", b"x = 1\nx = 2"])
@@ -225,13 +225,13 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path, data):
     path = tmp_path / "campaign.toml"
     path.write_bytes(data)
     with pytest.raises(SettingsError, match="TOML in UTF-8"):
-        read_source(path)
+        read_settings(path)
 
 
 def test_an_excluded_worker_must_exist(write):
     """A worker in not_for who is not one of the campaign's is refused."""
     with pytest.raises(SettingsError, match="not_for of task 'a' must name one of the workers 0 to 2"):
-        read_source(write("id,text,not_for\na,One?,3\nb,Two?,\n"))
+        read_settings(write("id,text,not_for\na,One?,3\nb,Two?,\n"))
 
 
 def test_a_misspelled_setting_is_named_before_a_missing_one(write):
@@ -239,7 +239,7 @@ def test_a_misspelled_setting_is_named_before_a_missing_one(write):
     path = write(privacy=None, pirvacy=SETTINGS["privacy"])
 
     with pytest.raises(SettingsError, match=r"no setting 'pirvacy'.*Did you mean 'privacy'"):
-        read_source(path)
+        read_settings(path)
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -5,12 +5,12 @@ from functools import partial
 from hashlib import sha256
 from itertools import pairwise, zip_longest
 
-from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, Groups, Relay
-from crowdveil.campaign.source.draw import draw_assignment
-from crowdveil.campaign.source.privacy_request import PrivacyRequest
-from crowdveil.campaign.source.settings_file import CampaignSource
+from crowdveil.campaign.settings.draw_assignment import draw_assignment
+from crowdveil.campaign.settings.privacy_request import PrivacyRequest
+from crowdveil.campaign.settings.settings_file import CampaignSettings
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.rounding import format_bound
@@ -19,19 +19,19 @@ from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.randomness import Source, secure
 
-Build = Callable[[float], ChannelMechanism]
+BuildMechanism = Callable[[float], ChannelMechanism]
 """Mechanism with an epsilon of a single answer, in nats."""
 Lists = Sequence[Sequence[int]]
 """Task indices of each slot."""
 
 
 def build_campaign(
-    source: CampaignSource,
+    source: CampaignSettings,
     randomness: Source | None = None,
     *,
     relay: Relay | None = None,
-    build: Build | None = None,
-    others: Sequence[Build] = (),
+    build: BuildMechanism | None = None,
+    others: Sequence[BuildMechanism] = (),
 ) -> tuple[Campaign, tuple[AssignmentPart, ...], tuple[ChannelMechanism, ...]]:
     """Return the campaign, its assignment parts and the mechanisms of its channels.
 
@@ -58,25 +58,17 @@ def build_campaign(
     ]
     if own.levels:
         _require_ascending(mechanisms)
-    content = Content(
-        title=source.title,
-        question=source.question,
-        consent=source.consent,
-        language=source.language,
-        opens=source.opens,
-        closes=source.closes,
-        min_reports=source.min_reports,
+    content = CampaignContent(
+        **source.terms(),
         channels=tuple(mechanism.channel() for mechanism in mechanisms),
         tasks=tuple(task for one in asked for task in one.tasks),
-        url=source.url,
-        purge_after_days=source.purge_after_days,
         relay=relay,
-        groups=_channel_groups(asked),
+        groups=_groups_of_channels(asked),
         levels=len(own.levels) or None,
         prior=None if own.prior is None else sha256(own.prior.read_bytes()).hexdigest(),
         questions=tuple(one.question for one in asked) if len(asked) > 1 else (),
     )
-    campaign, parts = assemble(content, _tasks_over_all_questions(asked, drawn))
+    campaign, parts = assemble_campaign(content, _tasks_over_all_questions(asked, drawn))
     _require_budget_kept(source.budget, campaign)
     return campaign, parts, tuple(mechanisms)
 
@@ -91,7 +83,7 @@ def _require_budget_kept(budget: float | None, campaign: Campaign) -> None:
         )
 
 
-def _draw_tasks_of_questions(asked: Sequence[CampaignSource], randomness: Source) -> list[Lists]:
+def _draw_tasks_of_questions(asked: Sequence[CampaignSettings], randomness: Source) -> list[Lists]:
     """Return the drawn tasks of each question; questions with equal tasks, and as many, ask a worker the same ones."""
     drawn: list[Lists] = []
     for place, one in enumerate(asked):
@@ -113,11 +105,11 @@ def _draw_tasks_of_questions(asked: Sequence[CampaignSource], randomness: Source
     return drawn
 
 
-def _ask_the_same_tasks(one: CampaignSource, other: CampaignSource) -> bool:
+def _ask_the_same_tasks(one: CampaignSettings, other: CampaignSettings) -> bool:
     return (one.rows, one.per_worker) == (other.rows, other.per_worker)
 
 
-def _tasks_over_all_questions(asked: Sequence[CampaignSource], drawn: Sequence[Lists]) -> Lists:
+def _tasks_over_all_questions(asked: Sequence[CampaignSettings], drawn: Sequence[Lists]) -> Lists:
     """Return the tasks of each slot over all questions, numbered one question after the other."""
     starts = [sum(len(one.rows) for one in asked[:place]) for place in range(len(asked))]
     own = list(zip(starts, drawn, strict=True))
@@ -135,7 +127,7 @@ def _require_ascending(mechanisms: Sequence[ChannelMechanism]) -> None:
         )
 
 
-def _channel_groups(asked: Sequence[CampaignSource]) -> Groups | None:
+def _groups_of_channels(asked: Sequence[CampaignSettings]) -> Groups | None:
     """Return the channel of each cell: by question, or by slots, to which groups of cuts are dealt in turn."""
     first, slots = asked[0], asked[0].slots
     if len(asked) > 1:
@@ -167,7 +159,7 @@ def mechanism_within(
     participation: Participation,
     *,
     cells: int,
-    build: Build | None = None,
+    build: BuildMechanism | None = None,
 ) -> ChannelMechanism:
     """Return the mechanism with the requested epsilon of a single answer, or with an equal share of the budget.
 

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
-from crowdveil.service.curator.results import DOWNLOADS
-from crowdveil.service.demo import (
+from crowdveil.service.campaign_demo import (
     BUDGET_PER_WORKER,
     TASKS_PER_WORKER,
     WORKERS,
@@ -17,6 +16,7 @@ from crowdveil.service.demo import (
     demo_outputs,
     run_campaign_demo,
 )
+from crowdveil.service.curator.results import DOWNLOADS
 
 pytestmark = pytest.mark.slow
 

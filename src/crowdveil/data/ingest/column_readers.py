@@ -19,6 +19,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
+from crowdveil.data.ingest.coded_columns import (
+    COMMA_NUMBER,
+    MISSING,
+    CodedColumn,
+    encode_ids,
+    parse_number_column,
+)
 from crowdveil.data.ingest.csv_files import (
     COMMA,
     DELIMITERS,
@@ -27,18 +34,11 @@ from crowdveil.data.ingest.csv_files import (
     Progress,
     find_defects,
     find_header,
-    read_csv_coded,
+    read_csv_batches,
     text_source,
 )
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
-from crowdveil.data.ingest.validation import (
-    COMMA_NUMBER,
-    MISSING,
-    CodedColumn,
-    encode_ids,
-    parse_number_column,
-)
-from crowdveil.errors import ReportsError, SettingsError, all_at_once
+from crowdveil.errors import ReportsError, SettingsError, join_errors
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {
@@ -180,7 +180,7 @@ class ColumnNames:
             raise ReportsError(
                 f"there is no column {', '.join(map(repr, absent))}",
                 source=source,
-                examples=_shown_names(found),
+                examples=_list_of_columns(found),
                 hint=f"State {'a column' if len(absent) == 1 else 'columns'} that it has.",
             )
         open_roles = {role: names for role, names in ANSWERS.items() if stated[role] is None}
@@ -192,7 +192,7 @@ class ColumnNames:
             raise ReportsError(
                 "at most one column of questions is read",
                 source=source,
-                examples=_shown_names(questions),
+                examples=_list_of_columns(questions),
                 hint="Rename the others.",
             )
         return roles | ({QUESTION: questions[0]} if questions else {})
@@ -230,14 +230,14 @@ def read_columns(
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    delimiter, roles = text_roles(Path(path), names.roles, delimiter, encoding)
+    delimiter, roles = delimiter_and_roles(Path(path), names.roles, delimiter, encoding)
     source = text_source(Path(path), delimiter, encoding)
-    coded, blank = read_csv_coded(Path(path), list(roles.values()), delimiter, progress, encoding)
-    columns = _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
+    coded, blank = read_csv_batches(Path(path), list(roles.values()), encode_batches, delimiter, progress, encoding)
+    columns = _report_columns({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
     return replace(columns, blank_rows=blank)
 
 
-def text_roles(
+def delimiter_and_roles(
     path: Path, match: Match, delimiter: str | None = None, encoding: str | None = None, *, by_header: bool = False
 ) -> tuple[str, dict[str, str]]:
     """Return the delimiter of a text file and the column of each role.
@@ -263,20 +263,22 @@ def text_roles(
         else:
             if not header.defects:
                 return one, roles
-            raise all_at_once(header.defects if by_header else find_defects(path, one, encoding, ROWS_CHECKED))
+            raise join_errors(header.defects if by_header else find_defects(path, one, encoding, ROWS_CHECKED))
     widest = max(refused, key=lambda one: len(refused[one][0].names))
     header, refusal = refused[widest]
     defects = header.defects if by_header else find_defects(path, widest, encoding, ROWS_CHECKED)
-    refusal = _in_text(refusal, widest, header.names, _hints_by_rows("" if by_header else header.start, widest, match))
-    raise all_at_once([*defects, refusal] if header.defects else [refusal, *defects])
+    refusal = _add_text_hints(
+        refusal, widest, header.names, _hints_by_rows("" if by_header else header.start, widest, match)
+    )
+    raise join_errors([*defects, refusal] if header.defects else [refusal, *defects])
 
 
-def _in_text(refusal: ReportsError, delimiter: str, names: Sequence[str], hints: str) -> ReportsError:
+def _add_text_hints(refusal: ReportsError, delimiter: str, names: Sequence[str], hints: str) -> ReportsError:
     """Return the refusal of the columns of a text file with its delimiter and more hints."""
     found = str(refusal.value or "") if delimiter == COMMA else f"{refusal.value}, with the delimiter {delimiter!r}"
     if len(names) == 1:
         hints += " Answers: if cells are separated by another character, state it, --delimiter."
-    return ReportsError(refusal.rule, source=refusal.source, examples=found, hint=refusal.hint + hints)
+    return refusal.changed(examples=found, hint=refusal.hint + hints)
 
 
 def _hints_by_rows(start: str, delimiter: str, match: Match) -> str:
@@ -308,19 +310,21 @@ def read_parquet_columns(
             if all(pa.types.is_string(schema.field(name).type) for name in wanted):
                 # Streaming: a group of rows is encoded while the next is read.
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted)
-                coded = encode_batches(_counted(batches, file, Path(path), progress), wanted, GROUP_BYTES)
-                return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
+                coded = encode_batches(_with_progress(batches, file, Path(path), progress), wanted, GROUP_BYTES)
+                return _report_columns(
+                    {role: coded[name] for role, name in roles.items()}, roles, source, names.value_name
+                )
             groups = [[number] for number in range(file.num_row_groups)] or [[]]
             tables = (file.read_row_groups(group, columns=wanted) for group in groups)
-            table = pa.concat_tables(_counted(tables, file, Path(path), progress))
+            table = pa.concat_tables(_with_progress(tables, file, Path(path), progress))
         return encode_columns(roles, table, source, value_name=names.value_name)
     except MemoryError:
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise not_parquet(source, error) from error
+        raise unreadable_parquet_error(source, error) from error
 
 
-def _counted(parts: Iterable[Any], file: Any, path: Path, progress: Progress | None) -> Iterator[Any]:
+def _with_progress(parts: Iterable[Any], file: Any, path: Path, progress: Progress | None) -> Iterator[Any]:
     """Yield all parts of a Parquet file; the bytes read are the share of its rows times its size."""
     size, read = path.stat().st_size, 0
     for part in parts:
@@ -330,7 +334,7 @@ def _counted(parts: Iterable[Any], file: Any, path: Path, progress: Progress | N
             progress(size * read // max(1, file.metadata.num_rows), size)
 
 
-def not_parquet(source: str, error: Exception) -> ReportsError:
+def unreadable_parquet_error(source: str, error: Exception) -> ReportsError:
     """Return the error of a file that Arrow cannot read."""
     return ReportsError(
         "the file must be readable Parquet, with names and text in UTF-8",
@@ -348,7 +352,7 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
             that sum to 1.
     """
     source = text_source(Path(path))
-    _, columns = read_csv_roles(Path(path), PRIOR)
+    _, columns = read_csv_by_role(Path(path), PRIOR)
     label, probability = columns["label"], columns["probability"]
     names, codes = encode_ids(label, None, "label", source)
     numbers = parse_number_column(probability, source)
@@ -383,7 +387,7 @@ def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict
             raise ReportsError(
                 f"exactly one column for the {role} is needed, {len(names)} were found",
                 source=source,
-                examples=_shown_names(found),
+                examples=_list_of_columns(found),
                 hint=f"Name the columns, separated by commas: {wanted}.",
             )
     return {role: names[0] for role, names in roles.items()}
@@ -406,7 +410,7 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
         raise ReportsError(
             f"exactly one column for the {wrong[0]} is needed, {len(chosen[wrong[0]])} were found{more}",
             source=source,
-            examples=_shown_names(found),
+            examples=_list_of_columns(found),
             hint=f"Name {'them' if more else 'it'} {'; '.join(' or '.join(ANSWERS[role]) for role in wrong)}, or state "
             f"{'them' if more else 'it'}: {'; '.join(STATE_COLUMN[role] for role in wrong)}.",
         )
@@ -418,7 +422,7 @@ def normal_name(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", str(name).strip()).lower()
 
 
-def _shown_names(found: Sequence[str]) -> str:
+def _list_of_columns(found: Sequence[str]) -> str:
     return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]) if len(found) else "no columns"
 
 
@@ -430,7 +434,7 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     Raises:
         ReportsError: the column holds neither text nor numbers.
     """
-    kind = _kind(column)
+    kind = _cell_type(column)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = column.cast(pa.float64()).to_numpy()
         return CodedColumn(numbers, np.arange(len(numbers), dtype=np.int32))
@@ -439,7 +443,7 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     elif pa.types.is_null(kind):
         column = column.cast(pa.string())
     elif str(kind) in TEXT_KINDS:
-        column = _plain_text(column)
+        column = _as_contiguous_text(column)
     elif not pa.types.is_integer(kind):
         hint = "Turn it into text or numbers."
         raise ReportsError(
@@ -453,14 +457,14 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
 
 
-def _kind(column: Any) -> Any:
+def _cell_type(column: Any) -> Any:
     """Return the type of a column's cells, or of its dictionary."""
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
-def _plain_text(column: Any) -> Any:
+def _as_contiguous_text(column: Any) -> Any:
     """Return text of any Arrow type as contiguous text, inside a dictionary too."""
-    if pa.types.is_string(_kind(column)) or pa.types.is_large_string(_kind(column)):
+    if pa.types.is_string(_cell_type(column)) or pa.types.is_large_string(_cell_type(column)):
         return column
     if not pa.types.is_dictionary(column.type):
         return column.cast(pa.large_string())
@@ -484,32 +488,35 @@ def encode_columns(
         waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
         del table  # frees each column once it is encoded
         coded = {role: column.result() for role, column in waiting.items()}
-    return _columns_of(coded, roles, source, value_name)
+    return _report_columns(coded, roles, source, value_name)
 
 
-def _columns_of(
+def _report_columns(
     coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str, value_name: str | None = None
 ) -> ReportColumns:
     """Return coded columns by role as columns of reports; a column named `value`, in any case, holds numbers.
 
     Where a space stands before the name of a column, as after each comma, spaces around its cells are not part of them.
     """
-    coded = {role: _trimmed(column) if roles[role] != roles[role].strip() else column for role, column in coded.items()}
+    coded = {
+        role: _stripped_names(column) if roles[role] != roles[role].strip() else column
+        for role, column in coded.items()
+    }
     name = value_name or normal_name(roles["value"])
     return ReportColumns(coded["task"], coded["worker"], coded["value"], name, source, coded.get(QUESTION))
 
 
-def _trimmed(column: CodedColumn) -> CodedColumn:
+def _stripped_names(column: CodedColumn) -> CodedColumn:
     """Return a column of text without spaces around its names."""
     if column.names.dtype.kind not in "OU":
         return column
     return column.renamed([str(name).strip() for name in column.names])
 
 
-def read_csv_roles(
+def read_csv_by_role(
     path: Path, accepted: Accepted, optional: Sequence[str] = ()
 ) -> tuple[dict[str, str], dict[str, CodedColumn]]:
-    """Return the column name and the coded column of each role of a file that is no answers; errors as `text_roles`.
+    """Return column name and coded column of each role of a file that is no answers; errors as `delimiter_and_roles`.
 
     Columns with a name in `optional` are roles of this name if they are there.
     """
@@ -517,6 +524,6 @@ def read_csv_roles(
     def match(found: Sequence[str], source: str) -> dict[str, str]:
         return match_columns(found, accepted, source) | {name: name for name in optional if name in found}
 
-    delimiter, roles = text_roles(path, match)
-    coded, _ = read_csv_coded(path, list(roles.values()), delimiter)
+    delimiter, roles = delimiter_and_roles(path, match)
+    coded, _ = read_csv_batches(path, list(roles.values()), encode_batches, delimiter)
     return roles, {role: coded[name] for role, name in roles.items()}

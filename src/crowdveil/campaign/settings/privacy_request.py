@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from crowdveil.campaign.source.section import Section
+from crowdveil.campaign.settings.section import Section
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
@@ -106,7 +106,7 @@ def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyR
         SettingsError: a setting is missing, unknown, out of range, or of another mechanism.
     """
     mechanism = section.choice("mechanism", MECHANISMS)
-    levels = _levels(section)
+    levels = _budgets_of_levels(section)
     kind = "budget_per_worker" if levels else section.one_of("budget_per_worker", "epsilon_per_answer")
     epsilon = levels[0] if levels else section.number(kind)
     if not 0 < epsilon <= MAX_BUDGET:
@@ -132,7 +132,7 @@ def read_privacy(section: Section, alphabet: Alphabet, folder: Path) -> PrivacyR
     return replace(found, prior=prior)
 
 
-def _levels(section: Section) -> tuple[float, ...]:
+def _budgets_of_levels(section: Section) -> tuple[float, ...]:
     """Return the budgets that workers choose from; empty without levels."""
     if "levels" not in section:
         return ()
@@ -159,13 +159,13 @@ def _groups_of_cuts(section: Section, alphabet: Alphabet) -> tuple[tuple[int, ..
     """Return the codes of the cuts of each group of workers, given as one list of cuts or as a list of such lists."""
     title, given = section.title("cuts"), section.take("cuts")
     nested = isinstance(given, list) and any(isinstance(cuts, list) for cuts in given)
-    groups = tuple(_cuts(title, cuts, alphabet) for cuts in (given if nested else [given]))
+    groups = tuple(_codes_of_cuts(title, cuts, alphabet) for cuts in (given if nested else [given]))
     if len(set(groups)) < len(groups) or len(groups) > MAX_CHANNELS:
         raise SettingsError(f"{title} of groups must differ, in at most {MAX_CHANNELS} groups", value=given)
     return groups
 
 
-def _cuts(title: str, given: object, alphabet: Alphabet) -> tuple[int, ...]:
+def _codes_of_cuts(title: str, given: object, alphabet: Alphabet) -> tuple[int, ...]:
     """Return the codes of the cuts, which are labels or numbers of the scale."""
     if not alphabet.ordered:
         raise SettingsError(
