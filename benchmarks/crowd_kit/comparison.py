@@ -23,8 +23,8 @@ from crowdveil.files.filesystem import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
 METHODS = ("majority-vote", "dawid-skene", "one-coin", "default")
-"""Methods that both programs implement; "default" is hierarchical-dawid-skene and the peer's DawidSkene, each with
-its own default settings."""
+"""Methods that both programs implement; "default" is `aggregate` without a method, from frame to frame, and the peer's
+DawidSkene, each with its own default settings."""
 WITHOUT_STEPS = ("majority-vote", "default")
 SMALLEST, LARGEST = 1000, 200_000_000
 Progress = Callable[[int, int], None]

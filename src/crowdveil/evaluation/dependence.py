@@ -9,13 +9,14 @@ look independent: mistakes that most workers share become truths and do not show
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.kernels.dispatch import use_compiled
+from crowdveil.em.kernels.dispatch import parallel_map, thread_count, use_compiled
 
 MAX_TASKS, MAX_NUMBERS, CHUNK_NUMBERS = 100_000, 1 << 24, 1 << 20
 """Largest numbers of tasks, the first ones, of confusion matrices' cells of all their answers, and of those that are
@@ -64,9 +65,10 @@ def measure_dependence(
     answers, cells = np.cumsum(reports.per_task[:MAX_TASKS]), reports.labels**2
     last = max(1, int(np.searchsorted(answers, MAX_NUMBERS // cells, "right")))
     blocks = takewhile(lambda block: block.first < last, reports.blocks(max(1, CHUNK_NUMBERS // cells)))
-    add_up = _compiled_sums if use_compiled(len(reports)) else _sums
-    tables, prior = np.ascontiguousarray(confusion.swapaxes(1, 2)), np.maximum(class_prior, TINY)
-    sums = [add_up(block.slice_tasks(slice(last - block.first)), tables, prior) for block in blocks]
+    tables, compiled = np.ascontiguousarray(confusion.swapaxes(1, 2)), use_compiled(len(reports))
+    add_up = partial(_compiled_sums if compiled else _sums, tables=tables, prior=np.maximum(class_prior, TINY))
+    with parallel_map(thread_count() if compiled else 1) as each:
+        sums = list(each(add_up, (block.slice_tasks(slice(last - block.first)) for block in blocks)))
     pairs, agree, predicted = np.concatenate(sums).T
     excess, room = agree - predicted, pairs - predicted
     if np.count_nonzero(pairs) < MIN_TASKS or room.sum() <= 0:
