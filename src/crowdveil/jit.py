@@ -102,39 +102,46 @@ def memory_intrinsics() -> tuple[Any, Any]:
 
 
 @cache
-def row_addition() -> Any:
-    """Return the intrinsic `add_row(target, at, source, start, width, lanes)` for use in compiled code.
+def row_additions() -> tuple[Any, Any]:
+    """Return the intrinsics `add_row(target, at, source, start, width, lanes)` and `add_product(target, at, one, i,
+    other, j, width, lanes)` for use in compiled code.
 
-    It adds source[start : start + width] to target[at : at + width]: flat arrays of doubles; unchecked.
-    A tuple `lanes` that is not empty has the width as its length, and the row is one SIMD vector: LLVM's vectorizer of
-    loops leaves short ones as they are, and numba runs no other.
+    They add source[start : start + width], or one[i : i + width] other[j : j + width], to target[at : at + width]; flat
+    arrays of doubles, unchecked. A tuple `lanes` that is not empty has the width as its length, and the row is one
+    SIMD vector: LLVM's vectorizer of loops leaves short ones as they are, and numba runs no other.
     """
     from llvmlite import ir
     from numba import types
     from numba.core.cgutils import for_range
     from numba.extending import intrinsic
 
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = signature.args[-1].count
+        kind = ir.VectorType(ir.DoubleType(), lanes).as_pointer() if lanes else ir.DoubleType().as_pointer()
+        places = range(0, len(arguments) - 2, 2)
+        rows = [_element_address(context, builder, signature, arguments, kind, place) for place in places]
+
+        def add(target: Any, *sources: Any) -> None:
+            term, *factors = (builder.load(source, align=8) for source in sources)
+            for factor in factors:
+                term = builder.fmul(term, factor, flags=("contract",))
+            total = builder.fadd(builder.load(target, align=8), term, flags=("contract",))
+            builder.store(total, target, align=8)
+
+        if lanes:
+            add(*rows)
+        else:
+            with for_range(builder, arguments[-2]) as loop:
+                add(*(builder.gep(row, [loop.index]) for row in rows))
+        return context.get_dummy_value()
+
     def add_row(_: Any, target: Any, at: Any, source: Any, start: Any, width: Any, lanes: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            row = ir.VectorType(ir.DoubleType(), len(lanes)) if len(lanes) else ir.DoubleType()
-            ends = [
-                _element_address(context, builder, signature, arguments, row.as_pointer(), place) for place in (0, 2)
-            ]
-
-            def add(target: Any, source: Any) -> None:
-                total = builder.fadd(builder.load(target, align=8), builder.load(source, align=8))
-                builder.store(total, target, align=8)
-
-            if len(lanes):
-                add(*ends)
-            else:
-                with for_range(builder, arguments[4]) as loop:
-                    add(*(builder.gep(end, [loop.index]) for end in ends))
-            return context.get_dummy_value()
-
         return types.void(target, at, source, start, width, lanes), generate
 
-    return intrinsic(add_row)
+    def add_product(_: Any, target: Any, at: Any, one: Any, i: Any, other: Any, j: Any, width: Any, lanes: Any) -> Any:
+        return types.void(target, at, one, i, other, j, width, lanes), generate
+
+    return intrinsic(add_row), intrinsic(add_product)
 
 
 def _element_address(context: Any, builder: Any, signature: Any, arguments: Any, pointer: Any, place: int = 0) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.jit import kernel, memory_intrinsics, row_addition
+from crowdveil.jit import kernel, memory_intrinsics, row_additions
 
 INDEX = np.uintp
 """Unsigned index type: numba then emits no code for negative indices."""
@@ -20,7 +20,7 @@ LENGTH_CLASSES = 256
 PREFETCH_DISTANCE = 128
 """Reports between the one whose row is prefetched and the one that is added up."""
 prefetch, _ = memory_intrinsics()
-add_row = row_addition()
+add_row, add_product = row_additions()
 
 
 @kernel()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.em.kernels.numba_loops.layout import INDEX, prefetch
+from crowdveil.em.kernels.numba_loops.layout import INDEX, add_product, prefetch
 from crowdveil.em.kernels.numba_loops.special_functions import FAST, UNCHECKED_DIVISION
 from crowdveil.jit import kernel
 
@@ -17,6 +17,7 @@ CACHE_LINE_NUMBERS = 8
 @cache
 def agreement_of_pairs(static_labels: int) -> Any:
     """Return the compiled loop for `static_labels` labels, or for any number if that is 0."""
+    lanes = (0,) * static_labels
 
     @kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
     def add_up(columns: Any, tables: Any, prior: Any, least: Any, lags: Any, sums: Any) -> None:
@@ -59,8 +60,7 @@ def agreement_of_pairs(static_labels: int) -> Any:
                     for k in range(width):
                         agree[k] = 0.0
                     for answer in range(INDEX(0), cells, width):
-                        for k in range(width):
-                            agree[k] += tables[table + answer + k] * tables[second + answer + k]
+                        add_product(agree, INDEX(0), tables, table + answer, tables, second + answer, width, lanes)
                     for k in range(width):
                         weight = given[k] * inverse[own + k] * inverse[others + k]
                         both += weight * agree[k]
