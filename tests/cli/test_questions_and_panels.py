@@ -250,6 +250,18 @@ def test_an_earlier_result_is_the_prior_of_the_workers(earlier: Path, run_json: 
     assert rows("plain/workers.csv") != rows("found/workers.csv")
 
 
+def test_gold_counts_are_a_history(run_json: RunJson, folder: Path) -> None:
+    """A table of right answers and answers by worker."""
+    workers = sorted({row["worker"] for row in rows("labels.csv")})
+    lines = [f"{worker},9,10" for worker in workers[:3]]
+    Path("gold-counts.csv").write_text("\n".join(["worker,correct,answers", *lines]) + "\n", encoding="utf-8")
+
+    data = run_json("infer", "labels.csv", "--history", "gold-counts.csv", "--out", "found")
+
+    assert data["history"].startswith("3 of ")
+    assert "worth 10.0 earlier answers" in data["history"]
+
+
 @pytest.mark.parametrize("verb", [("next", "--budget", 3), ("review",)])
 def test_next_and_review_fit_with_the_history(earlier: Path, run_json: RunJson, verb: tuple[object, ...]) -> None:
     """Both change with a history of perfect workers."""
