@@ -201,6 +201,13 @@ def test_lists_must_be_complete_and_named(refusal: Refusal) -> None:
         assert said in refusal("perturb", "labels.csv", "--tasks", "tasks.csv", *PERTURB)
 
 
+def test_names_cannot_steer_the_terminal(refusal: Refusal) -> None:
+    """Escape sequences in a label reach neither table nor error message."""
+    Path("bad.csv").write_text("task,worker,label\na,u,\x1b[2Jx\nb,u,\x1b[2Jx\n")
+
+    assert "\x1b" not in refusal("perturb", "bad.csv", "--labels", "x,y", *PERTURB)
+
+
 def test_a_failed_run_leaves_earlier_files_as_they_were(run: Run, refusal: Refusal) -> None:
     """What stood in the folder before a refused run stands there afterwards, byte for byte."""
     run("perturb", "labels.csv", "--seed", 1, *PERTURB)
