@@ -384,3 +384,11 @@ def test_missing_reports_damage_and_inputs_are_refused(run: Run, grown: tuple[st
     """A file that is no fit is refused, and so is a fit that would replace the reports."""
     assert "a saved fit must be whole" in run("infer", grown[1], "--start-from", grown[0], code=1).output
     assert "must not replace an input" in run("infer", grown[1], "--save-fit", grown[1], code=1).output
+
+
+def test_reports_without_crowd_or_certificate_are_answers(run_json: RunJson) -> None:
+    """A plain file of labels is read as answers, and the reading says why."""
+    data = run_json("infer", "labels.csv", "--out", "found")
+
+    assert "none: no certificate was found" == data["noise_model"]
+    assert (None, False, []) == (data["simulation"], data["channel_used"], data["warnings"])

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from crowdveil.cli import main
 from crowdveil.cli.display import progress_bar
 from crowdveil.cli.verb import Verb
+from crowdveil.errors import SettingsError
 from tests.cli.conftest import Run
 
 TOOL = Path(__file__).parent.parent.parent / "tools" / "command_line_page.py"
@@ -262,3 +263,13 @@ def test_help_loads_no_numerical_library() -> None:
         done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
 
         assert set() == HEAVY & set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_an_error_stays_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of several lines, as libraries make them, becomes one."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise SettingsError("first\n  second", value=1)
+
+    monkeypatch.setattr("crowdveil.folder.answers.read_answers", broken)
+    assert "Error: first second, got 1.\n" == run(*PERTURB, code=1).stderr

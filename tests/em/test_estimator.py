@@ -21,7 +21,7 @@ from crowdveil import (
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import coded_and_summarized
-from crowdveil.em.gold import NO_GOLD, align_gold
+from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
 from crowdveil.em.history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, PrivateDawidSkene
@@ -399,3 +399,13 @@ def test_aggregate_warns_if_no_worker_has_a_history() -> None:
     """A history of other names changes nothing, which must not be silent."""
     with pytest.warns(UserWarning, match="No worker has a history"):
         aggregate(ANSWERS, history=counted("a stranger", 0.9, 10))
+
+
+def test_one_hot_gold_leaves_the_posterior_it_was_given() -> None:
+    """Known tasks become certain in a copy; the others keep their rows."""
+    posterior = np.full((3, 2), 0.5)
+
+    fixed = one_hot_gold(posterior, np.array([NO_GOLD, 1, 0]))
+
+    np.testing.assert_array_equal(fixed, [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(posterior, np.full((3, 2), 0.5))

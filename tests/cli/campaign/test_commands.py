@@ -27,11 +27,11 @@ def make(name: str, url: str | None) -> None:
 
 
 def test_links_are_written_and_not_shown(run: Run) -> None:
-    """The command names the files and the start of the hash; no link is printed."""
+    """The command, given the folder or its campaign.json, names the files and the start of the hash, and no link."""
     make("essays", "https://grades.example.org")
 
     text = run("campaign", "invite", "essays").stdout
-    replaced = run("campaign", "invite", "essays", "--replace", 2).stdout
+    replaced = run("campaign", "invite", "essays/campaign.json", "--replace", 2).stdout
 
     assert "3, each for one report" in text
     assert "essays/links.csv" in text
@@ -120,8 +120,8 @@ def answer(built: BuiltCampaign, *slots: int) -> None:
 
 
 def test_serve_names_the_pages_and_the_curators_token(run: Run, served: BuiltCampaign) -> None:
-    """The addresses and the file of the token are printed, not the token; the database is closed to others."""
-    text = run("campaign", "serve", ASKED, "--port", 0).stdout
+    """Given the folder, it prints the addresses and the file of the token, not the token; the database is closed."""
+    text = run("campaign", "serve", "asked", "--port", 0).stdout
 
     assert "/a/" in text
     assert "by this service from 2100-01-30 (UTC) on" in text

@@ -153,3 +153,14 @@ def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:
     run("data", "encode", "labels.csv", "--out", "blocks", "--replace")
 
     assert {"certificate.json", "crowd.json"}.isdisjoint(os.listdir(blocks))
+
+
+def test_without_a_directory_the_way_out_is_shown(
+    run: Run, run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No data is no error: an empty list, and the name of the variable to set."""
+    monkeypatch.setenv("CROWDVEIL_DATA", "nowhere")
+
+    assert "CROWDVEIL_DATA" in run("data", "list").stdout
+    data = run_json("data", "list")
+    assert ("nowhere", []) == (data["directory"], data["datasets"])
