@@ -301,7 +301,7 @@ def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypat
     """A command that cannot be met prints an error with rule and message, and the line on stderr."""
     if name == "data list":
         Path("data/tiny/meta.json").write_text("{")
-    result = run(*name.split(), *REFUSED[name], "--json", code=3 if name in ("audit", "statement") else 1)
+    result = run(*name.split(), *REFUSED[name], "--json", code=3 if name in ("audit", "statement", "verify") else 1)
     document = json.loads(result.stdout)
 
     check(document, "error")
