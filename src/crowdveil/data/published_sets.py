@@ -7,10 +7,9 @@ their first answers. The SHA-256 of the published files are not known, those of 
 import csv
 import gzip
 import hashlib
-import io
 import json
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from crowdveil.data.datasets import META_FILE, VARIABLE
 from crowdveil.data.ingest.coded_columns import parse_numbers
+from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs
 
@@ -167,8 +167,8 @@ def converted_files(name: str, folder: Path) -> dict[str, str]:
         "labels": published.labels,
     }
     return {
-        CONVERTED[0]: _csv_text(("task", "worker", "answer"), [(task, workers[who], x) for task, who, x in answers]),
-        CONVERTED[1]: _csv_text(("task", "truth"), truths),
+        CONVERTED[0]: csv_text(("task", "worker", "answer"), [(task, workers[who], x) for task, who, x in answers]),
+        CONVERTED[1]: csv_text(("task", "truth"), truths),
         META_FILE: json.dumps(meta, indent=1) + "\n",
     }
 
@@ -186,12 +186,6 @@ def _codes_by_name(letter: str, names: list[str]) -> dict[str, str]:
     different = list(dict.fromkeys(names))
     width = len(str(len(different)))
     return {name: f"{letter}{number:0{width}}" for number, name in enumerate(different, 1)}
-
-
-def _csv_text(header: Cells, rows: Iterable[Cells]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([header, *rows])
-    return stream.getvalue()
 
 
 def _cells_of_lines(path: Path) -> list[list[str]]:

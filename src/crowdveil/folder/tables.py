@@ -1,9 +1,6 @@
-"""Tables of reviews, links and workers as CSV."""
+"""Tables of reviews and workers as CSV."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -20,12 +17,3 @@ def write_columns(outputs: Outputs, columns: Mapping[str, Identifiers]) -> None:
     """
     table = pa.table({name: as_arrow(column) for name, column in columns.items()})
     write_outputs(outputs, {outputs.names[0]: lambda stream: write_table(stream, table)})
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return the text of a CSV file with quotes where needed."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()

@@ -508,3 +508,10 @@ def _quoted_cell(content: object) -> str:
         return text
     doubled = text.replace('"', '""')
     return f'"{doubled}"'
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return the text of a CSV file with quotes where needed."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows([header, *rows])
+    return stream.getvalue()

@@ -25,9 +25,9 @@ from crowdveil.campaign.folder import (
     tokens_bytes,
 )
 from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.folder.tables import csv_text
 
 KIND = "links"
 MAX_SHEET = 2_000

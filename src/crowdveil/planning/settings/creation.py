@@ -25,11 +25,11 @@ from crowdveil.campaign.settings.build import build_campaign
 from crowdveil.campaign.settings.settings_file import CampaignSettings, read_settings
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, percent_rounded_up
+from crowdveil.data.ingest.csv_files import csv_text
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.folder.campaign.curator_key import key_path, new_curator_key
-from crowdveil.folder.tables import csv_text
 from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
 from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
