@@ -38,7 +38,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.datasets import load
 from crowdveil.demo.crowds import every_nth_task
 from crowdveil.estimators import Estimator, WeightedVote
-from crowdveil.estimators.gaussian.discretization import normal_prior
+from crowdveil.estimators.gaussian.discretization import normal_log_prior
 from crowdveil.evaluation.metrics import score
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
@@ -112,7 +112,7 @@ def single_cuts(answers: Reports) -> list[int]:
     scale = answers.alphabet
     if not isinstance(scale, Scale):
         return list(range(1, scale.size))
-    prior = np.exp(normal_prior(scale.values, (scale.low + scale.high) / 2, scale.range / 4))
+    prior = np.exp(normal_log_prior(scale.values, (scale.low + scale.high) / 2, scale.range / 4))
     return list((np.searchsorted(np.cumsum(prior), (1 / 3, 2 / 3)) + 1).tolist())
 
 

@@ -117,7 +117,7 @@ class FactorizationMean:
             method=self.name,
             alphabet=None,
             tasks=_names(tasks, count, "tasks"),
-            posterior=self.truths(sums, totals),
+            posterior=self._shrunk_means(sums, totals),
             reports_per_task=np.full(count, totals.workers),
             worker_names=worker_names,
             workers=WorkerTable(quality=np.full(totals.workers, np.nan), quality_name="weight"),
@@ -125,7 +125,7 @@ class FactorizationMean:
             channel_used=True,
         )
 
-    def truths(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
+    def _shrunk_means(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
         """Return the shrunk means, inside [low, high], shape (tasks,)."""
         deviation = self.truth_deviation or (totals.high - totals.low) / math.sqrt(12)
         informative = sums.counts > self.count_threshold * sums.count_deviation

@@ -149,14 +149,18 @@ class _SortedReports:
         self.task_sums = _summation_matrix(self.task[self.factor_starts], part.tasks)
         self.worker_sums = _summation_matrix(self.worker, workers)
 
-    def of_truth(self, weights: NDArray[np.float64], components: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probabilities_by_truth(
+        self, weights: NDArray[np.float64], components: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return sum_k weights[report, k] components[y, k, mu], indexed [report, truth]."""
         out = np.empty((len(self.task), components.shape[2]))
         for y, rows in self.by_symbol:
             np.matmul(weights[rows], components[y], out=out[rows])
         return np.maximum(out, MIN_PROBABILITY, out=out)
 
-    def of_worker(self, weights: NDArray[np.float64], components: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probabilities_by_component(
+        self, weights: NDArray[np.float64], components: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return sum_mu weights[report, mu] components[y, k, mu], indexed [report, component]."""
         out = np.empty((len(self.task), components.shape[1]))
         for y, rows in self.by_symbol:
@@ -181,7 +185,7 @@ class _SigmaPosterior(NamedTuple):
     shares: NDArray[np.float64]
     participation: NDArray[np.float64]
 
-    def of(self, workers: NDArray[Any]) -> _SigmaPosterior:
+    def of_workers(self, workers: NDArray[Any]) -> _SigmaPosterior:
         return _SigmaPosterior(self.shares[workers], self.participation[workers])
 
     def cavity_weights(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -197,7 +201,7 @@ class _SigmaPosterior(NamedTuple):
 
 
 def _sigma_posterior(q: NDArray[np.float64], classes: ErrorClasses) -> _SigmaPosterior:
-    split = classes.split(q)
+    split = classes.by_sigma_and_participation(q)
     shares = split.sum(axis=2)
     return _SigmaPosterior(shares, split @ classes.participations / np.maximum(shares, np.finfo(float).tiny))
 
@@ -232,9 +236,9 @@ class _NumpyMessages:
     def __init__(self, part: Block, known: NDArray[np.bool_], workers: _NumpyWorkerLikelihood) -> None:
         self.workers, self.known, self.components = workers, known, workers.classes.components
         self.reports = _SortedReports(part, len(workers.total), len(self.components))
-        self.sigma = workers.sigma.of(self.reports.worker)
+        self.sigma = workers.sigma.of_workers(self.reports.worker)
         nothing = np.ones((len(self.reports.task), self.components.shape[1]))
-        self.messages = self.reports.of_truth(self.sigma.cavity_weights(nothing), self.components)
+        self.messages = self.reports.probabilities_by_truth(self.sigma.cavity_weights(nothing), self.components)
 
     def restrict_grid(self, kept: NDArray[np.int64]) -> None:
         """Restrict the grid to the truths with indices `kept`."""
@@ -246,7 +250,7 @@ class _NumpyMessages:
 
     def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
-        self.messages = self.reports.of_truth(
+        self.messages = self.reports.probabilities_by_truth(
             self.sigma.cavity_weights(self._cavity_likelihoods(belief)), self.components
         )
         return self.reports.scores(self.messages)
@@ -258,7 +262,7 @@ class _NumpyMessages:
         )
 
     def _cavity_likelihoods(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.reports.of_worker(
+        return self.reports.probabilities_by_component(
             _cavity_distribution(belief, self.messages, self.reports.task, self.known), self.components
         )
 

@@ -67,12 +67,12 @@ class ErrorClasses:
     mixing: NDArray[np.float64]
     implicit_null: NDArray[np.float64]
 
-    def split(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def by_sigma_and_participation(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return responsibilities [worker, class] as [worker, sigma, participation]."""
         return q.reshape(-1, len(self.sigmas), len(self.participations))
 
 
-def step_of(alphabet: Alphabet) -> float:
+def alphabet_step(alphabet: Alphabet) -> float:
     """Return the distance of neighbouring answers; ordered labels have positions 0, 1, 2, ..."""
     return alphabet.step if isinstance(alphabet, Scale) else 1.0
 
@@ -87,7 +87,7 @@ def truth_points(
         reach: interval that the grid must cover as well, or None.
         most_per_step: upper bound of points per step of the answers.
     """
-    values, step = alphabet.values, step_of(alphabet)
+    values, step = alphabet.values, alphabet_step(alphabet)
     per_step = max(1, min(most_per_step, MAX_POINTS // alphabet.size))
     margin = max(MARGIN_STEPS * step, MARGIN_SHARE * float(values[-1] - values[0]))
     first, last = float(values[0]) - margin, float(values[-1]) + margin
@@ -120,19 +120,19 @@ def answer_table(
     return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
 
 
-def normal_prior(points: NDArray[np.float64], mean: float, deviation: float) -> NDArray[np.float64]:
+def normal_log_prior(points: NDArray[np.float64], mean: float, deviation: float) -> NDArray[np.float64]:
     """Return the logarithm of a normal prior on the grid, shape (points,)."""
     scores = -0.5 * ((points - mean) / deviation) ** 2
     return np.asarray(scores - _log_sum(scores))
 
 
-def label_prior(points: NDArray[np.float64], alphabet: Alphabet, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def label_log_prior(points: NDArray[np.float64], alphabet: Alphabet, prior: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the logarithm of a prior given by label, shape (points,).
 
     The probability of a label is spread evenly over the truths that round to it, at both ends up to one step beyond the
     scale. Points farther out get a negligible share.
     """
-    values, step = alphabet.values, step_of(alphabet)
+    values, step = alphabet.values, alphabet_step(alphabet)
     nearest = np.clip(np.rint((points - values[0]) / step), 0, alphabet.size - 1).astype(int)
     inside = (points > values[0] - 1.01 * step) & (points < values[-1] + 1.01 * step)
     weight = np.where(inside, 1.0, 1e-12)
@@ -140,7 +140,7 @@ def label_prior(points: NDArray[np.float64], alphabet: Alphabet, prior: NDArray[
     return np.log(share / share.sum())
 
 
-def normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
+def candidate_normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
     """Return the candidate priors: normals of many means and deviations, mixed with a uniform share.
 
     Two parameters are learned instead of a histogram, since weakly informative reports determine no more.
@@ -148,7 +148,7 @@ def normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
     Returns:
         Probabilities, indexed [prior, truth]; rows sum to 1; the widest prior, at mid-scale, is last.
     """
-    step, reach = step_of(alphabet), float(alphabet.values[-1] - alphabet.values[0])
+    step, reach = alphabet_step(alphabet), float(alphabet.values[-1] - alphabet.values[0])
     every = -(-len(points) // 48)
     means = points[len(points) // 2 % every :: every]
     # From a quarter of a step to the range, in factors of at most 2.
@@ -159,7 +159,9 @@ def normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
     return (1 - UNIFORM_SHARE) * density / density.sum(axis=1, keepdims=True) + UNIFORM_SHARE / len(points)
 
 
-def prior_weights(family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
+def hyperprior_weights(
+    family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet
+) -> NDArray[np.float64]:
     """Return the hyperprior weights of candidate priors, shape (priors,), sum 1.
 
     Behind a channel, few reports do not separate truths near an end with large errors from truths in the middle with
@@ -211,7 +213,9 @@ def quantiles(
     return found
 
 
-def refine(logs: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def refined_by_splines(
+    logs: NDArray[np.float64], points: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return distributions on a finer grid, by natural cubic splines through log-probabilities, and that grid.
 
     Args:
@@ -238,7 +242,7 @@ def _log_sum(scores: NDArray[np.float64]) -> float:
 
 def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
     """Return standard deviations from a third of a step to the range, in factors of sqrt(2)."""
-    step = step_of(alphabet)
+    step = alphabet_step(alphabet)
     widest = max(float(np.ptp(alphabet.values)), 2 * step)
     count = int(np.ceil(np.log(widest / (MIN_SIGMA_STEPS * step)) / np.log(SIGMA_RATIO)))
     return np.multiply(MIN_SIGMA_STEPS * step, SIGMA_RATIO ** np.arange(count), dtype=np.float64)
@@ -268,7 +272,7 @@ def error_classes(
     rates: NDArray[np.float64],
 ) -> ErrorClasses:
     """Return the error classes of all pairs of a sigma and a participation rate."""
-    answered = answer_table(points, sigmas, alphabet.values, step_of(alphabet))
+    answered = answer_table(points, sigmas, alphabet.values, alphabet_step(alphabet))
     answered = answered @ model.full_table[: alphabet.size]
     # With public participation every listed report is an answer; the last row of the table is then a label's.
     rates = rates if model.protected else np.ones_like(rates)

@@ -202,7 +202,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             sigma_shares=anonymous_models[0].sigma_shares[0, -1],
             participation_shares=initial_participation_shares(rates, pool.participation),
             anonymous_models=anonymous_models,
-            weights=grid.prior_weights(np.exp(family), points, alphabet),
+            weights=grid.hyperprior_weights(np.exp(family), points, alphabet),
             anonymous=True,
             learned=False,
             public_prior=self._has_public_prior(summary),
@@ -259,7 +259,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if parameters.average is not None:
             return parameters
         if parameters.anonymous:
-            return reweighted(statistics.evidence, parameters)
+            return with_candidate_weights(statistics.evidence, parameters)
         scores = statistics.worker_scores + parameters.history_scores()
         kept_share = DAMPING * parameters.learned
         by_sigma, by_rate = self._mixture(scores, parameters)
@@ -290,7 +290,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     def worker_table(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
         """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""
         classes = parameters.classes
-        split = classes.split(parameters.q)
+        split = classes.by_sigma_and_participation(parameters.q)
         by_sigma, by_rate = split.sum(axis=2), split.sum(axis=1)
         sigma = np.exp(self._sigma_quantiles(by_sigma, statistics, parameters))
         protected = parameters.summary.model.protected
@@ -311,10 +311,10 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if self.sigmas is not None:
             # Public classes are exact; grid classes also represent the sigmas between them.
             return grid.quantiles(by_sigma, sigmas, LEVELS)
-        scores = parameters.classes.split(
+        scores = parameters.classes.by_sigma_and_participation(
             statistics.worker_scores + parameters.history_scores() + parameters.log_mixture
         )
-        return grid.quantiles(*grid.refine(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
+        return grid.quantiles(*grid.refined_by_splines(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
     def fit_known(
         self,
@@ -362,14 +362,14 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if self.prior_mean is None or self.prior_deviation is None:
             points = grid.truth_points(alphabet, None, self.points_per_step)
             if summary.prior is None:
-                return points, np.log(grid.normal_priors(points, alphabet))
-            return points, grid.label_prior(points, alphabet, summary.prior)[None]
+                return points, np.log(grid.candidate_normal_priors(points, alphabet))
+            return points, grid.label_log_prior(points, alphabet, summary.prior)[None]
         if summary.prior is not None:
             raise SettingsError("a prior is given by label or by mean and deviation, not both", value=self.prior_mean)
         reach = grid.PRIOR_REACH * self.prior_deviation
         bounds = self.prior_mean - reach, self.prior_mean + reach
         points = grid.truth_points(alphabet, bounds, self.points_per_step)
-        return points, grid.normal_prior(points, self.prior_mean, self.prior_deviation)[None]
+        return points, grid.normal_log_prior(points, self.prior_mean, self.prior_deviation)[None]
 
 
 def _alphabet(summary: Summary) -> Alphabet:
@@ -377,7 +377,7 @@ def _alphabet(summary: Summary) -> Alphabet:
     return summary.alphabet
 
 
-def reweighted(evidence: NDArray[np.float64], parameters: GaussianParameters) -> GaussianParameters:
+def with_candidate_weights(evidence: NDArray[np.float64], parameters: GaussianParameters) -> GaussianParameters:
     """Return the parameters with candidates weighted by their marginal likelihood, [participation, mixture, prior].
 
     If several participations are possible, all later steps average over the candidates. If their 90 % interval is wider

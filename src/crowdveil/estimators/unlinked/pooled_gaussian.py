@@ -30,8 +30,8 @@ from crowdveil.estimators.gaussian.estimator import (
     averaged_quantiles,
     evidence_of,
     infer_in_chunks,
-    reweighted,
     task_report_counts,
+    with_candidate_weights,
 )
 
 M_STEPS = 20
@@ -118,7 +118,7 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
         anonymous, model = self._gaussian().initialize(summary), summary.model
         assert summary.alphabet is not None
         sigmas, values = anonymous.classes.sigmas, summary.alphabet.values
-        answers = grid.answer_table(anonymous.points, sigmas, values, grid.step_of(summary.alphabet))
+        answers = grid.answer_table(anonymous.points, sigmas, values, grid.alphabet_step(summary.alphabet))
         pool = frequencies_of_reports(summary)
         return PooledParameters(
             anonymous=replace(anonymous, q=np.empty((0, 0))),
@@ -153,7 +153,9 @@ class PooledGaussian(Estimator[PooledParameters, PooledStatistics]):
     def m_step(self, statistics: PooledStatistics, parameters: PooledParameters) -> PooledParameters:
         """Return the weights of priors in the first step, then the mixture of sigmas and the participation."""
         if parameters.first:
-            weighted = reweighted(statistics.evidence, replace(parameters.anonymous, learned=parameters.learned))
+            weighted = with_candidate_weights(
+                statistics.evidence, replace(parameters.anonymous, learned=parameters.learned)
+            )
             parameters = replace(parameters, anonymous=replace(weighted, q=np.empty((0, 0))), first=False)
             if weighted.average is not None:
                 parameters = replace(parameters, participation=float(weighted.classes.participations[0]))
