@@ -202,7 +202,7 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
         reports, _ = ordered_crowd(seed, levels=4)
         model = OrdinalDawidSkene(tolerance=1e-4)
         data = validated_input(model, reports)
-        ends = [run_em(model, initial, data) for initial in model.initializations(data.summary)]
+        ends = [run_em(model, initial, data) for initial in model.initializations(data)]
         bounds = [end.log_likelihoods[-1] for end in ends]
 
         result = model.fit(reports)
@@ -214,10 +214,12 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
 
 def test_a_public_prior_needs_one_start() -> None:
     """Where the class prior is public there is nothing to learn too early."""
-    summary = summary_of(ordered_crowd(0)[0], None)
+    model = OrdinalDawidSkene()
+    data = validated_input(model, ordered_crowd(0)[0])
+    public = replace(data, summary=replace(data.summary, prior=np.full(5, 0.2)))
 
-    assert OrdinalDawidSkene().initializations(replace(summary, prior=np.full(5, 0.2)))[1:] == ()
-    assert len(OrdinalDawidSkene().initializations(summary)) == 2
+    assert model.initializations(public)[1:] == ()
+    assert len(model.initializations(data)) == 2
 
 
 @pytest.mark.slow

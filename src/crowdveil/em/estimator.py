@@ -236,7 +236,7 @@ class Estimator(KnownArguments, Model[P, S], metaclass=EstimatorType):
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return replace(to_estimate(result, data), original=reports.original)
         results = []  # a loop here, so that the stack to the kernel stays flat
-        for initial in model.initializations(data.summary):
+        for initial in model.initializations(data):
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             results.append(resolve_saddle(result, initial, data))
         return replace(to_estimate(_most_probable(results), data), original=reports.original)
@@ -296,7 +296,7 @@ def fit_without_intervals(
     """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
     data = validated_input(estimator, reports, channel, assignment, prior=prior)
     model, results = estimator.simplify(data.summary), []
-    for initial in model.initializations(data.summary):
+    for initial in model.initializations(data):
         results.append(resolve_saddle(run_em(model, initial, data, intervals=False), initial, data))
     return to_estimate(_most_probable(results), data)
 

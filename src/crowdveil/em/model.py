@@ -224,9 +224,9 @@ class Model(ABC, Generic[P, S]):
         """Return the log-density of the priors that `m_step` uses; the traced objective includes it and never falls."""
         return 0.0
 
-    def initializations(self, summary: Summary) -> tuple[P, ...]:
+    def initializations(self, data: FitInput) -> tuple[P, ...]:
         """Return initial parameters of several fits, of which the one with the highest log-likelihood is returned."""
-        return (self.initialize(summary),)
+        return (self.initialize(data.summary),)
 
     def simplify(self, summary: Summary) -> "Model[Any, Any]":
         """Return an equivalent cheaper model if the data allow it."""

@@ -19,7 +19,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import ScoreTables
-from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.em.model import EStep, FitInput, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
@@ -126,9 +126,9 @@ class Ebcc(CrowdEstimator):
             )
         )
 
-    def initializations(self, summary: Summary) -> tuple[EbccParameters, ...]:
+    def initializations(self, data: FitInput) -> tuple[EbccParameters, ...]:
         """Return the initial parameters of every start."""
-        initial = self.initialize(summary)
+        initial = self.initialize(data.summary)
         return tuple(replace(initial, start=start) for start in range(self.starts))
 
     def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:

@@ -8,7 +8,7 @@ F_z = shares of the crowd's expected answers on truth z, renewed in each step, p
 evenly over labels. Behind noise p has a stronger prior, and even pseudo-tasks shrink with the information.
 
 EM starts from the vote shares and, with weight (1 - noise)^2 max p, the posterior under ability a and class prior p:
-most votes for a rare label are mistakes. It stops after `max_steps` steps: longer fits are less accurate on real sets.
+most votes for a rare label are mistakes (or by abilities: `start_by_abilities`). It stops after `max_steps` steps.
 
 Confidence. Answers to one task share causes, so n of them are worth n / (1 + (n - 1) `error_correlation`) independent
 ones: the log posterior is divided by 1 + (n - 1) `error_correlation` after the fit, and probabilities are mixed with
@@ -31,7 +31,7 @@ from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels.interface import Discount
 from crowdveil.em.kernels.numpy_backend import row_maxima, row_sums, softmax
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
-from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
+from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,
@@ -43,6 +43,7 @@ from crowdveil.estimators.confusion.model import (
 )
 from crowdveil.estimators.confusion.own_ability import OwnPrior, learn_own_prior, wrong_answers
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
+from crowdveil.estimators.confusion.start_by_abilities import OWN_STEPS, starts_by_abilities
 from crowdveil.estimators.dawid_skene import DawidSkene
 
 CLEAR_VOTE = 0.05
@@ -109,6 +110,12 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     temperature: float = 1.0
     vote_share: float = 0.2
 
+    def initializations(self, data: FitInput) -> tuple[CrowdParameters, ...]:
+        """Return the initial parameters; those of the start by abilities where the answers ask for it."""
+        usual = self.initialize(data.summary)
+        own = data.summary.channel is None and starts_by_abilities(self, data)
+        return (replace(usual, own_steps=OWN_STEPS) if own else usual,)
+
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
         pool, by_symbol = parameters.pool, votes_by_symbol(block)
@@ -154,14 +161,16 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             known = with_history(answers, parameters)
             own = learn_own_prior(reports, known, participation, parameters.pool)
             prior, compiled = parameters.dirichlet_prior, parameters.summary.compiled
-            confusion = (
-                own.normalized(known, prior, DECIMALS, compiled=compiled)
-                if own.answers
-                else self.estimate_confusions(known, prior, compiled=compiled)
-            )
+            if parameters.own_steps:
+                confusion = own.rows(known, DECIMALS)
+            elif own.answers:
+                confusion = own.normalized(known, prior, DECIMALS, compiled=compiled)
+            else:
+                confusion = self.estimate_confusions(known, prior, compiled=compiled)
             parameters = replace(
                 parameters, confusion=confusion, participation=participation, is_initial=False, own_prior=own
             )
+        parameters = replace(parameters, own_steps=max(parameters.own_steps - 1, 0))
         if parameters.summary.prior is not None:
             return parameters
         return replace(parameters, class_prior=self.estimate_class_prior(by_truth, parameters))

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
-from crowdveil.em.model import FitResult, GoldBlock, MemoryUse, Summary
+from crowdveil.em.model import FitInput, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.confusion.credible_intervals import confusion_intervals
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
@@ -184,11 +184,12 @@ class OrdinalDawidSkene(CrowdEstimator):
             is_initial=False,
         )
 
-    def initializations(self, summary: Summary) -> tuple[CrowdParameters, ...]:
+    def initializations(self, data: FitInput) -> tuple[CrowdParameters, ...]:
         """Return two initializations if the class prior is learned: at once, or after steps with a uniform one.
 
         A class prior that is learned from votes at once can suppress a rare label before confusion matrices converge.
         """
+        summary = data.summary
         if summary.prior is not None:
             return (self.initialize(summary),)
         learned_at_once = self.initialize(summary)

@@ -54,6 +54,13 @@ class OwnPrior(NamedTuple):
         """Share of `answers` in the strength, in [0, 1)."""
         return self.answers / max(self.strength, USUAL_STRENGTH)
 
+    def rows(self, answers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+        """Return confusion matrices of the own abilities alone, [worker, truth, label], rounded; answers alike."""
+        ability = own_abilities(answers, self.ability)
+        total = (1 - ability)[:, None, None] * self.errors
+        np.einsum("wzz->wz", total)[...] = ability[:, None]
+        return np.asarray(np.round(total, decimals))
+
     def normalized(
         self,
         answers: NDArray[np.float64],

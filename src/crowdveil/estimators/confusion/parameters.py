@@ -96,6 +96,7 @@ class CrowdParameters:
         prior_hold_steps: number of further steps that keep the class prior.
         discount: factor of the scores of each task in the last E-step, whose posterior is reported; else None.
         own_prior: prior of each worker's rows by the own ability; None if there is none.
+        own_steps: number of further steps in which rows are those of the own ability alone.
     """
 
     summary: Summary
@@ -111,6 +112,7 @@ class CrowdParameters:
     prior_hold_steps: int = 0
     discount: Discount | None = None
     own_prior: OwnPrior | None = None
+    own_steps: int = 0
 
     def inputs(self) -> NDArray[np.float64]:
         """Return P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""

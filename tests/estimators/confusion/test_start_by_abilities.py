@@ -1,0 +1,108 @@
+"""Start by abilities: where it is taken, the equations of its evidence, and the answers that it is compared on."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, softmax
+
+from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
+from crowdveil.em.estimator import validated_input
+from crowdveil.em.loop import run_em
+from crowdveil.em.model import FitInput
+from crowdveil.estimators.confusion.start_by_abilities import (
+    CONCENTRATIONS,
+    MAX_ANSWERS,
+    OWN_STEPS,
+    log_evidence,
+    sampled,
+    starts_by_abilities,
+)
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb
+
+YES_NO = Categories(("no", "yes"))
+DEFAULT = HierarchicalDawidSkene()
+
+
+def crowd(right: tuple[float, float], share: float, tasks: int = 800) -> tuple[Reports, np.ndarray]:
+    """Return five answers a task of 40 workers, and truths, a share of them "yes"; `right` by truth, .15 around it."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random(tasks) < share).astype(int)
+    ability = np.clip(np.array(right) + rng.uniform(-0.15, 0.15, (40, 1)), 0, 1)
+    worker = np.argsort(rng.random((tasks, 40)), axis=1)[:, :5].ravel()
+    task = np.repeat(np.arange(tasks), 5)
+    answer = np.where(rng.random(len(task)) < ability[worker, truth[task]], truth[task], 1 - truth[task])
+    codes = task.astype(np.int32), worker.astype(np.int32), answer.astype(np.int16)
+    return Reports(*codes, np.arange(tasks), np.arange(40), YES_NO), truth
+
+
+def own_steps(data: FitInput) -> int:
+    """Return the steps by abilities alone that a fit begins with."""
+    return DEFAULT.initializations(data)[0].own_steps
+
+
+def test_mistakes_are_no_truths_of_a_rare_label() -> None:
+    """Where 1 % of the tasks are positive and 22 % of the answers, at most 3 % of the truths are wrong."""
+    reports, truth = crowd((0.78, 0.78), 0.01)
+
+    wrong = DEFAULT.fit(reports).posterior.argmax(axis=1) != truth
+
+    assert own_steps(validated_input(DEFAULT, reports)) == OWN_STEPS
+    assert wrong.mean() <= 0.03
+
+
+@pytest.mark.parametrize(("right", "share"), [((0.95, 0.55), 0.4), ((0.78, 0.78), 0.5)])
+def test_the_usual_start_is_kept(right: tuple[float, float], share: float) -> None:
+    """Where rows differ, or labels are as frequent, a fit starts as usual."""
+    reports, _ = crowd(right, share)
+
+    assert own_steps(validated_input(DEFAULT, reports)) == 0
+
+
+def test_noise_keeps_the_usual_start() -> None:
+    """Reports behind a channel start as usual, whatever is rare."""
+    mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=3.0)
+    reports = perturb(crowd((0.78, 0.78), 0.01)[0], mechanism, seeded(1))
+
+    assert own_steps(validated_input(DEFAULT, reports, channel=mechanism.channel())) == 0
+
+
+def test_evidence_is_the_equations() -> None:
+    """The log evidence is entropy, classes and the better of both models, summed in loops from the posteriors."""
+    reports, _ = crowd((0.9, 0.7), 0.3, tasks=60)
+    data = validated_input(DEFAULT, reports)
+    found = run_em(DEFAULT, DEFAULT.initialize(data.summary), data)
+
+    prior, scores = found.parameters.dirichlet_prior, np.tile(np.log(found.parameters.class_prior), (60, 1))
+    for task, worker, answer in zip(reports.task, reports.worker, reports.value, strict=True):
+        scores[task] += np.log(found.parameters.confusion[worker, :, answer])
+    posterior, counts = softmax(scores, axis=1), np.zeros((40, 2, 2))
+    for task, worker, answer in zip(reports.task, reports.worker, reports.value, strict=True):
+        counts[worker, :, answer] += posterior[task]
+    rows = sum(dirichlet_multinomial(counts[worker, truth], prior[truth]) for worker in range(40) for truth in (0, 1))
+    right = counts[:, 0, 0] + counts[:, 1, 1]
+    pairs = np.stack((right, counts.sum(axis=(1, 2)) - right), axis=1)
+    assert found.parameters.own_prior is not None
+    mean = np.array([found.parameters.own_prior.ability, 1 - found.parameters.own_prior.ability])
+    coin = max(sum(dirichlet_multinomial(pair, one * mean) for pair in pairs) for one in CONCENTRATIONS)
+    entropy = -float((posterior * np.log(posterior)).sum())
+    classes = dirichlet_multinomial(posterior.sum(axis=0), np.ones(2))
+
+    assert log_evidence(found) == pytest.approx(entropy + classes + max(rows, coin), rel=1e-9)
+
+
+def dirichlet_multinomial(counts: np.ndarray, pseudo_counts: np.ndarray) -> float:
+    """Return the log-probability of a sequence with these counts."""
+    cells = gammaln(counts + pseudo_counts) - gammaln(pseudo_counts)
+    return float(cells.sum() + gammaln(pseudo_counts.sum()) - gammaln((counts + pseudo_counts).sum()))
+
+
+def test_many_answers_are_compared_on_a_sample() -> None:
+    """Of 50,000 answers about 20,000 are compared, of tasks from everywhere, with their known truths."""
+    reports, truth = crowd((0.78, 0.78), 0.5, tasks=10_000)
+    gold = {str(task): YES_NO.names[truth[task]] for task in range(0, 10_000, 3)}
+
+    sample = sampled(DEFAULT, validated_input(DEFAULT, reports, gold=gold))
+
+    assert len(sample.reports) == pytest.approx(MAX_ANSWERS, rel=0.01)
+    assert sample.gold.used == pytest.approx(MAX_ANSWERS / 5 / 3, rel=0.05)
+    assert starts_by_abilities(DEFAULT, validated_input(DEFAULT, reports, gold=gold)) is False
