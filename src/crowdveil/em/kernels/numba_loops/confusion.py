@@ -370,24 +370,29 @@ def softmax_by_label(static_labels: int) -> Any:
         labels = INDEX(static_labels if static_labels > 0 else size[0])
         truths = INDEX(static_labels if static_labels > 0 else size[1])
         cells, most, total = labels * truths, np.empty(truths), np.empty(truths)
-        for row in range(INDEX(0), INDEX(len(scores)), cells):
-            for truth in range(truths):
-                most[truth], total[truth] = scores[row + truth], 0.0
-            for cell in range(row, row + cells, truths):
+        for first in range(INDEX(0), INDEX(len(scores)), cells * INDEX(BATCH)):
+            stop = min(first + cells * INDEX(BATCH), INDEX(len(scores)))
+            for row in range(first, stop, cells):
                 for truth in range(truths):
-                    most[truth] = max(most[truth], scores[cell + truth])
-            for cell in range(row, row + cells, truths):
-                for truth in range(truths):
-                    shares[cell + truth] = scores[cell + truth] - most[truth]
-            for cell in range(row, row + cells):
+                    most[truth] = scores[row + truth]
+                for cell in range(row, row + cells, truths):
+                    for truth in range(truths):
+                        most[truth] = max(most[truth], scores[cell + truth])
+                for cell in range(row, row + cells, truths):
+                    for truth in range(truths):
+                        shares[cell + truth] = scores[cell + truth] - most[truth]
+            for cell in range(first, stop):
                 shares[cell] = negative_exp(shares[cell])
-            for cell in range(row, row + cells, truths):
+            for row in range(first, stop, cells):
                 for truth in range(truths):
-                    total[truth] += shares[cell + truth]
-            for truth in range(truths):
-                total[truth] = 1 / total[truth]
-            for cell in range(row, row + cells, truths):
+                    total[truth] = 0.0
+                for cell in range(row, row + cells, truths):
+                    for truth in range(truths):
+                        total[truth] += shares[cell + truth]
                 for truth in range(truths):
-                    shares[cell + truth] *= total[truth]
+                    total[truth] = 1 / total[truth]
+                for cell in range(row, row + cells, truths):
+                    for truth in range(truths):
+                        shares[cell + truth] *= total[truth]
 
     return fill
