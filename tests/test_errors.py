@@ -21,7 +21,7 @@ from crowdveil.errors import (
 
 SETTINGS = SettingsError("epsilon must be positive", value=-1, hint="Use 1.")
 REPORTS = ReportsError("ids are needed", source="a.csv", rows=(2, 5), examples="'', ''", hint="Fill them.")
-CERTIFICATE = CertificateError("row sum", "row 2 sums to 5.")
+CERTIFICATE = CertificateError("row sum", "row 2 sums to 5.", hint="Sum.")
 NO_MINIMISER = NoMinimiserError(answers=3, dimensions=5)
 
 
@@ -30,7 +30,7 @@ NO_MINIMISER = NoMinimiserError(answers=3, dimensions=5)
     [
         (SETTINGS, "epsilon must be positive, got -1. Use 1.", {"rule": "epsilon must be positive", "value": -1}),
         (SettingsError("epsilon must be positive", value="x"), "epsilon must be positive, got 'x'.", {"hint": ""}),
-        (CERTIFICATE, "Certificate refused (row sum): row 2 sums to 5.", {"defect": "row sum"}),
+        (CERTIFICATE, "Certificate refused (row sum): row 2 sums to 5. Sum.", {"defect": "row sum"}),
         (REPORTS, "a.csv, row 2, 5: ids are needed. Found: '', ''. Fill them.", {"source": "a.csv", "rows": (2, 5)}),
         (ReportsError("ids are needed"), "data: ids are needed.", {"value": None}),
         (NO_MINIMISER, None, {"answers": 3, "dimensions": 5}),

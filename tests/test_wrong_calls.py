@@ -242,6 +242,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "progress must be a function",
     ),  # type: ignore[arg-type]
     "a number as mechanism": (lambda: cv.compare([3], VOTES, gold={1: "no"}), "a mechanism must be a name"),  # type: ignore[list-item]
+    "an unknown mechanism": (lambda: cv.compare(["nothing"], VOTES, gold={1: "no"}), "Such as randomized-response"),
+    "a participation rate above 1": (
+        lambda: cv.plan(LABELS, **{**SIZE, "participation_rate": 2.0}),
+        "the participation rate must be in (0, 1], got 2.0. Such as 0.3",
+    ),
     "a class as mechanism": (lambda: cv.compare([RandomizedResponse], VOTES, gold={1: "no"}), "a mechanism must be"),
     "a function of a number": (lambda: cv.compare([lambda _: 3], VOTES, gold={1: "no"}), "a mechanism must be"),  # type: ignore[list-item,return-value]
     "a number as method to compare": (

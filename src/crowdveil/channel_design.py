@@ -114,7 +114,11 @@ def normal_worker_model(
         SettingsError: `sigmas` is empty, or holds a number that is not positive and finite.
     """
     if not (sigmas and all(0 < sigma < math.inf for sigma in sigmas)):
-        raise SettingsError("standard deviations must be positive and finite", value=sigmas)
+        raise SettingsError(
+            "standard deviations must be positive and finite",
+            value=sigmas,
+            hint="Such as 0.5 and 1, in units of the scale.",
+        )
     centres = scale.values if truths is None else np.asarray(truths, dtype=float)
     edges = scale.values[:-1] + scale.step / 2
     below = ndtr((edges - centres[:, None]) / np.reshape(sigmas, (-1, 1, 1)))

@@ -58,22 +58,27 @@ class SettingsError(CrowdveilError, ValueError):
         super().__init__(f"{rule}{found}." + (f" {hint}" if hint else ""))
 
 
-class CertificateError(CrowdveilError, ValueError):
+class _FileRefused(ValueError):
+    """A file is invalid; `defect` is the short name of the violated rule, `detail` a sentence with what was found."""
+
+    kind: str
+
+    def __init__(self, defect: str, detail: str, *, hint: str = "") -> None:
+        self.rule, self.hint = detail, hint or "Correct it, or get the file again from whoever made it."
+        self.defect, self.detail = defect, detail
+        super().__init__(f"{self.kind} refused ({defect}): {detail} {self.hint}")
+
+
+class CertificateError(CrowdveilError, _FileRefused):
     """A channel or its certificate is invalid; `defect` is the short name of the violated rule."""
 
-    def __init__(self, defect: str, detail: str) -> None:
-        self.rule = detail
-        self.defect, self.detail = defect, detail
-        super().__init__(f"Certificate refused ({defect}): {detail}")
+    kind = "Certificate"
 
 
-class CampaignError(CrowdveilError, ValueError):
+class CampaignError(CrowdveilError, _FileRefused):
     """A campaign or one of its files is invalid; `defect` is the short name of the violated rule."""
 
-    def __init__(self, defect: str, detail: str) -> None:
-        self.rule = detail
-        self.defect, self.detail = defect, detail
-        super().__init__(f"Campaign refused ({defect}): {detail}")
+    kind = "Campaign"
 
 
 class ClaimError(CrowdveilError, ValueError):
@@ -87,7 +92,8 @@ class ClaimError(CrowdveilError, ValueError):
 
     def __init__(self, source: str, false: tuple[str, ...], claims: list[dict[str, Any]]) -> None:
         self.rule, self.value, self.claims = "every claim of the file must hold", source, claims
-        super().__init__(f"{source}: {len(false)} of {len(claims)} claims are false: {' '.join(false)}")
+        self.hint = "Do not rely on the file: get it again from whoever made it."
+        super().__init__(f"{source}: {len(false)} of {len(claims)} claims are false: {' '.join(false)} {self.hint}")
 
 
 class DeviceError(CrowdveilError):
@@ -95,6 +101,7 @@ class DeviceError(CrowdveilError):
 
     def __init__(self, defect: str, sentence: str) -> None:
         self.rule, self.defect = sentence, defect
+        self.hint = "Ask whoever invited you, and send nothing until it is clear."
         super().__init__(sentence)
 
 

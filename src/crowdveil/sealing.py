@@ -43,7 +43,11 @@ def read_key(text: bytes) -> PrivateKey:
     try:
         key = load_pem_private_key(text, password=None)
     except (ValueError, TypeError) as error:
-        raise SettingsError("the curator's key must be a private key in PEM format", value="(not shown)") from error
+        raise SettingsError(
+            "the curator's key must be a private key in PEM format",
+            value="(not shown)",
+            hint="Give the key that `crowdveil campaign new` wrote.",
+        ) from error
     if not (isinstance(key, PrivateKey) and isinstance(key.curve, ec.SECP256R1)):
         raise SettingsError("the curator's key must be of the curve P-256", value="(not shown)")
     return key

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from crowdveil import cli
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
+from crowdveil.cli.display import error_line
 from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
@@ -115,10 +117,15 @@ def run_json(run: Run) -> RunJson:
 
 
 @pytest.fixture
-def refusal(run: Run) -> Refusal:
-    """Run a command that must fail, with one line on stderr and nothing on stdout; return that line."""
+def refusal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Refusal:
+    """Run a command that must fail, with a hint, one line on stderr and nothing on stdout; return that line."""
+
+    def line(error: Exception) -> str:
+        assert cli.failure(error, main, ())["error"]["hint"], error
+        return error_line(error)
 
     def fail(*words: object, code: int = 1) -> str:
+        monkeypatch.setattr(cli, "error_line", line)
         result = run(*words, code=code)
         assert not result.stdout
         assert len(result.stderr.splitlines()) == 1

@@ -17,7 +17,7 @@ import crowdveil.service.relay.server
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
-from crowdveil.cli.display import as_text, has_json_flag
+from crowdveil.cli.display import FILE_HINT, as_text, has_json_flag
 from crowdveil.comparison.trials import Row
 from crowdveil.demo import Demo
 from crowdveil.errors import (
@@ -298,7 +298,7 @@ def test_done_is_one_document(name: str, run: Run, made_up: None) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that cannot be met prints an error with rule and message, and the line on stderr."""
+    """A command that cannot be met prints an error with rule, hint and message, and the line on stderr."""
     if name == "data list":
         Path("data/tiny/meta.json").write_text("{")
     result = run(*name.split(), *REFUSED[name], "--json", code=3 if name in ("audit", "statement", "verify") else 1)
@@ -307,6 +307,7 @@ def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypat
     check(document, "error")
     assert name == document["command"]
     assert document["error"]["rule"]
+    assert document["error"]["hint"]
     assert f"Error: {document['error']['message']}\n" == result.stderr
 
 
@@ -342,12 +343,13 @@ def test_the_flag_after_two_dashes_is_a_name() -> None:
         (ReportsError("a rule", source="a.csv", rows=(1, 2), examples="x"), "a rule", "x", None,
          {"source": "a.csv", "rows": [1, 2]}),
         (ReportsError("a rule", hint="Do."), "a rule", None, "Do.", {"source": "data", "rows": []}),
-        (CertificateError("shape", "no rows."), "no rows.", None, None, {"defect": "shape", "detail": "no rows."}),
+        (CertificateError("shape", "no rows.", hint="Do."), "no rows.", None, "Do.",
+         {"defect": "shape", "detail": "no rows."}),
         (EngineError("It died", hint="Do."), "It died", None, "Do.", {}),
         (NoMinimiserError(answers=2, dimensions=3),
          "the loss of a worker with fewer answers than dimensions has no minimiser", 2,
          "Use mechanism matrix-factorization (corrected), or a smaller d.", {"answers": 2, "dimensions": 3}),
-        (FileNotFoundError(2, "No such file", "a.csv"), "No such file", "a.csv", None, {"errno": 2}),
+        (FileNotFoundError(2, "No such file", "a.csv"), "No such file", "a.csv", FILE_HINT, {"errno": 2}),
         (SettingsError("a rule", value=(float("-inf"), Path("b"))), "a rule", ["-infinity", "b"], None, {}),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",

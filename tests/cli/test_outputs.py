@@ -267,7 +267,7 @@ def test_inputs_are_checked_before_outputs(run: Run, refusal: Refusal) -> None:
     assert "nope.csv" in refusal("infer", "nope.csv")
     assert "worker" in refusal("infer", "bad.csv").partition(":")[2]
     line = refusal("infer", "labels.csv")
-    assert "workers.csv is not an output of crowdveil and is not replaced. Choose another folder with --out." in line
+    assert "workers.csv is not an output of crowdveil and is not replaced. Choose another place with --out." in line
     assert "worker,age\nann,30\n" == Path("workers.csv").read_text()
     assert not Path("truths.csv").exists()
 

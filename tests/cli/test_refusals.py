@@ -81,7 +81,30 @@ WRONG = {
     },
 }
 """Command lines by what their error says."""
+SYNTHESIZE = "data synthesize numbers.csv --epsilon 1 --bounds -2:7 --out out"
 REFUSED = {
+    f"{SYNTHESIZE} --bounds 9:0": "Such as --bounds 0:100",
+    f"{SYNTHESIZE} --bins 3": "Leave it out for the default",
+    f"{SYNTHESIZE} --expected-claims nan": "expected_claims must be positive and finite",
+    f"{SYNTHESIZE.replace('numbers.csv', 'labels.csv')}": "If these are labels, choose a method for labels, or kind",
+    f"{ASSIGN} --per-task 1000": "Assign each task to fewer workers",
+    "data sources nothing": "`crowdveil data sources` describes them",
+    f"{LABELLED.replace('0.5', '2')}": "Such as 0.3: three tenths of the cells are answered",
+    "infer labels.csv --labels a,a": "labels must be distinct",
+    "infer labels.csv --labels ''": "Such as 'no' and 'yes'",
+    "infer labels.csv --scale 9:0": "Such as low 0 and high 10",
+    "infer labels.csv --certificate .": "Give a certificate.json",
+    "infer labels.csv --certificate tasks.csv": "Request the certificate again",
+    "infer labels.csv --abstain-below nan": "Such as 0.9",
+    "infer labels.csv --encoding none": "Save the file as UTF-8",
+    "infer labels.csv --decimal x": "State the one that the numbers of the file have",
+    "review labels.csv --below 2": "Such as 0.5",
+    "campaign invite none": "Give the folder that `crowdveil campaign new` wrote",
+    "campaign page none --out page.html": "Give the folder that `crowdveil campaign new` wrote",
+    "campaign serve none": "Give the folder that `crowdveil campaign new` wrote",
+    "campaign close none/campaign.json": "Give the folder that `crowdveil campaign new` wrote",
+    "campaign export none/campaign.json --out out": "Give the folder that `crowdveil campaign new` wrote",
+    "campaign new tasks.csv --out out": "`crowdveil campaign init` writes such a file",
     f"{LABELLED} --assigned-per-task 31": "a task is assigned to 1 to 30 workers",
     f"{LABELLED} --epsilon 30": "epsilon",
     f"{LABELLED} --sigmas 1,2": "sigmas describe workers on a scale",
@@ -136,6 +159,21 @@ def test_values_out_of_range_are_refused(line: str, refusal: Refusal) -> None:
     write("other.csv", "label,probability", "no,0.5", "yes,0.5")
 
     assert REFUSED[line] in refusal(*shlex.split(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("verify none.json", "statement none", "statement labels.csv --answers 3"),
+        "audit --command false --input labels.csv --neighbour numbers.csv --epsilon 1",
+        "audit --command 'cat {input}' --input none --neighbour labels.csv --epsilon 1",
+        "audit --command 'cat {input}' --input . --neighbour labels.csv --epsilon 1",
+        "audit randomized-response --labels no,yes --epsilon 1 --alpha 0",
+    ],
+)
+def test_a_check_that_could_not_run_says_what_to_do(line: str, refusal: Refusal) -> None:
+    """What ends with 3 has a hint, too."""
+    assert refusal(*shlex.split(line), code=3)
 
 
 PERTURB = ("--mechanism", "randomized-response", "--epsilon", 1, "--out", "sent")

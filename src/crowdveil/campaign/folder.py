@@ -103,7 +103,8 @@ def _read_file(path: Path, most: int) -> bytes:
         with path.open("rb") as stream:
             return stream.read(most + 1)
     except OSError as error:
-        raise CampaignError("file", f"{path} cannot be read: {error.strerror or error}.") from error
+        hint = f"Give the folder that `crowdveil campaign new` wrote, or its {CAMPAIGN_FILE}."
+        raise CampaignError("file", f"{path} cannot be read: {error.strerror or error}.", hint=hint) from error
 
 
 def tokens_bytes(entries: Iterable[TokenEntry], campaign: Campaign) -> bytes:

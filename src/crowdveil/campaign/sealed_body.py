@@ -22,7 +22,8 @@ def relay_of(campaign: Campaign) -> Relay:
     if campaign.relay is None:
         raise CampaignError(
             "relay",
-            "the campaign names no relay: give campaign.toml the setting relay, or use crowdveil campaign serve.",
+            "the campaign names no relay.",
+            hint="Give campaign.toml the setting relay, or use crowdveil campaign serve.",
         )
     return campaign.relay
 

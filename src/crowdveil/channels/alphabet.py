@@ -39,7 +39,7 @@ class Categories:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        hint = "Such as Categories(('no', 'yes')); numbers are labels as text, such as '1'."
+        hint = "Such as 'no' and 'yes'; numbers are labels as text, such as '1'."
         require_instance("names", self.names, (tuple, list), what="a tuple of labels", hint=hint)
         object.__setattr__(self, "names", tuple(self.names))
         if not all(isinstance(name, str) for name in self.names):
@@ -85,13 +85,17 @@ class Scale:
         if not (all(map(math.isfinite, (self.low, self.high, self.step))) and self.low < self.high and self.step > 0):
             found = (self.low, self.high, self.step)
             raise SettingsError(
-                "a scale needs finite low < high and step > 0", value=found, hint="Such as Scale(0, 10)."
+                "a scale needs finite low < high and step > 0", value=found, hint="Such as low 0 and high 10."
             )
         if not has_valid_magnitude((self.low, self.high, self.step)).all():
             raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
         points = (decimal_value(self.high) - decimal_value(self.low)) / decimal_value(self.step) + 1
         if points.denominator != 1:
-            raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
+            raise SettingsError(
+                "high - low must be a whole number of steps",
+                value=(self.low, self.high, self.step),
+                hint="Choose another step, or move one end to a point of the grid.",
+            )
         if points > MAX_LABELS:
             raise SettingsError(
                 f"a scale has at most {MAX_LABELS} points", value=int(points), hint="Use a coarser step."

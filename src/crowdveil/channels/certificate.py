@@ -63,7 +63,7 @@ def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
         check_symbol_names(names)
     if not is_known_mechanism(fields["mechanism"]):
         unknown, hint = repr(fields["mechanism"])[:100], f"Use {DESIGNED!r} for a table from another source."
-        raise CertificateError("mechanism", f"{unknown} is no mechanism that a certificate can name. {hint}")
+        raise CertificateError("mechanism", f"{unknown} is no mechanism that a certificate can name.", hint=hint)
     data: dict[str, object] = {"format": CHANNEL_FORMAT, **fields}
     return {**data, "sha256": digest(data)}
 
@@ -76,7 +76,7 @@ def check_symbol_names(names: Sequence[str]) -> None:
     """
     defect, found = symbols_defect(names)
     if defect:
-        raise CertificateError(defect, f"{found}. Rename it.")
+        raise CertificateError(defect, f"{found}.", hint="Rename it.")
 
 
 def has_format(text: str | bytes, *forms: str) -> bool:

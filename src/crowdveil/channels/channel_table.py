@@ -222,10 +222,12 @@ def is_channel_table(text: str | bytes) -> bool:
 def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
     for role, names in (("worker", workers), ("task", tasks)):
         if any(not visible_form(name) for name in names):
-            raise CertificateError("text", f"a {role} has a name without visible characters. Rename it.")
+            raise CertificateError("text", f"a {role} has a name without visible characters.", hint="Rename it.")
         pair = first_confusable_pair(names)
         if pair is not None:
-            raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} are confusable. Rename one of them.")
+            raise CertificateError(
+                "text", f"{role} {pair[0]!r} and {pair[1]!r} are confusable.", hint="Rename one of them."
+            )
 
 
 def _group_codes(groups: Mapping[str, int], names: Collection[Any], role: str) -> NDArray[np.int64]:

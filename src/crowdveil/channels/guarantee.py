@@ -108,7 +108,7 @@ def require_epsilon(epsilon: float) -> float:
         raise SettingsError(
             f"epsilon must be in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]",
             value=epsilon,
-            hint="Useful values lie between 0.1 and 8; there is no unprotected mode on a device.",
+            hint="Useful values lie between 0.1 and 8.",
         )
     return float(epsilon)
 

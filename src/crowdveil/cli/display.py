@@ -32,6 +32,8 @@ FORMAT = "crowdveil-json/1"
 FLAG = "--json"
 BOUND_NAMES = {"exact": "exact composition", "advanced": "advanced composition"}
 """Names of the bounds on composed losses that hold at a delta above 0."""
+FILE_HINT = "Check the name of the file and its folder, and the right to read or write there."
+"""Hint of an error of the file system."""
 ERROR_MEMBERS = ("rule", "value", "hint")
 """Attributes of an error with their own JSON members; the others are its `details`."""
 
@@ -222,7 +224,7 @@ def error_document(error: Exception, group: click.Group, words: Sequence[str]) -
 def error_line(error: Exception) -> str:
     """Return the message of an error in one line; an error of the file system is the file and what the system says."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: the file cannot be used. Found: {error.strerror}."
+        return f"{error.filename}: the file cannot be used. Found: {error.strerror}. {FILE_HINT}"
     return " ".join(str(error).split())
 
 
@@ -279,7 +281,7 @@ def _error_members(error: Exception) -> dict[str, Any]:
         details = {name: value for name, value in vars(error).items() if name not in ERROR_MEMBERS}
         return _error(type(error).__name__, error.rule, error.value, error.hint, str(error), details)
     if isinstance(error, OSError):
-        return _error("OSError", error.strerror, error.filename, None, str(error), {"errno": error.errno})
+        return _error("OSError", error.strerror, error.filename, FILE_HINT, str(error), {"errno": error.errno})
     if isinstance(error, click.UsageError):
         context = error.ctx
         hint = None if context is None else f"Try '{context.command_path} --help' for help."

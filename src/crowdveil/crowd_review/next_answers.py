@@ -149,7 +149,11 @@ def _open_tasks(estimate: Estimate) -> NDArray[np.int64]:
     if estimate.gold is None:
         return np.arange(len(estimate.tasks))
     if estimate.gold.all():
-        raise SettingsError("a task to ask must have no known truth", value=f"{estimate.gold_used:,} of them known")
+        raise SettingsError(
+            "a task to ask must have no known truth",
+            value=f"{estimate.gold_used:,} of them known",
+            hint="Leave gold out, or give answers to other tasks too.",
+        )
     return np.flatnonzero(~estimate.gold)
 
 
@@ -180,7 +184,10 @@ def further_channel(evidence: Evidence) -> Channel | None:
         )
     if channel is None and evidence.crowd is not None:
         raise ReportsError(
-            "gains from protected reports need their channel", source="reports", examples=evidence.no_channel_reason
+            "gains from protected reports need their channel",
+            source="reports",
+            examples=evidence.no_channel_reason,
+            hint="Keep certificate.json and crowd.json beside the reports.",
         )
     return channel
 

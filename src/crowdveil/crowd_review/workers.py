@@ -89,6 +89,7 @@ def review_workers(
             "protected reports need their channel, or noise looks like bad work",
             source="reports",
             examples=evidence.no_channel_reason,
+            hint="Keep certificate.json and crowd.json beside the reports.",
         )
     if evidence.truths:
         return review_of_panel(evidence, gold)
@@ -99,7 +100,11 @@ def review_workers(
 def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = None) -> Review:
     """Return the workers to review from a fit; errors as `review_workers`."""
     if bound is not None and not 0 < bound < 1:
-        raise SettingsError("the bound of abilities must be between 0 and 1", value=bound)
+        raise SettingsError(
+            "the bound of abilities must be between 0 and 1",
+            value=bound,
+            hint="Such as 0.5: an ability is the probability of a right answer.",
+        )
     workers = estimate.workers
     if not estimate.categorical:
         raise SettingsError(

@@ -123,7 +123,11 @@ class Assignment:
             SettingsError: `per_task` is not in 1..workers.
         """
         if not 1 <= per_task <= len(workers):
-            raise SettingsError(f"per_task must be in 1..{len(workers)}, the number of workers", value=per_task)
+            raise SettingsError(
+                f"per_task must be in 1..{len(workers)}, the number of workers",
+                value=per_task,
+                hint="Assign each task to fewer workers, or list more of them.",
+            )
         worker_order = np.argsort(source.words(len(workers)), kind="stable")
         task_order = np.argsort(source.words(len(tasks)), kind="stable")
         cell = np.arange(len(tasks) * per_task)
@@ -197,7 +201,10 @@ class Assignment:
             if (aligned < 0).any():
                 missing = [str(name) for name in own[np.unique(cells[aligned < 0])][:ROWS_SHOWN]]
                 raise ReportsError(
-                    f"every assigned {what} must be listed", source="assignment", examples=", ".join(missing)
+                    f"every assigned {what} must be listed",
+                    source="assignment",
+                    examples=", ".join(missing),
+                    hint="Complete the list, or draw the assignment again.",
                 )
             codes.append(aligned)
         return np.sort(codes[0] * len(workers) + codes[1])

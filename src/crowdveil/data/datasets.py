@@ -23,7 +23,7 @@ from crowdveil.errors import ReportsError, SettingsError
 VARIABLE = "CROWDVEIL_DATA"
 META_FILE = "meta.json"
 KINDS = ("binary", "categorical", "ordinal", "numeric")
-DIRECTORY_HINT = f"Set {VARIABLE} to a folder with one folder per data set, or see 'crowdveil data sources'."
+DIRECTORY_HINT = f"Name a folder with one folder per data set ({VARIABLE}; demo: --data); see 'crowdveil data sources'."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,7 +149,12 @@ def _read_meta(path: Path) -> tuple[dict[str, Any], Any, Alphabet | None]:
     try:
         meta = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ReportsError("a data set must be described by JSON", source=str(path), examples=str(error)) from error
+        raise ReportsError(
+            "a data set must be described by JSON",
+            source=str(path),
+            examples=str(error),
+            hint="Correct meta.json, or convert the set again (crowdveil data sources).",
+        ) from error
     match meta:
         case {"kind": "numeric", "labels": str()}:
             return meta, "numeric", None

@@ -125,7 +125,11 @@ def known_set_names(names: Sequence[str]) -> list[str]:
     """
     for name in names:
         if name not in PUBLISHED:
-            raise SettingsError(f"a published data set is one of {', '.join(PUBLISHED)}", value=name)
+            raise SettingsError(
+                f"a published data set is one of {', '.join(PUBLISHED)}",
+                value=name,
+                hint="`crowdveil data sources` describes them; `crowdveil data list` lists those that are installed.",
+            )
     return list(dict.fromkeys(names)) or list(PUBLISHED)
 
 

@@ -81,7 +81,9 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
             hint="Give a label that hardly occurs a small probability, such as 1e-6.",
         )
     if not abs(vector.sum() - 1) < 1e-6:
-        raise SettingsError("prior probabilities must sum to 1", value=float(vector.sum()))
+        raise SettingsError(
+            "prior probabilities must sum to 1", value=float(vector.sum()), hint="Divide each by their sum."
+        )
     return vector / vector.sum()
 
 

@@ -42,7 +42,11 @@ def decide(
             hint="Leave --costs and --abstain-below out, or choose another --method.",
         )
     if abstain_below is not None and not 0 <= abstain_below <= 1:
-        raise SettingsError("the confidence of decisions must be in [0, 1]", value=abstain_below)
+        raise SettingsError(
+            "the confidence of decisions must be in [0, 1]",
+            value=abstain_below,
+            hint="Such as 0.9: truths that are less certain stay empty.",
+        )
     posterior = estimate.posterior
     decision, expected = None, None
     if costs is not None:
@@ -82,7 +86,10 @@ def read_costs(path: Path, alphabet: Alphabet) -> NDArray[np.float64]:
     missing = [(z, d) for z in alphabet.names for d in alphabet.names if z != d and (z, d) not in costs]
     if missing:
         raise ReportsError(
-            "every pair of different labels needs a cost", source=source, examples=f"truth, decision: {missing[0]}"
+            "every pair of different labels needs a cost",
+            source=source,
+            examples=f"truth, decision: {missing[0]}",
+            hint="Add the row; a right decision costs nothing and needs none.",
         )
     return np.array([[costs.get((truth, decision), 0.0) for decision in alphabet.names] for truth in alphabet.names])
 

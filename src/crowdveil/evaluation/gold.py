@@ -122,6 +122,7 @@ def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
         raise ReportsError(
             f"gold label {to_builtin(truth)!r} of task {to_builtin(task)!r} is not among {alphabet.names}",
             source="gold",
+            hint="Write it as in the answers, or leave the task out.",
         )
     return codes
 

@@ -21,8 +21,8 @@ from crowdveil.files.filesystem import folder_lock, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, file_name_fault, read_record, record_text
 
 Writer = Callable[[BinaryIO], None]
-RENAME = "Choose another name (--out, --save-fit)."
-ELSEWHERE = "Give the output another place (--out, --save-fit), or move that file away."
+RENAME = "Choose another name."
+ELSEWHERE = "Give the output another place, or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
 """Permission bits of private files, private folders and other folders (before the umask)."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -117,7 +117,7 @@ class Outputs:
             raise SettingsError(
                 f"{path} is not an output of crowdveil and is not replaced",
                 value=str(path),
-                hint="Choose another folder with --out.",
+                hint="Choose another place with --out.",
                 value_in_rule=True,
             )
         if self.kind not in {entry.kind for entry in entries}:

@@ -264,7 +264,12 @@ def _history_columns(found: Sequence[str], source: str) -> dict[str, str]:
     """Return all columns of a history; one without workers, or with a repeated name, is refused."""
     repeated_names = [name for name, count in Counter(found).items() if count > 1]
     if repeated_names:
-        raise ReportsError("a history has one column of each name", source=source, examples=repeated_names[0])
+        raise ReportsError(
+            "a history has one column of each name",
+            source=source,
+            examples=repeated_names[0],
+            hint="Rename or remove one of them.",
+        )
     match_columns([name.strip().lower() for name in found], {"worker": ("worker",)}, source)
     return {name: name for name in found}
 
@@ -288,7 +293,12 @@ def read_names(path: Path, name: str) -> list[str]:
         raise ReportsError(f"a list of {name}s must be a file", source=str(path), hint=hint)
     names: list[str] = read_csv_by_role(path, {name: (name,)})[1][name].cells.tolist()
     if "" in names:
-        raise ReportsError(f"every row needs a {name}", source=text_source(path), rows=(names.index("") + 1,))
+        raise ReportsError(
+            f"every row needs a {name}",
+            source=text_source(path),
+            rows=(names.index("") + 1,),
+            hint="Name it, or leave the row out.",
+        )
     return names
 
 

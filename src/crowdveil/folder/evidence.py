@@ -394,7 +394,12 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
             text = stream.read(MAX_CERTIFICATE_BYTES + 1)
     except OSError as error:
         rule = "the file must exist and be readable"
-        raise ReportsError(rule, source=str(path), examples=error.strerror or str(error)) from error
+        raise ReportsError(
+            rule,
+            source=str(path),
+            examples=error.strerror or str(error),
+            hint="Give a certificate.json, and check its name and folder.",
+        ) from error
     try:
         channel: Channel | ChannelTable
         if is_channel_table(text):
@@ -404,13 +409,13 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
             channel, seal = Channel.from_certificate(text), parse_json(text)["sha256"]
     except CertificateError as error:
         hint = f"Request the certificate again. {AS_ANSWERS}"
-        raise CertificateError(error.defect, f"{path}: {error.detail} {hint}") from error
+        raise CertificateError(error.defect, f"{path}: {error.detail}", hint=hint) from error
     if crowd is not None and crowd["certificate_sha256"] != seal:
         named = crowd["certificate_sha256"]
         raise CertificateError(
             "not the crowd's",
-            f"{path} has SHA-256 {seal}, {CROWD_FILE} names {named or 'none'}. Give the certificate written with the "
-            f"reports. {AS_ANSWERS}",
+            f"{path} has SHA-256 {seal}, {CROWD_FILE} names {named or 'none'}.",
+            hint=f"Give the certificate written with the reports. {AS_ANSWERS}",
         )
     return channel
 
@@ -445,8 +450,8 @@ def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None
     if crowd is not None and crowd["certificate_sha256"] is not None:
         raise CertificateError(
             "missing",
-            f"{CROWD_FILE} names a certificate, but {default} is missing. Copy it there, or give it with "
-            f"--certificate where the command has this option. {AS_ANSWERS}",
+            f"{CROWD_FILE} names a certificate, but {default} is missing.",
+            hint=f"Copy it there, or give it with --certificate where the command has this option. {AS_ANSWERS}",
         )
     return None
 

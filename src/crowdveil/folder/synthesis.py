@@ -78,7 +78,11 @@ def read_claims(
     low, high = bounds
     if logarithmic:
         if not low > 0:
-            raise SettingsError("bounds must be positive on a logarithmic scale", value=bounds)
+            raise SettingsError(
+                "bounds must be positive on a logarithmic scale",
+                value=bounds,
+                hint="Leave the logarithm out, or give a positive lower end.",
+            )
         # A claim of 0 or less is below all bounds; the policy for these decides about it.
         value = np.log10(np.where(answers.numbers > 0, answers.numbers, np.finfo(float).tiny))
         answers = Reports(answers.task, answers.worker, value, answers.tasks, answers.workers)
@@ -96,7 +100,9 @@ def _read_numbers(
     if is_dataset(opened.path):
         data = datasets.load(str(opened.path).removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
-            raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
+            raise SettingsError(
+                "claims must be numbers", value=f"{data.name} is {data.kind}", hint="Give a data set of numbers."
+            )
         left_out = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
         return data.answers if listed is None else _with_listed_tasks(data.answers, listed, opened.name), left_out
     if opened.is_block_folder:

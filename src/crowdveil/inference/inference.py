@@ -336,10 +336,15 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
         raise SettingsError(
             f"sums are read by {FactorizationMean.name}, without steps or tolerance",
             value=method.name,
+            hint="Leave the method and its settings out.",
         )
     found = find_crowd(path)
     if found is None:
-        raise ReportsError(f"the {CROWD_FILE} of these sums must be in the same folder", source=str(path))
+        raise ReportsError(
+            f"the {CROWD_FILE} of these sums must be in the same folder",
+            source=str(path),
+            hint="Keep the files that perturb wrote together.",
+        )
     crowd = checked_crowd(read_crowd(found), path, accept_edited=accept_edited)
     sums = read_sums(path, crowd)
     tasks, workers = listed_names(crowd)
@@ -420,7 +425,11 @@ def decided(
     """
     estimate = inference.estimate
     if not isinstance(estimate.alphabet, Categories):
-        raise SettingsError("decisions by costs or confidence need labels", value=estimate.method)
+        raise SettingsError(
+            "decisions by costs or confidence need labels",
+            value=estimate.method,
+            hint="Leave costs and the least confidence out.",
+        )
     table = None if costs is None else read_costs(costs, estimate.alphabet)
     estimate = decide(estimate, costs=table, abstain_below=abstain_below)
     known = None if gold is None else _read_scoring_truths(inference, gold)

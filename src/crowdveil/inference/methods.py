@@ -123,7 +123,7 @@ def _settings(method: Method, name: str) -> dict[str, Any]:
         raise SettingsError(
             f"a normal prior and standard deviations of workers are settings of {NORMAL_METHOD}",
             value=name,
-            hint="Give a prior by label.",
+            hint=f"Choose the method {NORMAL_METHOD}, or leave them out.",
         )
     return settings
 

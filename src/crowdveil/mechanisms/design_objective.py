@@ -54,7 +54,11 @@ class DesignObjective:
                 value=model.shape,
             )
         if not 0 < self.participation_rate <= 1:
-            raise SettingsError("the participation rate must be in (0, 1]", value=self.participation_rate)
+            raise SettingsError(
+                "the participation rate must be in (0, 1]",
+                value=self.participation_rate,
+                hint="Such as 0.3: three tenths of the cells are answered.",
+            )
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "worker_model", model)
 

@@ -169,7 +169,11 @@ def _require_cuts(cuts: tuple[int, ...], alphabet: Alphabet) -> None:
             hint="Give blocks, or declare the labels ordered.",
         )
     if list(cuts) != sorted(set(cuts)) or not (cuts[0] >= 1 and cuts[-1] < alphabet.size):
-        raise SettingsError(f"cuts must be ascending codes in 1..{alphabet.size - 1}", value=cuts)
+        raise SettingsError(
+            f"cuts must be ascending codes in 1..{alphabet.size - 1}",
+            value=cuts,
+            hint="Leave them out: then they are chosen for the expected answers.",
+        )
 
 
 def _require_partition(blocks: Blocks, size: int) -> None:

@@ -73,7 +73,9 @@ class Campaign:
             )
         if self.method is not None and self.method not in self.available_methods:
             raise SettingsError(
-                f"the method of a plan for these answers is {' or '.join(self.available_methods)}", value=self.method
+                f"the method of a plan for these answers is {' or '.join(self.available_methods)}",
+                value=self.method,
+                hint="Leave the method out for the default.",
             )
 
     @property

@@ -60,7 +60,11 @@ def expected_objective(alphabet: Alphabet, expected: Expectation, participation:
     """
     if isinstance(alphabet, Scale):
         if expected.ability is not None:
-            raise SettingsError("workers on a scale are described by sigmas, not by ability", value=expected.ability)
+            raise SettingsError(
+                "workers on a scale are described by sigmas, not by ability",
+                value=expected.ability,
+                hint="Give --sigmas in place of --ability (in Python: sigmas=).",
+            )
         expected = replace(expected, sigmas=_sigmas(alphabet, expected))
     return expected.objective(alphabet, participation)
 

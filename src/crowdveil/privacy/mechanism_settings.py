@@ -69,7 +69,11 @@ class Expectation:
         if not self.sigmas:
             return one_coin_worker_model(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
         if self.ability is not None or not isinstance(alphabet, Scale):
-            raise SettingsError("sigmas describe workers on a scale, in place of an ability", value=self.sigmas)
+            raise SettingsError(
+                "sigmas describe workers on a scale, in place of an ability",
+                value=self.sigmas,
+                hint="Give --ability for labels (in Python: ability=).",
+            )
         return normal_worker_model(alphabet, self.sigmas)
 
 
@@ -81,7 +85,12 @@ def _prior(given: Path | Mapping[str, float] | None, alphabet: Alphabet) -> NDAr
     wrong = sorted(probabilities.keys() ^ set(alphabet.names))
     if wrong:
         source = "prior" if isinstance(given, Mapping) else str(given)
-        raise ReportsError("a prior has one row for each of the labels", source=source, examples=", ".join(wrong[:3]))
+        raise ReportsError(
+            "a prior has one row for each of the labels",
+            source=source,
+            examples=", ".join(wrong[:3]),
+            hint="Give each label once, as in --labels.",
+        )
     return np.array([probabilities[name] for name in alphabet.names])
 
 
@@ -124,7 +133,7 @@ def build_mechanism(settings: MechanismSettings, alphabet: Alphabet, *, tasks: i
         SettingsError: unknown name, or a setting or alphabet that the mechanism refuses.
     """
     if settings.name not in MECHANISMS:
-        hint = did_you_mean(settings.name, MECHANISMS)
+        hint = did_you_mean(settings.name, MECHANISMS) or "Such as randomized-response, for labels."
         raise SettingsError(f"a mechanism must be one of {', '.join(MECHANISMS)}", value=settings.name, hint=hint)
     return MECHANISMS[settings.name].from_settings(settings, alphabet, tasks=tasks)
 

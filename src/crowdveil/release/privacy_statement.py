@@ -131,7 +131,11 @@ def statement_of_source(path: Path, *, answers: int | None = None) -> tuple[Priv
     if source is not None and not has_campaign_format(source):
         return _statement_of_certificate(path, source, answers), YARDSTICK
     if answers is not None:
-        raise SettingsError("the number of answers is given with a certificate only", value=answers)
+        raise SettingsError(
+            "the number of answers is given with a certificate only",
+            value=answers,
+            hint="Leave --answers out: a campaign or folder has its own number.",
+        )
     named = path if source is not None else find_campaign_file(path)
     campaign = None if named is None else read_campaign(named)
     if named is not None:

@@ -47,6 +47,7 @@ def register(
         raise SettingsError(
             "a campaign with a relay is served by crowdveil campaign relay, another one by crowdveil campaign serve",
             value=campaign.name,
+            hint=f"Use crowdveil campaign {'serve' if relay else 'relay'}.",
         )
     with store.engine.execution_options(**{WRITES: True}).begin() as connection:
         known = select(campaigns.c.state).where(campaigns.c.hash == campaign.digest).with_for_update()
@@ -164,5 +165,9 @@ def campaign_folder_of(campaign_file: Path) -> CampaignFolder:
         SettingsError: the file has another name.
     """
     if campaign_file.name != CAMPAIGN_FILE:
-        raise SettingsError(f"a campaign must be given as its {CAMPAIGN_FILE}", value=str(campaign_file))
+        raise SettingsError(
+            f"a campaign must be given as its {CAMPAIGN_FILE}",
+            value=str(campaign_file),
+            hint="Give the folder that `crowdveil campaign new` wrote, or the file in it.",
+        )
     return CampaignFolder(campaign_file.parent)

@@ -62,7 +62,11 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         if (self.tls_certificate is None) != (self.tls_key is None):
-            raise SettingsError("TLS needs a certificate and its key", value=str(self.tls_certificate or self.tls_key))
+            raise SettingsError(
+                "TLS needs a certificate and its key",
+                value=str(self.tls_certificate or self.tls_key),
+                hint="Give both.",
+            )
         if not (self.behind_proxy or self.tls_certificate or _is_loopback(self.host)):
             raise SettingsError("plain HTTP is served on the loopback address only", value=self.host, hint=HINT)
         if self.rate < 0:

@@ -217,7 +217,9 @@ class Store:
             rows = connection.execute(valid_link_reports(digest).order_by(tokens.c.slot)).all()
         if len(rows) < least:
             raise SettingsError(
-                f"nothing is released below min_reports, which is {least}", value=f"fewer than {least} reports"
+                f"nothing is released below min_reports, which is {least}",
+                value=f"fewer than {least} reports",
+                hint="Wait for more reports.",
             )
         return [StoredReport(row.slot, row.body) for row in rows]
 

@@ -73,7 +73,9 @@ def assign_channels(
     mechanism = build_mechanism(requested, alphabet, tasks=len(answers.tasks))
     if channels is not None and requested.dealt_cuts:
         raise SettingsError(
-            "cuts are assigned to workers in turn or given in a file of channels, not both", value=str(channels)
+            "cuts are assigned to workers in turn or given in a file of channels, not both",
+            value=str(channels),
+            hint="Leave one of them out.",
         )
     table = None
     if requested.dealt_cuts:
@@ -101,7 +103,9 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
     columns = read_csv_table(path, [key, *settings], delimiter)
     names = [str(name) for name in columns[key].to_pylist()]
     if "" in names or len(set(names)) != len(names):
-        raise ReportsError(f"every {key} must have one row", source=source)
+        raise ReportsError(
+            f"every {key} must have one row", source=source, hint="Complete the file, and leave repeated rows out."
+        )
     rows = list(zip(*([str(cell) for cell in columns[name].to_pylist()] for name in settings), strict=True))
     channel_of_row = {row: index for index, row in enumerate(dict.fromkeys(rows))}
     built = [
@@ -126,6 +130,7 @@ def _known_columns(found: Sequence[str], source: str) -> dict[str, str]:
             "a file of channels has the column worker or task, and epsilon or cuts",
             source=source,
             examples=", ".join(found),
+            hint="Name its columns so, such as worker,epsilon.",
         )
     return {name: name for name in (*key, *settings)}
 
@@ -146,6 +151,7 @@ def _row_channel(
                 f"an epsilon is a number, or {UNPROTECTED!r} where answers are sent as they are",
                 source=source,
                 examples=repr(epsilon),
+                hint="Correct the cell.",
             ) from error
     if row.get("cuts"):
         changes["cuts"] = tuple(row["cuts"].split(CUT_SEPARATOR))

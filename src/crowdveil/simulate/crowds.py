@@ -81,7 +81,9 @@ def numeric_crowd(
     """
     check_crowd(workers, tasks, sparsity)
     if not (sigmas and all(0 <= sigma < np.inf for sigma in sigmas)):
-        raise SettingsError("standard deviations must be finite and non-negative", value=sigmas)
+        raise SettingsError(
+            "standard deviations must be finite and non-negative", value=sigmas, hint="Such as 0.5 and 1."
+        )
     generator = source.generator
     centre = np.asarray(truth(generator, tasks), dtype=float)
     sigma = generator.permutation(np.resize(np.array(sigmas, dtype=float), workers))

@@ -110,7 +110,11 @@ class Claims:
             SettingsError: bounds that are not finite, not in order or not one pair per task; labels without numbers.
         """
         if reports.alphabet is not None and not isinstance(reports.alphabet, Scale):
-            raise SettingsError("claims must be numbers", value=reports.alphabet.names[:EXAMPLES_SHOWN])
+            raise SettingsError(
+                "claims must be numbers",
+                value=reports.alphabet.names[:EXAMPLES_SHOWN],
+                hint="Give the column of numbers as value.",
+            )
         if outside not in ("error", "clip", "drop"):
             raise SettingsError("outside must be 'error', 'clip' or 'drop'", value=outside)
         if bounds is None and isinstance(reports.alphabet, Scale):
@@ -218,7 +222,11 @@ def _bounds_by_task(bounds: Bounds, tasks: int) -> tuple[Floats, Floats]:
     if wrong.any():
         first = int(wrong.argmax())
         found = float(low[first]), float(high[first])
-        raise SettingsError(f"bounds must be low < high within {MAX_MAGNITUDE:g}", value=found)
+        raise SettingsError(
+            f"bounds must be low < high within {MAX_MAGNITUDE:g}",
+            value=found,
+            hint="Such as --bounds 0:100; they must be public.",
+        )
     return low, high
 
 

@@ -80,14 +80,20 @@ class Section:
         """Return an integer in a range."""
         value = self.take(key, hint)
         if type(value) is not int or not least <= value <= most:
-            raise SettingsError(f"{self.title(key)} must be a whole number from {least} to {most}", value=value)
+            raise SettingsError(
+                f"{self.title(key)} must be a whole number from {least} to {most}",
+                value=value,
+                hint="Write it without quotes and decimals.",
+            )
         return value
 
     def number(self, key: str, hint: str = "") -> float:
         """Return a number."""
         value = self.take(key, hint)
         if type(value) not in (int, float):
-            raise SettingsError(f"{self.title(key)} must be a number", value=value)
+            raise SettingsError(
+                f"{self.title(key)} must be a number", value=value, hint="Write it without quotes, such as 0.5."
+            )
         return float(value)
 
     def day(self, key: str) -> date:
@@ -118,7 +124,7 @@ class Section:
                 self._refuse_similar(key)
         if len(given) != 1:
             names = f"{self.title(first)} or {self.title(second)}"
-            raise SettingsError(f"exactly one is needed: {names}", value=given)
+            raise SettingsError(f"exactly one is needed: {names}", value=given, hint="Leave the others out.")
         return given[0]
 
 

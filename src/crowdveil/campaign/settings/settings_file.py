@@ -29,6 +29,7 @@ from crowdveil.standalone.checks import (
 
 MAX_BYTES = 1_000_000
 DEFAULT_LANGUAGE = "en"
+SEE_INIT = "`crowdveil campaign init` writes such a file."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,18 +193,22 @@ def _parse_toml(path: Path) -> Mapping[str, object]:
         return tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise SettingsError(
-            "the settings file must be readable", value=str(path), hint=f"{error.strerror or error}."
+            "the settings file must be readable", value=str(path), hint=f"{error.strerror or error}. {SEE_INIT}"
         ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(
-            "the settings file must be TOML in UTF-8", value=str(path), hint=f"{str(error)[:200]}."
+            "the settings file must be TOML in UTF-8", value=str(path), hint=f"{str(error)[:200]}. {SEE_INIT}"
         ) from error
 
 
 def _language(root: Section) -> str:
     language = root.take("language") if "language" in root else DEFAULT_LANGUAGE
     if not (fits(language, CAMPAIGN["language"])):
-        raise SettingsError("language must be a code such as en, de or pt-BR", value=language)
+        raise SettingsError(
+            "language must be a code such as en, de or pt-BR",
+            value=language,
+            hint="It is the language of title, question and tasks.",
+        )
     return language
 
 
@@ -247,7 +252,7 @@ def _alphabet_of_answers(section: Section) -> Alphabet:
     else:
         labels = section.take("labels")
         if not isinstance(labels, list):
-            raise SettingsError("answers.labels must be a list of texts", value=labels)
+            raise SettingsError("answers.labels must be a list of texts", value=labels, hint='Such as ["yes", "no"].')
         ordered = section.take("ordered") if "ordered" in section else False
         if not isinstance(ordered, bool):
             raise SettingsError("answers.ordered must be true or false", value=ordered)
@@ -299,7 +304,11 @@ def _expected_crowd(root: Section) -> ExpectedCrowd:
     section = root.section("expected")
     answered = section.number("answered") if "answered" in section else 1.0
     if not 0 < answered <= 1:
-        raise SettingsError("expected.answered must be above 0 and at most 1", value=answered)
+        raise SettingsError(
+            "expected.answered must be above 0 and at most 1",
+            value=answered,
+            hint="Such as 0.8: a fifth of the cells stay empty.",
+        )
     ability = section.number("ability") if "ability" in section else None
     sigmas = section.take("sigmas") if "sigmas" in section else []
     if not (isinstance(sigmas, list) and all(type(sigma) in (int, float) for sigma in sigmas)):

@@ -83,7 +83,11 @@ def _filed(responsible: str | None) -> list[tuple[str, str]]:
     """
     responsible = None if responsible is None else responsible.replace("\N{NO-BREAK SPACE}", " ")
     if responsible is not None and not (responsible.strip() and responsible.isprintable()):
-        raise SettingsError("the responsible party must be named in printing characters", value=responsible)
+        raise SettingsError(
+            "the responsible party must be named in printing characters",
+            value=responsible,
+            hint="Give a name (--responsible), or leave the option out.",
+        )
     named = "not named (--responsible NAME)" if responsible is None else responsible
     today = datetime.now(UTC).date().isoformat()
     return [("Date (UTC)", today), ("Version", f"crowdveil {crowdveil.__version__}"), ("Responsible", named)]

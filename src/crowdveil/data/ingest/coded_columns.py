@@ -118,7 +118,11 @@ def encode_ids(
         raise ReportsError(f"the list of {what}s must hold text that can be written in UTF-8", source=source)
     place = {str(name): code for code, name in enumerate(listed)}
     if len(place) != len(listed):
-        raise ReportsError(f"the list of {what}s must not repeat a name", source=source)
+        raise ReportsError(
+            f"the list of {what}s must not repeat a name",
+            source=source,
+            hint="Give a list with one row for each, or leave repeated rows out.",
+        )
     codes = np.array([place.get(str(name), MISSING) for name in column.names], dtype=np.int32)
     reject_rows(
         column,
@@ -142,8 +146,8 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        hint=f"{_hint_for_no_number(column.names[~np.isfinite(numbers)])} If these are labels, take a method for "
-        "labels, or say kind='categorical'.",
+        hint=f"{_hint_for_no_number(column.names[~np.isfinite(numbers)])} If these are labels, "
+        "choose a method for labels, or kind='categorical' (--kind, where the command has it).",
     )
     reject_rows(
         column,

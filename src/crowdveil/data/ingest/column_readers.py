@@ -358,7 +358,10 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
     numbers = parse_number_column(probability, source)
     if len(names) != len(codes) or not len(names):
         raise ReportsError(
-            "a prior has one row per label", source=source, examples=f"{len(codes)} rows, {len(names)} labels"
+            "a prior has one row per label",
+            source=source,
+            examples=f"{len(codes)} rows, {len(names)} labels",
+            hint="Give each label once.",
         )
     wrong = np.flatnonzero(~(numbers > 0))
     if len(wrong):
@@ -370,7 +373,12 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
             hint="Give a label that hardly occurs a small probability, such as 1e-6.",
         )
     if not abs(numbers.sum() - 1) < 1e-6:
-        raise ReportsError("prior probabilities must sum to 1", source=source, examples=f"sum {numbers.sum():.9g}")
+        raise ReportsError(
+            "prior probabilities must sum to 1",
+            source=source,
+            examples=f"sum {numbers.sum():.9g}",
+            hint="Divide each by their sum.",
+        )
     return dict(zip(names[codes].tolist(), numbers.tolist(), strict=True))
 
 

@@ -49,9 +49,17 @@ class Layout:
                 hint="For a tab, write '\\t'.",
             )
         if self.encoding not in (None, *ENCODINGS):
-            raise SettingsError(f"the encoding must be one of {', '.join(ENCODINGS)}", value=self.encoding)
+            raise SettingsError(
+                f"the encoding must be one of {', '.join(ENCODINGS)}",
+                value=self.encoding,
+                hint="Save the file as UTF-8, or state the one that it has.",
+            )
         if self.decimal not in (".", ","):
-            raise SettingsError("the decimal mark must be a point or a comma", value=self.decimal)
+            raise SettingsError(
+                "the decimal mark must be a point or a comma",
+                value=self.decimal,
+                hint="State the one that the numbers of the file have.",
+            )
         require_missing_policy(self.missing)
         if self.tool is not None and self.tool not in TOOLS:
             raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)

@@ -132,7 +132,7 @@ def _slot_of(worker: int | str, names: Sequence[str], slots: int) -> int:
     raise SettingsError(
         f"a worker is one slot from 0 to {slots - 1}{', or one name of the list' if names else ''}",
         value=worker,
-        hint=hint or (f"Did you mean {near[0]!r}?" if near else ""),
+        hint=hint or (f"Did you mean {near[0]!r}?" if near else "links.csv has the slot of each link."),
     )
 
 

@@ -68,7 +68,10 @@ def _read_batch_files(folder: Path, campaign: Campaign) -> tuple[dict[str, str],
         paths = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
     except OSError as error:
         raise ReportsError(
-            "the folder of batches must be readable", source=str(folder), examples=error.strerror or str(error)
+            "the folder of batches must be readable",
+            source=str(folder),
+            examples=error.strerror or str(error),
+            hint="Give the folder that `crowdveil campaign receive` or `relay --out` wrote.",
         ) from error
     states: dict[str, str] = {}
     found: dict[str, list[tuple[bytes, ...]]] = {}

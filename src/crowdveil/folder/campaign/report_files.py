@@ -149,7 +149,10 @@ def _possible_report_files(folder: Path, campaign: CampaignFolder) -> Iterable[P
     except OSError as error:
         reason = error.strerror or str(error)
         raise ReportsError(
-            "the folder of report files must be readable", source=str(folder), examples=reason
+            "the folder of report files must be readable",
+            source=str(folder),
+            examples=reason,
+            hint="Give the folder of the files that workers handed in.",
         ) from error
     own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml", CLOSED_FILE}
     own |= {"plan.json", "prior.csv", NOT_FOR_FILE}
@@ -211,6 +214,7 @@ def _states_after_closing(
         raise ReportsError(
             f"the folder must hold all {len(closed.reports):,} reports that counted when the campaign was closed",
             examples=f"{len(missing):,} missing",
+            hint="Give the folder of all files that workers handed in.",
         )
     counted = {name: one for name, one in reports.items() if hashes[name] in closed.reports}
     others = _states_of_reports({name: one for name, one in reports.items() if name not in counted})

@@ -61,7 +61,9 @@ def read_collection(folder: Path, name: str, digest: str | None = None) -> Colle
             "the reports must be those of the round before, as they were exported or collected",
             source=str(folder),
             examples=f"campaign {found}, not {name}",
-            hint="Give the folder that `crowdveil campaign export` or `collect` wrote for that round.",
+            hint="Give the results that `crowdveil infer` wrote from the reports of that round."
+            if digest
+            else f"The folder {EARLIER_FOLDER} must be as `crowdveil campaign next-round` wrote it.",
         )
     if digest not in (None, evidence.digest):
         raise ReportsError(

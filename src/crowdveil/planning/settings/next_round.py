@@ -171,7 +171,9 @@ def _require_later(before: CampaignFolder, collected: Path, today: date) -> None
     campaign, closing = before.campaign, Closing.read(before)
     if campaign.relay is not None or campaign.levels is not None or campaign.questions:
         raise SettingsError(
-            "a later round follows a campaign with one question, without levels and relay", value=campaign.name
+            "a later round follows a campaign with one question, without levels and relay",
+            value=campaign.name,
+            hint="Make a campaign of its own for the doubtful tasks.",
         )
     if closing is None and campaign.state_on(today) != "closed" and campaign.url is None:
         raise SettingsError(

@@ -206,12 +206,18 @@ def _require_valid_audit(pairs: Sequence[Pair], epsilon: float, delta: float, dr
     if not 0 <= delta <= 1:
         raise SettingsError("a claimed delta must be in [0, 1]", value=delta)
     if draws < MIN_DRAWS:
-        raise SettingsError(f"an audit needs at least {MIN_DRAWS} draws", value=draws)
+        raise SettingsError(
+            f"an audit needs at least {MIN_DRAWS} draws", value=draws, hint="More draws give a larger bound."
+        )
     if not 0 < alpha < 1:
-        raise SettingsError("alpha must be in (0, 1)", value=alpha)
+        raise SettingsError(
+            "alpha must be in (0, 1)", value=alpha, hint="Such as 0.05: the bound then holds with a confidence of 95 %."
+        )
 
 
 def require_claim(epsilon: float) -> None:
     """Refuse a claimed epsilon that is negative or no number."""
     if not epsilon >= 0:
-        raise SettingsError("a claimed epsilon must be non-negative", value=epsilon)
+        raise SettingsError(
+            "a claimed epsilon must be non-negative", value=epsilon, hint="Give the epsilon that the program claims."
+        )

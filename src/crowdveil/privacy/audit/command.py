@@ -52,7 +52,11 @@ class CommandBox:
     def __post_init__(self) -> None:
         if not all(self.commands) or not any(INPUT in word for words in self.commands for word in words):
             shown = " && ".join(map(" ".join, self.commands))
-            raise SettingsError(f"the command must contain {INPUT}, and none may be empty", value=shown)
+            raise SettingsError(
+                f"the command must contain {INPUT}, and none may be empty",
+                value=shown,
+                hint='Such as "program {input}".',
+            )
 
     def pair(self, first: Path, second: Path) -> Pair:
         """Return the pair of two inputs: files, or folders.
@@ -62,9 +66,13 @@ class CommandBox:
         """
         for path in (first, second):
             if not path.exists():
-                raise SettingsError("an input must exist", value=str(path))
+                raise SettingsError("an input must exist", value=str(path), hint="Check its name and folder.")
         if first.is_dir() != second.is_dir():
-            raise SettingsError("both inputs are files, or both are folders", value=(str(first), str(second)))
+            raise SettingsError(
+                "both inputs are files, or both are folders",
+                value=(str(first), str(second)),
+                hint="Give two of one kind.",
+            )
         suffix = "".join(first.suffixes) if first.is_file() else ""
 
         def sampler(source: Path) -> Callable[[int], list[dict[str, object]]]:

@@ -52,11 +52,14 @@ class Histogram(PrivateMethod):
     def __post_init__(self) -> None:
         PrivateMethod.__post_init__(self)
         if self.bins is not None and self.bins not in BIN_CHOICES:
-            raise SettingsError(f"bins must be one of {BIN_CHOICES}", value=self.bins)
-        if self.participation == "protected" and not (self.expected_claims or 0) > 0:
             raise SettingsError(
-                "protected participation hides the number of claims: expected_claims must be positive",
-                value=self.expected_claims,
+                f"bins must be one of {BIN_CHOICES}", value=self.bins, hint="Leave it out for the default."
+            )
+        claims = self.expected_claims
+        if (self.participation == "protected" or claims is not None) and not 0 < (claims or 0) < np.inf:
+            raise SettingsError(
+                "protected participation hides the number of claims: expected_claims must be positive and finite",
+                value=claims,
                 hint="Give the number of claims that a task is publicly expected to have.",
             )
         if self.unit == "worker" and self.participation == "protected" and self.most_claims is None:

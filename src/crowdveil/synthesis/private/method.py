@@ -44,9 +44,17 @@ class PrivateMethod(ABC):
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         if self.records < 1 or self.least_claims < 1:
-            raise SettingsError("records and least_claims must be positive", value=(self.records, self.least_claims))
+            raise SettingsError(
+                "records and least_claims must be positive",
+                value=(self.records, self.least_claims),
+                hint="Such as 30 records, of tasks with 5 claims or more.",
+            )
         if self.most_claims is not None and self.most_claims < 1:
-            raise SettingsError("most_claims must be positive", value=self.most_claims)
+            raise SettingsError(
+                "most_claims must be positive",
+                value=self.most_claims,
+                hint="Give the number of claims of a worker that are used.",
+            )
 
     @abstractmethod
     def private_densities(
