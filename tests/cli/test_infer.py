@@ -303,7 +303,7 @@ def test_a_data_set_is_read_as_answers(tiny: Path, run_json: RunJson) -> None:
 
     assert (3, 2, 2, 0) == tuple(data[name] for name in ("reports", "tasks", "workers", "gold_used"))
     assert ("hierarchical-dawid-skene", "none: a data set holds answers") == (data["method"], data["noise_model"])
-    assert ["1 answers repeat a (task, worker) pair; policy: first."] == data["warnings"]
+    assert ["1 answer repeats a (task, worker) pair; policy: first."] == data["warnings"]
 
 
 def test_options_apply_to_a_data_set(tiny: Path, run_json: RunJson) -> None:

@@ -210,7 +210,7 @@ def test_a_table_of_a_spreadsheet_is_refused_once_and_then_read(words: tuple, ru
     assert {*columns[::2], "'frage'", "'person'", "'antwort'"} <= {*line.replace(",", " ").replace(";", " ").split()}
     assert "--encoding cp1252" in line
     assert not any(label in line for label in ("gut", "schlecht"))
-    assert "from 1 workers on 3 tasks" in run(words[0], "odd.csv", *columns, "--encoding", "cp1252", *words[1:]).stdout
+    assert "from 1 worker on 3 tasks" in run(words[0], "odd.csv", *columns, "--encoding", "cp1252", *words[1:]).stdout
 
 
 def test_files_that_are_not_there_are_named(refusal: Refusal) -> None:

@@ -18,6 +18,7 @@ import click
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.verb import wants_json
 from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,7 +175,7 @@ def shuffled_data(figures: ShuffledGuarantees | None) -> dict[str, Any] | None:
 
 def _cells_and_rounds(row: Mapping[str, Any]) -> str:
     """Return the cells and rounds that a row of an account covers."""
-    of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
+    of = f" of {number_of(row['cells'], 'cell')}" if row["unit"] == "worker" else ""
     return of + (f", {row['rounds']:,} rounds" if row["rounds"] > 1 else "")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.cli.display import format_number, truncated_list
+from crowdveil.presentation.counts import crowd_text, number_of
 
 if TYPE_CHECKING:
     from crowdveil.em.estimate import Estimate
@@ -121,15 +122,16 @@ def questions_data(summaries: Sequence[dict[str, Any]], kept: Sequence[str]) -> 
 
 def question_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the table rows of one of several questions."""
-    crowd = f"{one['reports']:,} reports from {one['workers']:,} workers on {one['tasks']:,} tasks"
-    fit = f"{one['method']}; {one['steps']:,} steps, {ENDS[one['stopped']]}; written to {one['folder']}"
+    crowd = f"{number_of(one['reports'], 'report')} from {crowd_text(one['workers'], one['tasks'])}"
+    fit = f"{one['method']}; {number_of(one['steps'], 'step')}, {ENDS[one['stopped']]}; written to {one['folder']}"
     return [(one["question"], f"{crowd}; {fit}"), ("", f"{one['baseline']['sentence']} Verdict: {one['verdict']}")]
 
 
 def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
     """Return the table of an inference, without the warning that was announced."""
-    crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
-    gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
+    crowd = f"{data['reports']:,} from {crowd_text(data['workers'], data['tasks'])}"
+    guided = number_of(data["gold_used"], "task")
+    gold = f"{guided} guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
     return [
         *[("warning", text) for text in data["warnings"] if text != announced],
         ("method", data["method"]),
@@ -159,7 +161,8 @@ def _truth_line(truth: dict[str, Any]) -> str:
     value = truth["truth"]
     text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
     confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
-    return f"{truth['task']}: {text} ({truth['reports']:,} reports{', gold' if truth['gold'] else confidence})"
+    reports = number_of(truth["reports"], "report")
+    return f"{truth['task']}: {text} ({reports}{', gold' if truth['gold'] else confidence})"
 
 
 def _quality_line(quality: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ from crowdveil.cli.options import (
     replace_option,
 )
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
@@ -273,7 +274,7 @@ def _rows(data: dict[str, Any], mechanism: str) -> list[tuple[str, str]]:
         ("mechanism", mechanism),
         *composition_rows(data["compositions"]),
         *_epsilon_rows(data),
-        ("answers", f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        ("answers", f"{answered} from {crowd_text(data['workers'], data['tasks'])}"),
         *([] if data["assigned"] is None else [("assigned cells", f"{data['assigned']:,}")]),
         ("reports", f"{data['reports']:,}"),
         *([] if data["simulation"] else [("holder", data["holder"])]),

@@ -21,6 +21,7 @@ from crowdveil.em.gold import CrossValidation
 from crowdveil.em.kernels.numpy_backend import row_maxima
 from crowdveil.errors import SettingsError
 from crowdveil.figures import bar_plot, confusion_plot, interval_plot, share_plot
+from crowdveil.presentation.counts import number_of
 from crowdveil.presentation.html import Html, card, table
 from crowdveil.presentation.svg_pictures import count_bars, interval_chart, share_histogram
 
@@ -123,7 +124,7 @@ class Baseline:
         if not self.moved:
             if not self.tied:
                 return f"No truth differs from the constant {self.constant}."
-            count = "1 task" if self.tied == 1 else f"{self.tied} tasks"
+            count = number_of(self.tied, "task")
             return f"No truth clearly differs from the constant {self.constant} ({count} tied)."
         truths = "1 truth differs" if self.moved == 1 else f"{self.moved} truths differ"
         own = "" if self.estimate_error is None else f", the estimate {error_text(self.estimate_error, 3)}"
@@ -358,7 +359,7 @@ class Estimate:
     @property
     def convergence(self) -> str:
         """The number of steps, and why the fit ended, in words."""
-        return ENDINGS[self.stopped].format("1 step" if self.steps == 1 else f"{self.steps:,} steps")
+        return ENDINGS[self.stopped].format(number_of(self.steps, "step"))
 
     def __str__(self) -> str:
         """Return the size of the estimate, and its error beside that of the best constant."""

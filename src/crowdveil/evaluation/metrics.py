@@ -25,6 +25,7 @@ from crowdveil.evaluation.gold import (
     mean_log_loss,
     pearson_correlation,
 )
+from crowdveil.presentation.counts import number_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class Score:
             confidence += f", calibration error {self.calibration_error:.3f}"
         return (
             f"{self.error_name} {own} (constant {self.constant}: {best}), correlation {self.correlation:.3f}, "
-            f"{self.scored} gold tasks, {self.missing} without reports{left_out}{confidence}"
+            f"{number_of(self.scored, 'gold task')}, {self.missing} without reports{left_out}{confidence}"
         )
 
 

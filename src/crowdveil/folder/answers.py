@@ -27,6 +27,7 @@ from crowdveil.em.history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, entry_of_unchanged_file, estimate_names
+from crowdveil.presentation.counts import number_of
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -157,7 +158,8 @@ def is_dataset(source: str | Path) -> bool:
 def repeated_notes(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
     """Return a sentence on the repeated answers of a data set, if there are any."""
     repeats = data.rows - data.pairs
-    return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
+    verb = "repeats" if repeats == 1 else "repeat"
+    return (f"{number_of(repeats, 'answer')} {verb} a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
 
 
 def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions) -> tuple[str, ...]:
@@ -380,7 +382,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     for block in reports.blocks():
         counts += np.bincount(block.value, minlength=len(names))
     spellings = "; ".join(
-        ", ".join(f"{names[code]!r} ({_count_of_reports(int(counts[code]))})" for code in group[:SHOWN_SPELLINGS])
+        ", ".join(f"{names[code]!r} ({number_of(int(counts[code]), 'report')})" for code in group[:SHOWN_SPELLINGS])
         for group in groups[:SHOWN_SPELLINGS]
     )
     more = (
@@ -408,7 +410,3 @@ def grade_notes(reports: Reports) -> tuple[str, ...]:
         return ()
     names = ",".join(alphabet.names)
     return (f"Whole numbers are read as labels without order. If they are grades, state --labels {names} --ordered.",)
-
-
-def _count_of_reports(count: int) -> str:
-    return f"{count:,} report" + ("" if count == 1 else "s")

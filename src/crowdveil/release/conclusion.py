@@ -15,6 +15,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.prediction_powered import sample_interval
 from crowdveil.folder.evidence import Evidence
 from crowdveil.planning.settings.alternatives import WORTH_ASKING
+from crowdveil.presentation.counts import number_of
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import counted_tasks_text, expected_error, has_truth
 from crowdveil.release.sufficient_size import sufficiency_sentence
@@ -124,7 +125,7 @@ def _evidence_sentences(estimate: Estimate) -> tuple[str, ...]:
     if estimate.gold is None:
         return (CHECK,)
     count, check = estimate.gold_used, estimate.cross_validation
-    guided = GUIDED.format("1 task" if count == 1 else f"{count:,} tasks", "is" if count == 1 else "are")
+    guided = GUIDED.format(number_of(count, "task"), "is" if count == 1 else "are")
     return guided, UNCHECKED if check is None else str(check)
 
 
@@ -157,7 +158,8 @@ def _verdict_on_few_reports(rest: Estimate, source: str, compared: str) -> tuple
     reports, tasks = np.asarray(rest.reports_per_task), len(rest.tasks)
     if reports.sum() >= tasks and 2 * np.count_nonzero(reports) > tasks:
         return None
-    found = f"{int(reports.sum()):,} reports on {tasks:,} tasks, {np.count_nonzero(reports == 0):,} without any"
+    sent = number_of(int(reports.sum()), "report")
+    found = f"{sent} on {number_of(tasks, 'task')}, {np.count_nonzero(reports == 0):,} without any"
     return "not enough", f"These answers are not enough: {found}; {f'{source} {compared}'.lstrip()}. {SPARSE}"
 
 

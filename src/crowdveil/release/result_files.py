@@ -29,6 +29,7 @@ from crowdveil.folder.estimate_files import (
     estimate_names,
     refuse_question_folders,
 )
+from crowdveil.presentation.counts import number_of
 from crowdveil.standalone.verification import parse_json
 
 QUALITIES = ("ability", "weight")
@@ -209,7 +210,7 @@ def expected_error(estimate: Estimate) -> float | None:
 def counted_tasks_text(estimate: Estimate) -> str:
     """Return the number of tasks to which errors belong, in words: those without gold."""
     tasks = len(estimate.without_gold.tasks)
-    return f"{tasks:,} {'task' if tasks == 1 else 'tasks'}{'' if estimate.gold is None else ' without gold'}"
+    return f"{number_of(tasks, 'task')}{'' if estimate.gold is None else ' without gold'}"
 
 
 def truth_texts(estimate: Estimate) -> list[str]:

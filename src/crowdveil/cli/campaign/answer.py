@@ -14,6 +14,7 @@ import click
 from crowdveil.cli.display import composed_text, print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, DELTA, FILE_PATH, FOLDER_PATH, Parsed
 from crowdveil.cli.verb import Verb, wants_json
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
@@ -123,7 +124,7 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None) -> None:
     rows += [
         (
             "together" if loss.host is None else f"to {loss.host}",
-            f"{composed_text(asdict(loss))}, {loss.cells:,} cells",
+            f"{composed_text(asdict(loss))}, {number_of(loss.cells, 'cell')}",
         )
         for loss in losses
     ]

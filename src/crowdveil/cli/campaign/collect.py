@@ -10,6 +10,7 @@ import click
 from crowdveil.cli.display import print_result, printable
 from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, FOLDER_PATH
 from crowdveil.cli.verb import Verb, wants_json
+from crowdveil.presentation.counts import number_of
 
 EXAMPLE = """crowdveil campaign collect received --campaign essays/campaign.json
                            --out collected"""
@@ -53,7 +54,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     else:
         collected = read_report_files(folder, asked)
     left = {name: state for name, state in collected.states.items() if state != ACCEPTED}
-    rows = [("reports that count", f"{len(collected.accepted):,} of {document.slots:,} workers")]
+    rows = [("reports that count", f"{len(collected.accepted):,} of {number_of(document.slots, 'worker')}")]
     if collected.refused:
         rows.append(("refused", f"{collected.refused:,} that cannot be opened, are invalid or came twice"))
     rows += [(printable(name), state) for name, state in left.items()]

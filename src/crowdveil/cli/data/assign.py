@@ -9,6 +9,7 @@ import click
 from crowdveil.cli.display import print_written
 from crowdveil.cli.options import COUNT, DELTA, EPSILON, FILE_PATH, stated_options
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 EXAMPLE = """crowdveil data assign --tasks tasks.csv --workers workers.csv
          --per-task 5 --out asked.csv"""
@@ -78,8 +79,8 @@ def assign(
         "most": most,
     }
     rows = [
-        ("cells", f"{data['cells']:,}: {per_task} workers for each of {others:,} tasks"),
-        *([("gold", f"{each_gold} of {len(known):,} gold tasks for each worker")] if known else []),
+        ("cells", f"{data['cells']:,}: {per_task} workers for each of {number_of(others, 'task')}"),
+        *([("gold", f"{each_gold} of {number_of(len(known), 'gold task')} for each worker")] if known else []),
         ("tasks of a worker", f"{fewest} to {most}" if fewest < most else str(most)),
     ]
     print_written(data, rows, [out], replaced)

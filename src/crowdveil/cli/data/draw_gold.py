@@ -11,6 +11,7 @@ from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import COUNT, FILE_PATH, SEED
 from crowdveil.cli.results.reports_argument import REPORTS, ReadReports, open_reports, reports_options
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.crowd_review.gold_tasks import GoldDraw
@@ -63,7 +64,7 @@ def _show(read: ReadReports, drawn: GoldDraw) -> None:
     """Write the drawn tasks, if asked for, and print them."""
     listed = truncated_list(list(drawn.tasks[:SHOWN_TASKS]), len(drawn.tasks))
     rows = [
-        ("drawn", f"{listed['of']:,} of {drawn.of:,} tasks with reports, seed {drawn.seed}"),
+        ("drawn", f"{listed['of']:,} of {number_of(drawn.of, 'task')} with reports, seed {drawn.seed}"),
         ("tasks", ", ".join(listed["items"]) + (", ..." if listed["shown"] < listed["of"] else "")),
         ("next", "write their truths into a file of gold, from the first on, and give it as --gold"),
     ]

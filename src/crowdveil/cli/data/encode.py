@@ -20,6 +20,7 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.results.reports_argument import REPORTS
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.folder.named_reports import NamedReports
@@ -65,6 +66,6 @@ def encode(reports: NamedReports, out: Path, replace: bool) -> None:
     warnings = [*([] if crowd is None else crowd_warnings(crowd)), *notes]
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
-    sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
+    sizes = f"{counts['reports']:,} from {crowd_text(counts['workers'], counts['tasks'])}"
     rows = [("reports", sizes), ("size", f"{size:,} bytes"), *[("warning", text) for text in warnings]]
     print_result(data, [*rows, *replaced_rows(replaced), ("written", str(out))])

@@ -12,6 +12,7 @@ from crowdveil.cli.display import print_written, progress_bar, warning_rows
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.verb import Verb
 from crowdveil.data.importers.registry import TOOLS
+from crowdveil.presentation.counts import crowd_text
 
 if TYPE_CHECKING:
     from crowdveil.data.importers.imported_answers import ImportedAnswers
@@ -109,7 +110,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
             else []
         ),
         *([("data", f"no two answers to a task differ: {', '.join(data['data'])}")] if data["data"] else []),
-        ("answers", f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        ("answers", f"{data['answers']:,} from {crowd_text(data['workers'], data['tasks'])}"),
         ("no answer", f"{data['no_answer']:,}, with the label NULL"),
         *([("left out", left_out)] if left_out else []),
         ("labels", ", ".join(data["labels"]) or "none"),

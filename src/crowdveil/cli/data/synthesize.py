@@ -27,6 +27,7 @@ from crowdveil.cli.options import (
     option_group,
 )
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
@@ -215,14 +216,14 @@ def synthesize(
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:
     simulation = [("simulation only: no privacy", NO_PRIVACY)] if data["simulation"] else []
-    withheld = [(f"withheld: {note.reason}", f"{note.tasks:,} tasks") for note in result.release.withheld]
+    withheld = [(f"withheld: {note.reason}", f"{number_of(note.tasks, 'task')}") for note in result.release.withheld]
     return [
         *simulation,
         ("method", f"{data['method']} (private method)"),
         *[_guarantee_row(guarantee) for guarantee in result.guarantees],
         *[("because", reason) for reason in dict.fromkeys(g.reason for g in result.guarantees if g.reason)],
         ("public", data["public"]),
-        ("records", f"{data['records']:,} on {data['tasks']:,} tasks"),
+        ("records", f"{data['records']:,} on {number_of(data['tasks'], 'task')}"),
         *withheld,
         *_expected_rows(data["expected"], result.logarithmic),
         *warning_rows(data),

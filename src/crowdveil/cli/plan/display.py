@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import stdout_errors
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.campaign.settings.settings_file import CampaignSettings
@@ -41,7 +42,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     if made.by_budget:
         rows.append(("unprotected", f"{unprotected}, all tasks open to all workers"))
         return [*rows, ("budget", "epsilon of a worker: of all assigned tasks together, answered or not")]
-    reported = f"{made.results[0].cost.cells:,} cells, participation {data['participation']}"
+    reported = f"{number_of(made.results[0].cost.cells, 'cell')}, participation {data['participation']}"
     return [
         *rows,
         ("unprotected", f"{unprotected}, {made.unprotected_method}"),

@@ -29,6 +29,7 @@ from crowdveil.cli.options import (
 )
 from crowdveil.cli.privacy.claim_file import claim_file
 from crowdveil.cli.verb import Verb, own_values
+from crowdveil.presentation.counts import number_of
 from crowdveil.registry import MECHANISM_NAMES
 
 if TYPE_CHECKING:
@@ -265,4 +266,4 @@ def _drawn_rows(result: Audit) -> list[tuple[str, str]]:
     if found.event:
         shares = f"{counts.first:,} of {counts.first_draws:,} against {counts.second:,} of {counts.second_draws:,}"
         rows += [("event", f"{found.event}: {shares}"), ("inputs", found.pair)]
-    return [*rows, ("draws", f"{drawn.draws:,} of each input, {drawn.pairs} pairs")]
+    return [*rows, ("draws", f"{drawn.draws:,} of each input, {number_of(drawn.pairs, 'pair')}")]

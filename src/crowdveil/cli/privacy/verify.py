@@ -13,6 +13,7 @@ from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.privacy.claim_file import claim_file
 from crowdveil.cli.verb import Verb, wants_json
 from crowdveil.errors import ClaimError
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.standalone.verification import Verification
@@ -124,7 +125,8 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
     if checked.worker_epsilon is None:
         yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
     else:
-        yield "epsilon", f"{four_digits(checked.worker_epsilon)} per worker, for at most {checked.answers:,} answers"
+        most = number_of(checked.answers or 0, "answer")
+        yield "epsilon", f"{four_digits(checked.worker_epsilon)} per worker, for at most {most}"
     hidden = "is randomized like an answer" if checked.participation == "protected" else "is visible"
     yield "participation", f"{checked.participation}: whether a worker answered {hidden}"
     scope: Any = {"participation": checked.participation}

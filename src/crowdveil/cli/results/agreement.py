@@ -11,6 +11,7 @@ from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.agreement import Agreement
@@ -88,14 +89,14 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     corrected = "corrected for the noise of the channel" if data["channel_used"] else "read as answers, without noise"
     single = f", {data['single']:,} answers have no second answer to their task" if data["single"] else ""
     rows = [
-        ("answers", f"{data['answers']:,} to {data['tasks']:,} tasks with two or more{single}"),
+        ("answers", f"{data['answers']:,} to {number_of(data['tasks'], 'task')} with two or more{single}"),
         ("reports", corrected),
         *[(f"alpha, {metric}", _value_with_interval(alpha)) for metric, alpha in data["alpha"].items()],
         (NAMES[name], f"{_value_with_interval(data['pairwise'])}, of two answers to the same task"),
     ]
     if workers is None:
         return [*rows, ("workers", "not compared through a channel; workers.csv of infer has them")]
-    lines = [("", f"{one['worker']}: {one[name]:.3f} ({one['pairs']:,} pairs)") for one in workers["items"]]
+    lines = [("", f"{one['worker']}: {one[name]:.3f} ({number_of(one['pairs'], 'pair')})") for one in workers["items"]]
     return [*rows, ("workers", f"least agreement, {workers['shown']:,} of {workers['of']:,}"), *lines]
 
 

@@ -11,6 +11,7 @@ from crowdveil.cli.display import first_rows
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.folder.named_reports import NamedReports
@@ -83,8 +84,8 @@ def _two_names(text: str) -> tuple[str, str]:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed, few = data["conclusions"], data["workers_left_out"]
     return [
-        ("gold", f"{data['gold']:,} of {data['tasks']:,} tasks, {data['drawn']}"),
-        *([("left out", f"{few:,} workers with fewer than 5 gold answers")] if few else []),
+        ("gold", f"{data['gold']:,} of {number_of(data['tasks'], 'task')}, {data['drawn']}"),
+        *([("left out", f"{number_of(few, 'worker')} with fewer than 5 gold answers")] if few else []),
         ("conclusions", f"first {listed['shown']:,} of {listed['of']:,}, with 90 % intervals; gold alone in brackets"),
         *[("", _conclusion_line(one)) for one in listed["items"]],
     ]

@@ -12,6 +12,7 @@ from crowdveil.cli.display import first_rows, format_number
 from crowdveil.cli.options import COUNT, FILE_PATH, NameChoice, flag_of, stated_options
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     answers, epsilon = data["answers"], data["epsilon_per_answer"]
     short = "; the budget is larger than the batch" if answers["of"] < data["budget"] else ""
     lines = [
-        f"{place}. task {one['task']} with {one['reports']:,} answers, ask {one['worker']}: {one['reason']}"
+        f"{place}. task {one['task']} with {number_of(one['reports'], 'answer')}, ask {one['worker']}: {one['reason']}"
         for place, one in enumerate(answers["items"], start=1)
     ]
     now, gain = format_number(data["expected_error"]), data["expected_gain"]

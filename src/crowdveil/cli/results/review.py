@@ -12,6 +12,7 @@ from crowdveil.cli.display import truncated_list
 from crowdveil.cli.options import FILE_PATH, NameChoice
 from crowdveil.cli.results.reports_argument import REPORTS, history_option, open_reports, reports_options, truths_option
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ def _interval(one: dict[str, Any]) -> str:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     listed = data["review"]
     lines = [
-        f"{one['worker']}: ability {one['ability']:.2f}{_interval(one)}, {one['reports']:,} reports. "
+        f"{one['worker']}: ability {one['ability']:.2f}{_interval(one)}, {number_of(one['reports'], 'report')}. "
         f"{' '.join(one['reasons'])}"
         for one in listed["items"]
     ]
     return [
         ("method", data["method"]),
         *([] if data["below"] is None else [("below", f"ability {data['below']:.3f}{RULE}")]),
-        ("review", f"{listed['of']:,} of {data['workers']:,} workers; first {listed['shown']:,}"),
+        ("review", f"{listed['of']:,} of {number_of(data['workers'], 'worker')}; first {listed['shown']:,}"),
         *[("", line) for line in lines],
     ]

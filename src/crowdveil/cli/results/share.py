@@ -11,6 +11,7 @@ from crowdveil.cli.display import progress_bar, truncated_list
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
+from crowdveil.presentation.counts import number_of
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.shares import Shares
@@ -69,7 +70,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     shares = data["shares"]
     return [
         ("reports", "corrected for the noise of the channel" if data["channel_used"] else "read as answers"),
-        ("shares", f"{shares['shown']:,} of {shares['of']:,} tasks, with 90 % intervals"),
+        ("shares", f"{shares['shown']:,} of {number_of(shares['of'], 'task')}, with 90 % intervals"),
         *[("", f"{one['task']}: {', '.join(map(_share_with_interval, one['symbols']))}") for one in shares["items"]],
     ]
 

@@ -53,6 +53,7 @@ from crowdveil.data.sources.location import (
 from crowdveil.data.sources.staging import copy_remote, copy_stdin, copy_table
 from crowdveil.errors import ReportsError
 from crowdveil.files.filesystem import temporary_folder
+from crowdveil.presentation.counts import number_of
 
 MAX_CHOICES_SHOWN = 10
 NUMBERED = "workers were named by an address or a time, and now have numbers."
@@ -336,7 +337,7 @@ def _columns_and_notes(
 def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     """Return sentences on an import: what was read, left out, not kept and renamed."""
     rows = len(imported.table)
-    notes = [f"Read as an export of {title}, question {imported.question!r}: {rows:,} records."]
+    notes = [f"Read as an export of {title}, question {imported.question!r}: {number_of(rows, 'record')}."]
     notes += imported.columns
     if imported.choices:
         listed = ", ".join(imported.choices[:MAX_CHOICES_SHOWN])
@@ -361,12 +362,12 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
 
 def _row_notes(columns: ReportColumns) -> tuple[str, ...]:
     blank, null = columns.blank_rows, len(columns.null_rows)
-    skipped = (f"Skipped: {blank:,} blank row{'' if blank == 1 else 's'}.",) if blank else ()
+    skipped = (f"Skipped: {number_of(blank, 'blank row')}.",) if blank else ()
     return (*skipped, _no_answer_note(null)) if null else skipped
 
 
 def _no_answer_note(count: int) -> str:
-    return f"No answer (NULL): {count:,} record{'' if count == 1 else 's'}."
+    return f"No answer (NULL): {number_of(count, 'record')}."
 
 
 @contextmanager
