@@ -115,9 +115,13 @@ def test_names_of_lines_do_not_overlap() -> None:
 
 
 def test_lines_through_the_same_points_are_one() -> None:
-    """Equal lines share a line with both names."""
-    from crowdveil.presentation.svg_pictures import merge_equal_lines
+    """Equal lines share a line with both names, which stand under each other as they are."""
+    from crowdveil.presentation.svg_pictures import line_chart, merge_equal_lines
 
+    both = [("randomized-response", [(1, 2.0), (2, 1.0)]), ("quantized-response", [(1, 2.0), (2, 1.0)])]
+    page = ElementTree.fromstring(line_chart("L", "x", both))
+
+    assert {name for name, _ in both} <= {text.text for text in page.iter("text")}
     assert [("a = c", ((1, 2), (3, 4))), ("b", ((1, 2),))] == merge_equal_lines(
         [("a", [(3, 4), (1, 2)]), ("b", [(1, 2)]), ("c", [(1, 2), (3, 4)])]
     )

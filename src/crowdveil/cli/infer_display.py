@@ -19,7 +19,7 @@ SHOWN_TASKS = 5
 ENDS = {
     "tolerance": "converged",
     "settled": "more would change less than 1 truth in 10,000",
-    "set": "the method's own number",
+    "set": "the number that the method makes",
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
@@ -168,7 +168,8 @@ def _truth_line(truth: dict[str, Any]) -> str:
 def _quality_line(quality: dict[str, Any]) -> str:
     if quality["median"] is None:
         return f"{quality['name']}: unknown, since these reports do not distinguish workers"
-    quantiles = ", ".join(f"{name} {format_number(quality[name])}" for name in ("lowest", "median", "highest"))
+    quantiles = ", ".join(f"{name} {quality[name]:.3g}" for name in ("lowest", "median", "highest"))
+    unknown = f"; {quality['unknown']:,} unknown" if quality["unknown"] else ""
     width = quality["interval_width"]
-    intervals = "" if width is None else f"; median width of the 90 % intervals {format_number(width)}"
-    return f"{quality['name']}: {quantiles}; {quality['unknown']:,} unknown{intervals}"
+    intervals = "" if width is None else f"; median width of the 90 % intervals {width:.3g}"
+    return f"{quality['name']}: {quantiles}{unknown}{intervals}"

@@ -266,7 +266,11 @@ def _rows(data: dict[str, Any], mechanism: str) -> list[tuple[str, str]]:
     caveat = data["privacy"].removeprefix("none: ")
     unprotected = caveat != data["privacy"]
     marked = [("simulation only: no privacy" if data["simulation"] else "no privacy", caveat)] if unprotected else []
-    sealed = data["certificate_sha256"] or "none: the mechanism has no channel per cell; its guarantee is in crowd.json"
+    digest, none = (
+        data["certificate_sha256"],
+        "none: the mechanism has no channel per cell; its guarantee is in crowd.json",
+    )
+    sealed = f"SHA-256 {digest}" if digest else none
     hidden = data["answers"] is None
     answered = "not counted, since participation is protected;" if hidden else f"{data['answers']:,}"
     return [

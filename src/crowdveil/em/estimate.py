@@ -44,7 +44,7 @@ StopReason = Literal["tolerance", "settled", "set", "limit"]
 ENDINGS: dict[StopReason, str] = {
     "tolerance": "converged in {}",
     "settled": "settled in {}: more would change less than 1 truth in 10,000",
-    "set": "stopped after {}, the method's own number",
+    "set": "stopped after {}, the number that the method makes",
     "limit": "NOT converged in {}: raise max_steps",
 }
 """Sentences on the end of a fit."""

@@ -19,6 +19,8 @@ LINE_LENGTH = 46
 MAX_BARS = 12
 TEXT = 15
 """Longest name beside its row, in characters; longer ones stand above it."""
+SAME = " = "
+"""Between the names of lines through the same points."""
 TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 214
 """Edges of the area of a line chart; names of lines are to its right."""
 
@@ -259,8 +261,8 @@ def line_chart(
             for x, y in map(at, *zip(*line, strict=True))
         ]
         x, y = max(line)
-        text = shorten(label, 20) if y <= most else f"{shorten(label, 13)} ↑{y:.2g}"
-        ends.append((at(x, y)[1], text, f"name line-{place}"))
+        texts = [shorten(one, 20) for one in label.split(SAME)] if y <= most else [f"{shorten(label, 13)} ↑{y:.2g}"]
+        ends += [(at(x, y)[1], text, f"name line-{place}") for text in texts]
     for label, height in limits:
         y = at(first, height)[1]
         drawn.append(filled('<line class="limit" x1="{a}" x2="{b}" y1="{y:.1f}" y2="{y:.1f}"/>', a=LEFT, b=RIGHT, y=y))
@@ -282,7 +284,7 @@ def merge_equal_lines(
     names: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for name, points in series:
         names.setdefault(tuple(sorted(points)), []).append(name)
-    return [(" = ".join(same), points) for points, same in names.items()]
+    return [(SAME.join(same), points) for points, same in names.items()]
 
 
 def _axes(across: str, first: float, last: float, most: float) -> Html:
