@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from crowdveil import cli
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.cli.display import error_line
+from crowdveil.cli.display import error_document, error_line
 from crowdveil.data.write_reports import reports_table, write_table
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
@@ -121,7 +121,7 @@ def refusal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Refusal:
     """Run a command that must fail, with a hint, one line on stderr and nothing on stdout; return that line."""
 
     def line(error: Exception) -> str:
-        assert cli.failure(error, main, ())["error"]["hint"], error
+        assert error_document(error, main, ())["error"]["hint"], error
         return error_line(error)
 
     def fail(*words: object, code: int = 1) -> str:
