@@ -182,11 +182,7 @@ def write_campaign_reports(
     _require_min_reports(len(ordered), campaign)
     slots = [report.slot for report in ordered]
     if len(set(slots)) != len(slots):
-        raise SettingsError(
-            "a campaign has one report per slot",
-            value=f"{len(slots) - len(set(slots))} more",
-            hint="Leave the other reports of a slot out.",
-        )
+        raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
     channel = exported_channel(campaign, ordered)
     found = CollectedReports(*_coded_reports(campaign, channel, ordered))
     reports, channel, assignment = found if earlier is None else join_collections(earlier, found)
