@@ -17,7 +17,7 @@ import crowdveil.service.relay.server
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
-from crowdveil.cli.display import FILE_HINT, as_text, has_json_flag
+from crowdveil.cli.display import FILE_HINT, has_json_flag, json_text
 from crowdveil.comparison.trials import Row
 from crowdveil.demo import Demo
 from crowdveil.errors import (
@@ -432,4 +432,4 @@ def test_infinity_and_nan_have_one_spelling() -> None:
     """Infinity is a text with its sign, nan is null, at any depth."""
     values = {"a": [float("inf"), -float("inf"), float("nan"), 1.5, 2, True, None, "x"]}
 
-    assert {"a": ["infinity", "-infinity", None, 1.5, 2, True, None, "x"]} == json.loads(as_text(values))
+    assert {"a": ["infinity", "-infinity", None, 1.5, 2, True, None, "x"]} == json.loads(json_text(values))
