@@ -97,8 +97,8 @@ def requests(answers: Answers, level: int | None = None) -> dict[str, bytes]:
 
 def service(answers: Answers) -> dict[str, bytes]:
     """Return the results of a service after the device's report: collection, truths, page and statement."""
+    from crowdveil.service.campaign_registration import register
     from crowdveil.service.curator.results import Results
-    from crowdveil.service.registration import register
     from crowdveil.service.store import Store
 
     with TemporaryDirectory(prefix="crowdveil-audit-") as name:

@@ -20,7 +20,7 @@ from experiments.rows import read_rows, write_rows
 from crowdveil import HierarchicalDawidSkene, Reports
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.history import WorkerHistory
+from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.evaluation.gold import align_gold
 from crowdveil.evaluation.metrics import score
 

@@ -17,8 +17,8 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator, require_channel
 from crowdveil.em.executor import Engine
 from crowdveil.em.gold import as_gold
-from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
+from crowdveil.em.worker_history import as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.answers import absent_notes, spelling_notes
 from crowdveil.folder.evidence import Evidence, refuse_numbers_outside

@@ -13,7 +13,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.crowd_review.agreement import agreement_columns, agreement_of, worker_columns
 from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.crowd_review.gold_tasks import draw_from
-from crowdveil.crowd_review.next_answers import purchase_of, require_open
+from crowdveil.crowd_review.next_answers import purchase_of, require_next_answers_possible
 from crowdveil.crowd_review.workers import review_columns, review_of, review_of_panel
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.frames import as_same_kind
@@ -163,7 +163,7 @@ def next_answers(
     names = None if candidates is None else _candidate_names(candidates)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     known = evidence.in_label_spelling(as_gold(gold))
-    require_open(evidence, known)
+    require_next_answers_possible(evidence, known)
     estimate, estimator = _estimate_and_estimator(evidence, method, history, known)
     names = estimate.worker_names.tolist() if names is None else names
     bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)

@@ -22,7 +22,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
-from crowdveil.em.history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
+from crowdveil.em.worker_history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, PrivateDawidSkene
 from crowdveil.randomness import seeded

@@ -144,7 +144,7 @@ def test_known_error_reads_every_channel_of_a_table() -> None:
     said = {(t, w): names[v] for t, w, v in zip(reports.task, reports.worker, reports.value, strict=True)}
     losses = []
     for task in range(12):
-        scores = crowd.log_prior.copy()
+        scores = crowd.log_truth_prior.copy()
         for worker in range(16):
             index = table.choice[of_worker[worker]][of_task[task]]
             outputs = table.channels[index].report_alphabet.names

@@ -15,7 +15,7 @@ from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import (
     BlanketPair,
-    _cell_pairs,
+    _different_and_equal_pairs,
     blanket_delta,
     blanket_pairs,
     message_sizes,
@@ -59,7 +59,7 @@ def upper_delta(channel: Channel, reports: int, epsilon: float) -> float:
 def homogeneous_pairs(channel: Channel) -> list[BlanketPair]:
     """Distinct pairs against others who all give the same answer: exact, for lower bounds."""
     rows = np.unique(channel.probabilities, axis=0)
-    return list({pair.key(): pair for others in rows for pair in _cell_pairs(rows, others)[0]}.values())
+    return list({pair.key(): pair for others in rows for pair in _different_and_equal_pairs(rows, others)[0]}.values())
 
 
 def direct_delta(pair, reports: int, epsilon: float) -> float:

@@ -141,7 +141,7 @@ class Campaigning:
 def campaigning(folder: Path, **settings: Any) -> Iterator[Campaigning]:
     """Run the service with one campaign; settings as in `build_campaign`."""
     from crowdveil.service.app import create_app
-    from crowdveil.service.registration import register
+    from crowdveil.service.campaign_registration import register
     from crowdveil.service.store import Store
 
     port = free_port()

@@ -84,7 +84,7 @@ def built() -> BuiltCampaign:
 def store(built: BuiltCampaign, tmp_path: Path) -> Iterator[Any]:
     """A store that holds the campaign."""
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.service.registration import register
+    from crowdveil.service.campaign_registration import register
     from crowdveil.service.store import Store
 
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")

@@ -13,8 +13,8 @@ from crowdveil.comparison.trials import compare_with_unprotected, run_trial
 from crowdveil.demo.page import page_html
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import CURATOR_FILE, register
 from crowdveil.service.curator.pages import curator_routes
-from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign, response
 from tests.demo.test_demo import LABELS, small_crowd, trial_of

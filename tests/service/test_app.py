@@ -18,8 +18,8 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.token import Token
 from crowdveil.service import store as store_module
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
-from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 

@@ -16,8 +16,8 @@ from sqlalchemy import event, text
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service import security
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem
-from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.service.sql_server import SqlServer

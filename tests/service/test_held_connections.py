@@ -12,9 +12,9 @@ import uvicorn
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service import security
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.rate_limit import RateLimit
-from crowdveil.service.registration import register
 from crowdveil.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign

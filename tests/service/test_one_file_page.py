@@ -17,9 +17,9 @@ from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.report_files import read_report_files, write_collected
 from crowdveil.service import one_file_page as module
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.export_and_purge import export_campaign
 from crowdveil.service.one_file_page import one_file_page
-from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from crowdveil.standalone import device as one_file
 from tests.campaign.builders import LABELS, BuiltCampaign, build_campaign

@@ -20,10 +20,10 @@ from crowdveil.cli.campaign.serve import database_errors
 from crowdveil.errors import SettingsError
 from crowdveil.service import schema
 from crowdveil.service import store as store_module
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.curator.results import Results
 from crowdveil.service.export_and_purge import PurgeThread, purge_due
 from crowdveil.service.problems import Problem
-from crowdveil.service.registration import register
 from crowdveil.service.schema import campaigns, engine_of, failure_kind, metadata, parts, reports, tokens
 from crowdveil.service.store import Purged, Store
 from tests.campaign.builders import BuiltCampaign, build_campaign

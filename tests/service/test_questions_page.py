@@ -14,8 +14,8 @@ from crowdveil.campaign.report_body import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import CURATOR_FILE, register
 from crowdveil.service.curator.pages import curator_routes
-from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import epsilon, shown, sure
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response

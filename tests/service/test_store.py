@@ -13,9 +13,9 @@ from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import read_evidence
+from crowdveil.service.campaign_registration import CURATOR_FILE, curator_hash, register
 from crowdveil.service.export_and_purge import export_campaign
 from crowdveil.service.problems import Problem
-from crowdveil.service.registration import CURATOR_FILE, curator_hash, register
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
 from tests.campaign.builders import BuiltCampaign

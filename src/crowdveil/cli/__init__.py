@@ -33,7 +33,7 @@ from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.conclude import conclude
 from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
-from crowdveil.cli.results.review import review
+from crowdveil.cli.results.review_workers import review
 from crowdveil.cli.results.share import share
 from crowdveil.cli.verb import VerbGroup
 from crowdveil.errors import (

@@ -98,7 +98,7 @@ def choose_next(
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
         ReportsError: a damaged file.
     """
-    require_open(evidence, gold)
+    require_next_answers_possible(evidence, gold)
     estimate = infer(evidence, method, gold=gold, history=history).estimate
     listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
     estimator = None if evidence.truths else build_estimator(method, evidence)
@@ -157,7 +157,7 @@ def _open_tasks(estimate: Estimate) -> NDArray[np.int64]:
     return np.flatnonzero(~estimate.gold)
 
 
-def require_open(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
+def require_next_answers_possible(evidence: Evidence, gold: Mapping[Any, Any] | None = None) -> None:
     """Refuse reports after which no answer can be chosen; arguments and errors as `choose_next`."""
     further_channel(evidence)
     if evidence.truths:

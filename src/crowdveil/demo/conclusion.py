@@ -28,8 +28,8 @@ def conclusion_text(crowd: DemoCrowd, rows: Sequence[Row]) -> str:
         return "For this crowd even unprotected answers are no better than the best constant: collect more answers."
     enough = (best + constant) / 2
     fitting = [row for row in rows if row.method == method and claim_holds(row)]
-    chosen = _least_epsilon(row for row in fitting if row.participation == PROTECTED and row.error <= enough)
-    assigned = _least_epsilon(row for row in fitting if row.participation == ASSIGNED and row.error <= enough)
+    chosen = _row_of_least_epsilon(row for row in fitting if row.participation == PROTECTED and row.error <= enough)
+    assigned = _row_of_least_epsilon(row for row in fitting if row.participation == ASSIGNED and row.error <= enough)
     known = f"where the best constant has {constant:.3f} and unprotected answers have {best:.3f}"
     weaker = (
         "" if assigned is None else f"{_at_epsilon(assigned)} among assigned cells only (error {assigned.error:.3f})"
@@ -49,7 +49,7 @@ def conclusion_text(crowd: DemoCrowd, rows: Sequence[Row]) -> str:
     )
 
 
-def _least_epsilon(rows: Iterable[Row]) -> Row | None:
+def _row_of_least_epsilon(rows: Iterable[Row]) -> Row | None:
     """Return the row with the smallest exact epsilon, and of those with the smallest error; None without rows."""
     return min(rows, key=lambda row: (round(row.exact or 0.0, 6), row.error), default=None)
 

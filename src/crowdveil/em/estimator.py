@@ -19,13 +19,13 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import align_gold
-from crowdveil.em.history import EarlierAnswers, as_history
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.em.kernels.reductions import count_symbols
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import resolve_saddle
+from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with

@@ -20,10 +20,10 @@ from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimate import StopReason, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import Gold
-from crowdveil.em.history import EarlierAnswers
 from crowdveil.em.kernels.dispatch import use_compiled
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
 from crowdveil.em.observation_model import ObservationModel
+from crowdveil.em.worker_history import EarlierAnswers
 from crowdveil.registry import Capabilities
 
 Coordinates = tuple[NDArray[np.float64], ...]

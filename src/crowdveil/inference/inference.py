@@ -18,8 +18,8 @@ from crowdveil.data.sources.answer_source import NUMBERED
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
-from crowdveil.em.history import MAX_ANSWERS, WorkerHistory
 from crowdveil.em.saved_fit import SavedFit
+from crowdveil.em.worker_history import MAX_ANSWERS, WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.evaluation.decisions import decide, decision_notes, read_costs

@@ -95,10 +95,10 @@ def known_classes_error(
         assignment: cells that report; None for all.
     """
     crowd = campaign.crowd
-    scores = np.tile(crowd.log_prior, (len(reports.tasks), 1))
+    scores = np.tile(crowd.log_truth_prior, (len(reports.tasks), 1))
     for one, selected, cells in _by_channel(channel, reports, worker_class, assignment, len(crowd.qualities)):
         log_table, _ = log_report_tables(crowd, campaign.answer_rate, one)
-        codes = _symbol_codes(reports, one)
+        codes = _channel_codes_of_symbols(reports, one)
         listed = _count_reports(reports, selected, worker_class, codes, log_table.shape[2] - 1, len(log_table))
         counts = np.concatenate((listed, cells[:, :, None] - listed.sum(axis=2, keepdims=True)), axis=2)
         scores += log_likelihoods(counts, log_table)
@@ -131,7 +131,7 @@ def _by_channel(
     return [(channel, every, np.bincount(pairs, minlength=classes * tasks).reshape(classes, -1))]
 
 
-def _symbol_codes(reports: Reports, channel: Channel | None) -> NDArray[np.int64]:
+def _channel_codes_of_symbols(reports: Reports, channel: Channel | None) -> NDArray[np.int64]:
     """Return the channel's code of each symbol of the reports; -1 for symbols of other channels."""
     assert reports.alphabet is not None
     if channel is None:
@@ -194,7 +194,7 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
         counts = generator.multinomial(class_sizes[:, None], table)
         linked = log_likelihoods(counts, by_class)
         unlinked = log_likelihoods(counts.sum(axis=0, keepdims=True), average)
-        scores.append((linked + crowd.log_prior, unlinked + crowd.log_prior))
+        scores.append((linked + crowd.log_truth_prior, unlinked + crowd.log_truth_prior))
     every = np.concatenate(truths)
     known, unknown = (
         crowd.risks(np.concatenate(part), every).reshape(crowds, TASKS_PER_CROWD) for part in zip(*scores, strict=True)

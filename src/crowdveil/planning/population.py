@@ -136,7 +136,7 @@ class LabelCrowd:
         return _class_shares(self.abilities)
 
     @property
-    def log_prior(self) -> NDArray[np.float64]:
+    def log_truth_prior(self) -> NDArray[np.float64]:
         """Return log P(truth), shape (labels,)."""
         return np.log(np.maximum(self.prior, np.finfo(float).tiny))
 
@@ -264,7 +264,7 @@ class NumberCrowd:
         return np.asarray(self.prior[nearest] / np.bincount(nearest, minlength=self.alphabet.size)[nearest])
 
     @property
-    def log_prior(self) -> NDArray[np.float64]:
+    def log_truth_prior(self) -> NDArray[np.float64]:
         """Return log P(truth) on the grid."""
         return np.log(np.maximum(self.weights, np.finfo(float).tiny))
 

@@ -255,7 +255,7 @@ def tasks_to_simulate(campaign: Campaign, channel: Channel | None, effort: int =
     crowd = campaign.crowd
     by_class = report_given_truth(crowd.answer_probabilities(), campaign.answer_rate, channel)
     table = np.tensordot(crowd.worker_shares, by_class, axes=1)
-    reports_per_task = campaign.reporters_per_task * float(np.exp(crowd.log_prior) @ (1 - table[:, -1]))
+    reports_per_task = campaign.reporters_per_task * float(np.exp(crowd.log_truth_prior) @ (1 - table[:, -1]))
     most: float = MAX_REPORTS_LABELS
     if isinstance(crowd, NumberCrowd):
         most = MAX_REPORTS_NUMBERS * min(1.0, LONG_SCALE / crowd.alphabet.size)

@@ -108,7 +108,7 @@ class Pilot:
             raise SettingsError("the answers of a pilot are labels", value=answers.alphabet, hint=hint)
         if not len(answers):
             raise ReportsError("a pilot needs at least one answer", source="pilot")
-        ability, shares = _fit_consensus(answers)
+        ability, shares = _shared_ability_and_label_shares(answers)
         tasks, workers = len(answers.tasks), len(answers.workers)
         made = cls(
             labels=answers.alphabet.names,
@@ -137,7 +137,7 @@ def _smoothed_shares(counts: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray((counts + 1) / (counts.sum() + len(counts)))
 
 
-def _fit_consensus(answers: Reports) -> tuple[float, NDArray[np.float64]]:
+def _shared_ability_and_label_shares(answers: Reports) -> tuple[float, NDArray[np.float64]]:
     """Return the ability of one-coin workers who are all alike, and the shares of labels, by EM."""
     tasks, labels = len(answers.tasks), answers.labels
     counts = np.bincount(answers.task * labels + answers.value, minlength=tasks * labels).reshape(tasks, labels)

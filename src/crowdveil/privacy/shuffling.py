@@ -85,7 +85,9 @@ def _merged_classes(omega: NDArray[np.float64], first: NDArray[np.float64], seco
     return BlanketPair(np.asarray(sums, dtype=np.float64), classes[0], classes[1])
 
 
-def _cell_pairs(rows: NDArray[np.float64], omega: NDArray[np.float64]) -> tuple[list[BlanketPair], list[BlanketPair]]:
+def _different_and_equal_pairs(
+    rows: NDArray[np.float64], omega: NDArray[np.float64]
+) -> tuple[list[BlanketPair], list[BlanketPair]]:
     """Return the distinct pairs of different rows, and of equal rows."""
     low = _rounded(omega, up=False)
     different: dict[bytes, BlanketPair] = {}
@@ -107,7 +109,7 @@ def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tupl
     if channel.ratio is None:
         raise SettingsError("shuffling needs a channel with finite epsilon", value=channel.epsilon)
     rows = np.unique(channel.probabilities, axis=0)
-    return _message_pairs(*_cell_pairs(rows, rows.min(axis=0)), linked, differing)
+    return _message_pairs(*_different_and_equal_pairs(rows, rows.min(axis=0)), linked, differing)
 
 
 def _message_pairs(

@@ -4,7 +4,7 @@ import numpy as np
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.crowd_review.agreement import agreement_of
-from crowdveil.crowd_review.next_answers import require_open
+from crowdveil.crowd_review.next_answers import require_next_answers_possible
 from crowdveil.crowd_review.workers import ability_bound
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
@@ -84,7 +84,7 @@ def _is_open(evidence: Evidence | None, estimate: Estimate) -> bool:
     if evidence is None:
         return False
     try:
-        require_open(evidence, estimate.known_truths)
+        require_next_answers_possible(evidence, estimate.known_truths)
     except CrowdveilError:
         return False
     return True

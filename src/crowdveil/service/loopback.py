@@ -20,8 +20,8 @@ from crowdveil.campaign.device import Device, refusals_as_device_errors
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.service.campaign_registration import prepare_database
 from crowdveil.service.curator.results import CampaignResult, Results
-from crowdveil.service.registration import prepare_database
 from crowdveil.service.server import ServerSettings, bind, run
 from crowdveil.service.store import Store
 

@@ -58,7 +58,7 @@ def perturb(
     _check_answers(answers, mechanism)
     channel = mechanism.channel()
     if channel is not None:
-        _check_channel(answers, channel)
+        _refuse_too_many_reports(answers, channel)
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
     if channel is None or not isinstance(source, Seeded):
         task, worker, label = _reports_of_devices(answers, mechanism, source, progress)
@@ -236,7 +236,7 @@ def require_one_answer_per_cell(answers: Reports) -> None:
         )
 
 
-def _check_channel(answers: Reports, channel: Channel) -> None:
+def _refuse_too_many_reports(answers: Reports, channel: Channel) -> None:
     expected = public_report_count(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(

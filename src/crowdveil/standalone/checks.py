@@ -583,7 +583,7 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     fields = _parse_campaign(data, claims)
     tasks, slots = fields["tasks"], fields["slots"]
     claims.add("Texts are readable: nothing invisible, and names in one line.", *_texts_defect(fields))
-    claims.add("It opens before it closes.", *_days_defect(fields))
+    claims.add("It opens before it closes.", *_opening_days_defect(fields))
     least, enough = fields["min_reports"], "Nothing is released below a number of reports that can be reached."
     claims.add(enough, "" if least <= slots else "number", f"{least:,}")
     channels = check_certificates(fields["certificates"], claims)
@@ -642,7 +642,7 @@ def _texts_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def _days_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
+def _opening_days_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
     found = f"{fields['opens']} to {fields['closes']}"
     try:
         opens, closes = (date.fromisoformat(fields[name]) for name in ("opens", "closes"))

@@ -264,7 +264,7 @@ def serve_two_rounds(run: Run) -> None:
 def test_copied_reports_are_deleted_on_the_day_that_was_promised(run: Run, folder: Path) -> None:
     """A later round is purged on the day of the first one, with the unchanged copy of its reports and nothing else."""
     pytest.importorskip("sqlalchemy")
-    from crowdveil.service.registration import prepare_database
+    from crowdveil.service.campaign_registration import prepare_database
     from crowdveil.service.store import Store
 
     serve_two_rounds(run)
@@ -315,10 +315,10 @@ def test_too_many_workers_and_tasks_are_refused_before_anybody_is_asked(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table of all rounds has an entry for every worker and task: a later round that cannot be read is not made."""
-    from crowdveil.folder.campaign import rounds
+    from crowdveil.folder.campaign import reports_of_rounds
 
     ask(run, "labels")
-    monkeypatch.setattr(rounds, "MOST_ENTRIES", WORKERS * TASKS - 1)
+    monkeypatch.setattr(reports_of_rounds, "MOST_ENTRIES", WORKERS * TASKS - 1)
 
     assert "pairs of a worker and a task" in refused(next_round(run, "one", "two", code=1))
     assert not Path("two").exists()

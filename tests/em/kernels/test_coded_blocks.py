@@ -9,9 +9,9 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.em.kernels import dispatch, reductions
 from crowdveil.em.kernels.dispatch import encode
-from crowdveil.em.kernels.interface import ScoreTables
 from crowdveil.em.kernels.numpy_backend import EncodedBlock, largest_change, softmax
 from crowdveil.em.kernels.reductions import Slopes, count_symbols, normalize_confusion, squared_slopes
+from crowdveil.em.kernels.step_types import ScoreTables
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)

@@ -17,7 +17,7 @@ from crowdveil.campaign.token import Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
-from crowdveil.folder.campaign import rounds
+from crowdveil.folder.campaign import reports_of_rounds
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.report_files import (
@@ -30,7 +30,12 @@ from crowdveil.folder.campaign.report_files import (
     read_report_files,
     write_collected,
 )
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, join_collections, read_collection, read_earlier_rounds
+from crowdveil.folder.campaign.reports_of_rounds import (
+    EARLIER_FOLDER,
+    join_collections,
+    read_collection,
+    read_earlier_rounds,
+)
 from crowdveil.folder.crowd import json_bytes
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.release.privacy_statement import statement_of_source
@@ -384,9 +389,9 @@ def test_a_table_of_all_rounds_that_is_refused_late_is_refused_early(
     names = [f"w{number:06}" for number in range(side)]
     table = ChannelTable.by_cell([response(epsilon=1 + one / 20) for one in range(12)], chosen, names, names)
     assert (side, side) == (len(table.choice), len(table.choice[0]))
-    assert len(json_bytes(table.certificate())) / side**2 * rounds.MOST_ENTRIES < MAX_CERTIFICATE_BYTES
+    assert len(json_bytes(table.certificate())) / side**2 * reports_of_rounds.MOST_ENTRIES < MAX_CERTIFICATE_BYTES
 
-    monkeypatch.setattr(rounds, "MOST_ENTRIES", 11)
+    monkeypatch.setattr(reports_of_rounds, "MOST_ENTRIES", 11)
     with pytest.raises(SettingsError, match="3 workers and 4 tasks"):
         write_both(tmp_path, later(), [AcceptedReport(0, (2, 3), (1, 3)), AcceptedReport(2, (1, 2), (0, 2))])
     assert not (tmp_path / "both").exists()

@@ -15,11 +15,11 @@ from crowdveil.campaign.document import characters_to_compare
 from crowdveil.errors import SettingsError
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import CURATOR_FILE
 from crowdveil.service.curator import session
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.curator.results import DOWNLOADS
 from crowdveil.service.curator.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
-from crowdveil.service.registration import CURATOR_FILE
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 

@@ -15,8 +15,8 @@ from crowdveil.campaign.sealed_body import sealed_parts
 from crowdveil.errors import SettingsError
 from crowdveil.sealing import decrypt_part, new_key
 from crowdveil.service.app import create_app
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.one_file_page import one_file_page
-from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign, relay_of_key
 from tests.campaign.test_folder import DAMAGED, fields

@@ -15,9 +15,9 @@ from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Relay
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.errors import DeviceError, SettingsError
+from crowdveil.service.campaign_registration import register
 from crowdveil.service.export_and_purge import export_campaign, purge_due
 from crowdveil.service.problems import BATCH_MEDIA_TYPE
-from crowdveil.service.registration import register
 from crowdveil.service.relay import forwarder
 from crowdveil.service.relay.forwarder import form_batches, http_sender, send_batches
 from crowdveil.service.relay.receiver import create_receiver, store_batch_file

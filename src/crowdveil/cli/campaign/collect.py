@@ -40,7 +40,7 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path) ->
     from crowdveil.folder.campaign.curator_key import require_sealing
     from crowdveil.folder.campaign.relay_batches import read_batches
     from crowdveil.folder.campaign.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
-    from crowdveil.folder.campaign.rounds import read_earlier_rounds
+    from crowdveil.folder.campaign.reports_of_rounds import read_earlier_rounds
     from crowdveil.release.privacy_statement import require_claims
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)

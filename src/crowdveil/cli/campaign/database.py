@@ -32,8 +32,8 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         CampaignError, CertificateError: the file is damaged.
     """
     require_service()
+    from crowdveil.service.campaign_registration import campaign_folder_of
     from crowdveil.service.problems import Problem
-    from crowdveil.service.registration import campaign_folder_of
     from crowdveil.service.store import Store
 
     campaign = campaign_folder_of(file).campaign

@@ -36,7 +36,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import formula_notes
         from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folders
-        from crowdveil.folder.campaign.rounds import read_earlier_rounds
+        from crowdveil.folder.campaign.reports_of_rounds import read_earlier_rounds
         from crowdveil.folder.write_collection import collection_outputs
         from crowdveil.release.privacy_statement import require_claims
         from crowdveil.service.export_and_purge import export_campaign

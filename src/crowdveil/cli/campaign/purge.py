@@ -40,7 +40,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
             hint=f"{_day_of_deletion_text(file)} Export what is still needed, then give --yes.",
         )
     require_service()
-    from crowdveil.folder.campaign.rounds import delete_earlier_rounds
+    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds
     from crowdveil.service.export_and_purge import undelivered_warnings
 
     with open_campaign(file, database) as (store, campaign):
@@ -79,7 +79,7 @@ def purge(file: Path, database: str | None, yes: bool) -> None:
 def _day_of_deletion_text(file: Path) -> str:
     """Return the sentence on the campaign's day of deletion."""
     require_service()
-    from crowdveil.service.registration import campaign_folder_of
+    from crowdveil.service.campaign_registration import campaign_folder_of
 
     day = campaign_folder_of(file).campaign.purge_day
     return "It has no day of deletion." if day is None else f"It is due on {day.isoformat()} (UTC)."

@@ -34,7 +34,7 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     require_service()
     from crowdveil.campaign.sealed_body import relay_of
     from crowdveil.service import server
-    from crowdveil.service.registration import campaign_folder_of, read_or_make_secret
+    from crowdveil.service.campaign_registration import campaign_folder_of, read_or_make_secret
     from crowdveil.service.relay import server as processes
 
     settings = server.ServerSettings(database="", **listening_options)

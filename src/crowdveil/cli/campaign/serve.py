@@ -121,7 +121,7 @@ def serve(
 ) -> None:
     """Register the campaign, print where it is served, and serve."""
     require_service()
-    from crowdveil.service.registration import CURATOR_FILE, prepare_database
+    from crowdveil.service.campaign_registration import CURATOR_FILE, prepare_database
     from crowdveil.service.server import ServerSettings, address_of, bind, run
 
     settings = ServerSettings(database=database_url(campaign, database), **server_settings)
@@ -153,7 +153,7 @@ def serve(
 
 def _delete_copies(folder: Path, own: bytes, purged: bytes) -> None:
     """Delete the copied reports of earlier rounds if the campaign of a folder was purged, and log what stays."""
-    from crowdveil.folder.campaign.rounds import delete_earlier_rounds
+    from crowdveil.folder.campaign.reports_of_rounds import delete_earlier_rounds
 
     for path in delete_earlier_rounds(folder) if purged == own else ():
         logging.getLogger("crowdveil").error("day of deletion: %s was changed or is in use, and was not deleted", path)

@@ -3,13 +3,13 @@
 import click
 
 from crowdveil.cli.data.assign import assign
-from crowdveil.cli.data.datasets import list_sets, list_sources
+from crowdveil.cli.data.datasets import list_sets, show_or_convert_sources
 from crowdveil.cli.data.draw_gold import draw_gold
 from crowdveil.cli.data.encode import encode
 from crowdveil.cli.data.synthesize import synthesize
 from crowdveil.cli.verb import VerbGroup
 
-SUBCOMMANDS: tuple[click.Command, ...] = (list_sets, list_sources, encode, assign, draw_gold, synthesize)
+SUBCOMMANDS: tuple[click.Command, ...] = (list_sets, show_or_convert_sources, encode, assign, draw_gold, synthesize)
 """Subcommands, in the order of help."""
 
 

@@ -44,7 +44,7 @@ def list_sets() -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--from", "published", type=FOLDER, help="Folder of downloaded files: convert those of NAME, or of all.")
 @click.option("--out", type=FOLDER_PATH, help="Folder of the data sets. [default: CROWDVEIL_DATA]")
-def list_sources(names: tuple[str, ...], published: Path | None, out: Path | None) -> None:
+def show_or_convert_sources(names: tuple[str, ...], published: Path | None, out: Path | None) -> None:
     """Show who publishes the data sets that the exhibits read, their licences and SHA-256, and convert them.
 
     Nothing is downloaded. The SHA-256 are of the converted files on which the committed results were measured; those of

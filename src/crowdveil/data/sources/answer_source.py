@@ -47,7 +47,7 @@ from crowdveil.data.sources.location import (
     database_and_table,
     is_block_folder,
     local_files,
-    refuse_collections,
+    refuse_files_beside_companions,
     scheme_of,
 )
 from crowdveil.data.sources.staging import copy_remote, copy_stdin, copy_table
@@ -396,7 +396,7 @@ def open_source(
             for file in _source_of_name(source, layout, temporary / str(number), progress).files
             or _refuse_non_files(source)
         ]
-        refuse_collections([file.path for file in files], COMPANIONS)
+        refuse_files_beside_companions([file.path for file in files], COMPANIONS)
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
 
 
@@ -453,7 +453,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     names = [str(file) if copied is None else _copied_name(file, path, copied) for file in found]
     files = tuple(ExportFile(file, name, encoding=layout.encoding) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
-        refuse_collections(found, COMPANIONS)
+        refuse_files_beside_companions(found, COMPANIONS)
     return AnswerSource(found[0], files, layout=layout, copied=copied)
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, votes
 from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
 from crowdveil.em.kernels.numpy_backend import EncodedBlock
+from crowdveil.em.kernels.step_types import MeanStep, ScoreTables, TableStep, VoteStep
 
 CACHE_LINE_NUMBERS = 8
 """Doubles in a cache line."""
@@ -93,7 +93,7 @@ class NumbaBlock(EncodedBlock):
         likelihood = table_loops.interleave_log_odds(_unrolled(labels))(
             tables.report_scores.ravel(), self.table_counts, labels, interleaved
         )
-        from_others, change = table_loops.confusion_step(_unrolled(labels))(
+        from_others, change = table_loops.confusion_e_step(_unrolled(labels))(
             self.layout,
             self.table_codes,
             interleaved,

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from crowdveil.data.reports import Block
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, VoteStep
+from crowdveil.em.kernels.step_types import MeanStep, ScoreTables, TableStep, VoteStep
 
 FEW_COLUMNS = 7
 """Columns up to which a matrix is reduced column by column: ten times faster, with the same bits."""

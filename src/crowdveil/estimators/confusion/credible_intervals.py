@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.history import EarlierAnswers
 from crowdveil.em.kernels.reductions import Slopes, for_row_ranges, squared_slopes
 from crowdveil.em.model import FitResult, GoldBlock, Summary
+from crowdveil.em.worker_history import EarlierAnswers
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
     ConfusionEstimator,

@@ -27,8 +27,8 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels.interface import TableStep
 from crowdveil.em.kernels.reductions import floored_log, normalize_confusion, softmax_by_label
+from crowdveil.em.kernels.step_types import TableStep
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior

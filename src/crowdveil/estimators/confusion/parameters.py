@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels.interface import Discount, ScoreTables
 from crowdveil.em.kernels.reductions import floored_log
+from crowdveil.em.kernels.step_types import Discount, ScoreTables
 from crowdveil.em.model import Summary
 from crowdveil.estimators.confusion.own_ability import OwnPrior
 

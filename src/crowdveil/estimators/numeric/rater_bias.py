@@ -102,7 +102,7 @@ def fitted_variances(
     return variance * (1 - 2 * share) + of_truth[task], of_truth
 
 
-def bias_ratio(sums: NDArray[np.float64], scale2: float) -> float:
+def bias_to_error_deviation(sums: NDArray[np.float64], scale2: float) -> float:
     """Return tau / s by moments, from the sums of a fit without biases whose squared scale is `scale2`.
 
     sum_k M_ik^2 counts as M_ii^2 n / (n - 1), its value where all n workers answer all tasks. 0 for fewer than 3

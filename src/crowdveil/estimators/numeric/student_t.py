@@ -29,15 +29,15 @@ from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.estimators.numeric.error_correlation import SUMS as SQUARE_SUMS
 from crowdveil.estimators.numeric.error_correlation import correlation_of, square_sums
-from crowdveil.estimators.numeric.medians import weighted_medians, with_gold
 from crowdveil.estimators.numeric.rater_bias import (
     LEAST_RATIO,
     SUMS,
     RaterBiases,
-    bias_ratio,
     bias_sums,
+    bias_to_error_deviation,
     fitted_variances,
 )
+from crowdveil.estimators.numeric.task_medians import weighted_medians, with_gold
 
 LARGEST_NORMAL_KURTOSIS = 15.0
 """Kurtosis of the residuals above which errors are Student's; real sets have 3 to 7 or more than 100."""
@@ -181,7 +181,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         """Return the parameters with biases if tau / s is `LEAST_RATIO` or more in a fit without them."""
         if parameters.biases is not None or math.isnan(parameters.scale2):
             return None
-        ratio = bias_ratio(statistics.bias_sums, parameters.scale2)
+        ratio = bias_to_error_deviation(statistics.bias_sums, parameters.scale2)
         if ratio < LEAST_RATIO:
             return None
         scale2 = max(parameters.scale2 / (1 + ratio**2), parameters.floor2, SMALLEST_SQUARE)

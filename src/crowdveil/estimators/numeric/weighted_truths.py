@@ -16,7 +16,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.estimators.numeric.medians import deviations, weighted_medians, with_gold
+from crowdveil.estimators.numeric.task_medians import deviations, weighted_medians, with_gold
 
 ROUNDING = 1e-12
 """Differences up to this share of the number count as 0."""

@@ -23,7 +23,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, CollectedReports, join_collections
+from crowdveil.folder.campaign.reports_of_rounds import EARLIER_FOLDER, CollectedReports, join_collections
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, describe_crowd
 from crowdveil.folder.evidence import ASSIGNED, WITHOUT_NAMES
 from crowdveil.folder.write_collection import write_reports

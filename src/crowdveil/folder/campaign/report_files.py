@@ -29,7 +29,7 @@ from crowdveil.folder.campaign.campaign_reports import (
     write_questions,
 )
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
-from crowdveil.folder.campaign.rounds import CollectedReports
+from crowdveil.folder.campaign.reports_of_rounds import CollectedReports
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 LIST_FILE = "files.csv"

@@ -28,7 +28,12 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
 from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.report_files import require_closed_reports
-from crowdveil.folder.campaign.rounds import EARLIER_FOLDER, CollectedReports, read_collection, require_readable_table
+from crowdveil.folder.campaign.reports_of_rounds import (
+    EARLIER_FOLDER,
+    CollectedReports,
+    read_collection,
+    require_readable_table,
+)
 from crowdveil.folder.crowd import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE
 from crowdveil.folder.write_collection import COLLECTION
 from crowdveil.mechanisms import DesignObjective

@@ -52,12 +52,12 @@ def fit_columns(first: DrawnOutputs, second: DrawnOutputs) -> Iterator[Column[Dr
         yield Column("the set of parts", DrawnOutputs.parts_hash, hashed=True)
     both = {name: (first.part(name), second.part(name)) for name in names}
     codings = {name: fit_coding(*parts) for name, parts in both.items()}
-    for columns in (_simple_columns, _statistic_columns):
+    for columns in (_explainable_columns, _statistic_columns):
         for name in names:
             yield from (_of_part(column, name) for column in columns(*both[name], codings[name]))
 
 
-def _simple_columns(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
+def _explainable_columns(first: Part, second: Part, coding: Coding) -> Iterator[Column[Part]]:
     """Yield size, form, the lines and words that differ most, and the numbers or bytes that do."""
     yield Column("the length", lambda part: part.size, ordered=True)
     yield Column("type and shape", lambda part: part.form, hashed=True)

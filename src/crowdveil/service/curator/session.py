@@ -20,8 +20,8 @@ from starlette.responses import Response
 
 from crowdveil.campaign.document import digest_of_name, name_of_digest
 from crowdveil.service.app import content_length, read_body
+from crowdveil.service.campaign_registration import curator_hash
 from crowdveil.service.problems import Problem
-from crowdveil.service.registration import curator_hash
 from crowdveil.service.schema import WRITES, campaigns
 from crowdveil.service.store import Store
 
@@ -63,7 +63,7 @@ def log_in(store: Store, token: str) -> bytes | None:
 
 def start_session(store: Store, digest: bytes, response: Response) -> None:
     """Set the cookie of a new session."""
-    key = _session_key(store, digest)
+    key = _session_signing_key(store, digest)
     assert key is not None
     value = _serializer(key).dumps([name_of_digest(digest), secrets.token_urlsafe(16)])
     response.set_cookie(
@@ -89,7 +89,7 @@ def read_session(store: Store, request: Request) -> Session | None:
         digest = digest_of_name(name)
     except (TypeError, ValueError):
         return None
-    key = _session_key(store, digest)
+    key = _session_signing_key(store, digest)
     if key is None:
         return None
     try:
@@ -137,7 +137,7 @@ def _session_secrets(store: Store, digest: bytes) -> tuple[bytes, bytes, int] | 
     return None if row is None or None in row else (bytes(row[0]), bytes(row[1]), row[2])
 
 
-def _session_key(store: Store, digest: bytes) -> bytes | None:
+def _session_signing_key(store: Store, digest: bytes) -> bytes | None:
     keys = _session_secrets(store, digest)
     return None if keys is None else hmac.digest(keys[0], KEY_LABEL + keys[1] + keys[2].to_bytes(8), "sha256")
 

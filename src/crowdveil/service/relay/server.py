@@ -9,7 +9,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
 from crowdveil.service.app import create_app
-from crowdveil.service.registration import campaign_folder_of, prepare_database, read_or_make_secret
+from crowdveil.service.campaign_registration import campaign_folder_of, prepare_database, read_or_make_secret
 from crowdveil.service.relay.forwarder import Forwarder, Send, http_sender
 from crowdveil.service.relay.receiver import create_receiver
 from crowdveil.service.server import ServerSettings, serve_app

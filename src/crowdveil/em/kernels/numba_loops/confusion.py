@@ -29,7 +29,7 @@ from crowdveil.jit import kernel
 
 
 @cache
-def confusion_step(static_labels: int) -> Any:
+def confusion_e_step(static_labels: int) -> Any:
     """Return the compiled E-step of a block."""
     lanes_of_row = _lanes_of_row(static_labels)
 

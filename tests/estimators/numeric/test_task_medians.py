@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdveil.data.reports import Reports
-from crowdveil.estimators.numeric.medians import deviations, weighted_medians
+from crowdveil.estimators.numeric.task_medians import deviations, weighted_medians
 
 pytestmark = pytest.mark.slow
 
