@@ -217,14 +217,14 @@ def ledger(host: str, cells: int) -> dict[str, Any]:
     return {"name": "l.json", "mimeType": "application/json", "buffer": text.encode()}
 
 
-def opened(browser: Any, rounds_service: Campaigning, lines: dict[str, Any]) -> Any:
+def opened(browser: Any, running: Campaigning, lines: dict[str, Any]) -> Any:
     """Return the page of the first worker in a browser whose ledger has these lines."""
     page = browser.new_context(locale="en-US").new_page()
-    page.goto(f"{service.built.campaign.url}/a/")
+    page.goto(f"{running.built.campaign.url}/a/")
     page.click("#ledger summary")
     page.set_input_files("#import", lines)
     page.locator("#ledger-lines tr").first.wait_for()
-    page.goto(rounds_service.link(0))
+    page.goto(running.link(0))
     return page
 
 
