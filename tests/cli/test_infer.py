@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.cli.display import format_number
 from crowdveil.registry import capabilities_of, estimators_with
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
@@ -53,7 +52,7 @@ def test_json_and_table_say_the_same_numbers(sent: Path, run: Run, run_json: Run
     assert data["baseline"]["sentence"] in table
     assert f"expected error {data['baseline']['expected_error']:.3f}" in table
     for name in ("lowest", "median", "highest"):
-        assert f"{name} {format_number(data['quality'][name])}" in table
+        assert f"{name} {data['quality'][name]:.3g}" in table
     for truth in data["truths"]["items"]:
         expected = (
             f"{truth['task']}: {truth['truth']} ({truth['reports']} reports, confidence {truth['confidence']:.4f})"
