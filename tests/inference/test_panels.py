@@ -78,6 +78,15 @@ def test_gold_corrects_the_share_of_a_rare_truth(seed: int) -> None:
     assert abs(fit.estimate.posterior[rest, 1].mean() - truth.mean()) < 0.05
 
 
+@pytest.mark.parametrize("only", [0, 1])
+def test_gold_of_one_truth_does_not_erase_the_other(only: int) -> None:
+    """Forty gold tasks of one truth say nothing of the share of the other: most other tasks are still read rightly."""
+    truth, scores = judged()
+    gold = np.flatnonzero(truth == only)[:40]
+
+    assert accuracy(fit_panel(evidence_of(scores), TRUTHS, gold=truths_of(truth, gold)), truth, gold) > 0.6
+
+
 def test_the_result_says_what_gold_did_and_how_much_more_helps() -> None:
     """The line names the weight of the tables, further tasks and the gain; 19 gold tasks have none."""
     truth, scores = judged(200)

@@ -2,7 +2,7 @@
 
 The log posterior of gold tasks is that of a fit without their fold. The answers enter as the mean standardized answer,
 and that of each worker with `MIN_GOLD_ANSWERS` answers on gold tasks; as shares where they have no order. Deviations of
-the workers' weights and of the biases are averaged over `DEVIATIONS`, weighted by the likelihood of held-out gold.
+the workers' weights and of the biases are averaged over, weighted by the likelihood of held-out gold.
 """
 
 from dataclasses import dataclass
@@ -27,10 +27,11 @@ MIN_STACKED = 20
 """Smallest number of gold tasks with answers that the answers are stacked with."""
 MIN_GOLD_ANSWERS = 10
 """Smallest number of a worker's answers on gold tasks for weights of their own."""
-DEVIATIONS = tuple(product((0.1, 0.3, 1.0), (0.35, 1.0)))
+DEVIATIONS, BIAS_DEVIATIONS = (0.1, 0.3, 1.0), (0.35, 1.0)
 """Prior standard deviations of the workers' weights, for answers to a task that sum to unit variance, and of biases.
 
-A wide bias lets gold correct the shares of truths that are rare, which the tables overestimate.
+A wide bias lets gold correct the shares of truths that are rare, which the tables overestimate; where a truth has no
+gold, whose share is then unknown, the bias is narrow.
 """
 SHARED_DEVIATION = 0.7
 POSTERIOR_MEAN, POSTERIOR_DEVIATION = 0.5, 0.3
@@ -150,9 +151,11 @@ def _stack(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """Return the stacked posterior of all tasks, [task, truth], that of gold tasks without their fold, and the line."""
     on_gold, truths = features.of(gold), known[gold]
-    held = np.zeros((len(DEVIATIONS), len(gold), features.logs.shape[1]))
+    complete = len(np.unique(truths)) == features.logs.shape[1]
+    priors = list(product(DEVIATIONS, BIAS_DEVIATIONS if complete else BIAS_DEVIATIONS[:1]))
+    held = np.zeros((len(priors), len(gold), features.logs.shape[1]))
     fits = []
-    for place, deviations in enumerate(DEVIATIONS):
+    for place, deviations in enumerate(priors):
         mean, spread = features.prior(*deviations)
         for one in range(FOLDS):
             train, test = fold[gold] != one, fold[gold] == one

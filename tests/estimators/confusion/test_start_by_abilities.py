@@ -1,7 +1,11 @@
 """Start by abilities: where it is taken, the equations of its evidence, and the answers that it is compared on."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import gammaln, softmax
 
 from crowdveil import Categories, HierarchicalDawidSkene, RandomizedResponse, Reports
@@ -12,6 +16,8 @@ from crowdveil.estimators.confusion.start_by_abilities import (
     CONCENTRATIONS,
     MAX_ANSWERS,
     OWN_STEPS,
+    PARTS,
+    _ranges,
     log_evidence,
     sampled,
     starts_by_abilities,
@@ -106,3 +112,33 @@ def test_many_answers_are_compared_on_a_sample() -> None:
     assert len(sample.reports) == pytest.approx(MAX_ANSWERS, rel=0.01)
     assert sample.gold.used == pytest.approx(MAX_ANSWERS / 5 / 3, rel=0.05)
     assert starts_by_abilities(DEFAULT, validated_input(DEFAULT, reports, gold=gold)) is False
+
+
+@given(
+    sizes=st.lists(st.integers(0, 40), min_size=1, max_size=30), large=st.integers(0, 29), most=st.integers(PARTS, 300)
+)
+def test_ranges_are_tasks_in_turn(sizes: list[int], large: int, most: int) -> None:
+    """Whatever the answers of a task, ranges of tasks follow one another, and hold answers."""
+    sizes[large % len(sizes)] = 600
+    task = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    worker = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+    reports = Reports(task, worker, np.zeros(len(task), np.int16), np.arange(len(sizes)), np.arange(600), YES_NO)
+
+    places = [(block.first, block.stop) for block in _ranges(reports, most)]
+
+    assert all(first < stop <= len(sizes) for first, stop in places)
+    assert all(before[1] <= after[0] for before, after in pairwise(places))
+    assert sum(sum(sizes[first:stop]) for first, stop in places) > 0
+
+
+@pytest.mark.parametrize("last", [10, 600])
+def test_few_tasks_or_a_long_one_are_fitted(last: int) -> None:
+    """Forty tasks with 600 answers each, or a last task with 600, are sampled as others are."""
+    sizes = [600] * 40 if last == 10 else [10] * 2_500 + [last]
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    worker = np.concatenate([rng.permutation(600)[:size].astype(np.int32) for size in sizes])
+    answer = (rng.random(len(task)) < 0.2).astype(np.int16)
+    reports = Reports(task, worker, answer, np.arange(len(sizes)), np.arange(600), YES_NO)
+
+    assert DEFAULT.fit(reports).posterior.argmax(axis=1).mean() < 0.05

@@ -79,10 +79,13 @@ def sampled(model: Estimator[Any, Any], data: FitInput) -> FitInput:
 
 def _ranges(reports: Reports, most: int) -> list[Block]:
     """Return evenly spaced ranges of tasks with about `most` answers; all tasks if there are not more."""
-    ends, blocks, stop = reports.rows.pointers, list[Block](), 0
+    ends, blocks, stop, tasks = reports.rows.pointers, list[Block](), 0, len(reports.tasks)
     parts = PARTS if len(reports) > most else 1
     for answer in np.arange(parts) * (len(reports) / parts):
-        first = max(stop, int(np.searchsorted(ends, answer)))
+        following, holding = np.searchsorted(ends, answer), np.searchsorted(ends, answer, side="right") - 1
+        first = max(stop, int(following if following < tasks else holding))
+        if first >= tasks:
+            break
         stop = max(first + 1, int(np.searchsorted(ends, ends[first] + most // parts, side="right")) - 1)
         blocks.append(reports.rows.block(first, stop))
     return blocks
