@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,7 @@ def test_what_has_no_later_round_is_refused(run: Run, folder: Path) -> None:
     assert "inferred from all reports" in refused(next_round(run, "one", "two", code=1))
     reports = Path("got-one/reports.csv").read_text("utf-8")
     Path("got-one/reports.csv").write_text(reports + reports.splitlines()[-1] + "\n", "utf-8")
-    assert "unchanged since" in refused(next_round(run, "one", "two", code=1))
+    assert "as `crowdveil campaign collect` wrote them" in refused(next_round(run, "one", "two", code=1))
 
     assert not Path("two").exists()
 
@@ -206,6 +206,53 @@ def test_reports_that_were_collected_before_the_closing_are_refused(run: Run, fo
 
     assert "the 8 that counted when the campaign was closed" in rule
     assert 2 == json.loads(next_round(run, "one", "two").stdout)["round"]
+
+
+def test_a_collection_that_others_were_copied_over_is_refused(run: Run, folder: Path) -> None:
+    """The record tells of all eight reports; with the files of an earlier collection of seven no round is made."""
+    ask(run, "labels")
+    last = max(Path("sent-one").iterdir())
+    Path("one/closed.json").rename("closed.json")
+    last.rename("last")
+    run("campaign", "collect", "sent-one", "--campaign", "one/campaign.json", "--out", "old")
+    Path("closed.json").rename("one/closed.json")
+    for path in Path("old").glob("[!.]*"):
+        shutil.copy(path, "got-one")
+    run("infer", "got-one/reports.csv", "--out", "found-one")
+    error = json.loads(next_round(run, "one", "two", code=1).stdout)["error"]
+
+    assert "files of a collection must be as `crowdveil campaign collect` wrote them" in error["rule"]
+    assert "files.csv, reports.csv" in error["value"]
+    assert "campaign collect` and `infer` again" in error["hint"]
+    assert not Path("two").exists()
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["deleted", "emptied"])
+def test_a_collection_without_its_list_of_files_is_refused(
+    run: Run, folder: Path, change: Callable[[Path], Any]
+) -> None:
+    """A later round needs `files.csv` as it was written."""
+    ask(run, "labels")
+    change(Path("got-one/files.csv"))
+    error = json.loads(next_round(run, "one", "two", code=1).stdout)["error"]
+
+    assert "as `crowdveil campaign collect` wrote them" in error["rule"]
+    assert "files.csv" == error["value"]
+    assert not Path("two").exists()
+
+
+def test_a_collection_that_is_not_there_is_named_first(run: Run, folder: Path) -> None:
+    """Results that were moved alone name reports that do not exist: the refusal says so, and where they should be."""
+    ask(run, "labels")
+    Path("deep/x").mkdir(parents=True)
+    Path("found-one").rename("deep/x/found-one")
+    words = ("campaign", "next-round", "one", "deep/x/found-one", *LATE, "--out", "two", "--json")
+    error = json.loads(run(*words, code=1).stdout)["error"]
+
+    assert "must be where the results name them" in error["rule"]
+    assert str(Path("deep/x/got-one/reports.csv")) in error["message"]
+    assert "infer` again" in error["hint"]
+    assert not Path("two").exists()
 
 
 def test_a_round_of_another_campaign_is_refused(run: Run, folder: Path) -> None:

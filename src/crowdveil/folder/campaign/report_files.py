@@ -21,7 +21,7 @@ from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
-from crowdveil.files.output_record import read_record
+from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.folder.campaign.campaign_reports import (
     AcceptedReport,
     ExportedQuestion,
@@ -30,12 +30,14 @@ from crowdveil.folder.campaign.campaign_reports import (
 )
 from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.reports_of_rounds import CollectedReports
+from crowdveil.folder.crowd import REPORTS_FILE
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
 ACCEPTED, COPY = "accepted", "copy of an accepted file"
 LATE = "late: the campaign was closed"
+COLLECT_AGAIN = "Run `crowdveil campaign collect` and `infer` again, and give the new results."
 TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
 
 
@@ -131,15 +133,33 @@ def require_closed_reports(collected: Path, closing: Closing | None) -> None:
     """Refuse a collection of other reports than those that counted at the closing of its campaign, if there is one.
 
     Raises:
-        ReportsError: `collect` recorded other reports, or none.
+        ReportsError: `collect` recorded other reports, or a file is not as `collect` wrote it.
     """
-    recorded = [one.reports_sha256 for one in read_record(collected) if one.name == LIST_FILE]
-    if closing is not None and closing.digest not in recorded:
+    if closing is None:
+        return
+    recorded = {one.name: one for one in read_record(collected) if one.name in (LIST_FILE, REPORTS_FILE)}
+    changed = [name for name in (LIST_FILE, REPORTS_FILE) if not _is_as_recorded(collected / name, recorded.get(name))]
+    if changed:
+        raise ReportsError(
+            "the files of a collection must be as `crowdveil campaign collect` wrote them",
+            source=str(collected),
+            examples=", ".join(changed),
+            hint=COLLECT_AGAIN,
+        )
+    if closing.digest != recorded[LIST_FILE].reports_sha256:
         raise ReportsError(
             f"the reports must be the {len(closing.reports):,} that counted when the campaign was closed",
             source=str(collected),
-            hint="Run `crowdveil campaign collect` and `infer` again, and give the new results.",
+            hint=COLLECT_AGAIN,
         )
+
+
+def _is_as_recorded(path: Path, entry: OutputEntry | None) -> bool:
+    """Return whether a file has an entry in the record of its folder, and is unchanged since."""
+    try:
+        return entry is not None and entry.matches(path)
+    except OSError:
+        return False
 
 
 def _possible_report_files(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:

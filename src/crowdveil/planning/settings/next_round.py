@@ -105,6 +105,7 @@ def create_next_round(
         CampaignError, CertificateError: as `assemble_campaign`.
     """
     campaign, today = before.campaign, datetime.now(UTC).date()
+    _require_collection(collected)
     require_new(out)
     _require_later(before, collected, today)
     require_readable_table(campaign.slots, len(campaign.tasks))
@@ -169,6 +170,17 @@ def _record_files(before: CampaignFolder, collected: Path, excluded: Sequence[se
     kept |= {WORKERS_FILE: names} if names.is_file() else {}
     made = {NOT_FOR_FILE: not_for_bytes(excluded), f"{EARLIER_FOLDER}/{RECORD_FILE}": copies.encode("utf-8")}
     return made | {name: path.read_bytes() for name, path in kept.items()}
+
+
+def _require_collection(collected: Path) -> None:
+    """Refuse a folder without reports: results name theirs by a relative path, which is another one after a move."""
+    if not (collected / REPORTS_FILE).is_file():
+        raise ReportsError(
+            "the reports from which the truths were inferred must be where the results name them",
+            source=str(collected / REPORTS_FILE),
+            examples="there is no such file",
+            hint="Move results and reports together, or run `crowdveil infer` again on the reports.",
+        )
 
 
 def _require_later(before: CampaignFolder, collected: Path, today: date) -> None:
