@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.inference.inference import skipped_warning
 from crowdveil.registry import capabilities_of, estimators_with
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
@@ -265,7 +266,7 @@ def test_known_truths_of_other_tasks_are_refused_before_the_fit(option: str, sen
     Path("other.csv").write_text("task,truth\n" + "".join(f"task {number},no\n" for number in range(1, 61)))
     line = refusal("infer", *SENT, option, "other.csv", "--max-steps", 1)
 
-    assert "other.csv: none of the 60 gold tasks is among the 20 tasks" in line
+    assert "other.csv: no gold task is among the tasks (60 gold tasks, 20 tasks)" in line
     assert "gold tasks 'task 1', 'task 10', 'task 11'; tasks '1', '10', '11'" in line
     assert not Path("found").exists()
 
@@ -278,6 +279,18 @@ def test_known_truths_that_match_in_part_are_counted(sent: Path, run_json: RunJs
 
     assert "2 of 5 gold tasks are among the tasks; 3 were skipped." in guided["warnings"]
     assert "2 of 5 tasks to score are among the tasks; 3 were skipped." in scored["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("used", "unknown", "text"),
+    [
+        (20, 1, "20 of 21 gold tasks are among the tasks; 1 was skipped."),
+        (1, 2, "1 of 3 gold tasks is among the tasks; 2 were skipped."),
+    ],
+)
+def test_one_known_truth_is_singular(used: int, unknown: int, text: str) -> None:
+    """The verbs follow the numbers that are used and skipped."""
+    assert text == skipped_warning("gold tasks", used, unknown)
 
 
 @pytest.fixture

@@ -105,6 +105,8 @@ def test_duplicates_are_refused_by_default() -> None:
     with pytest.raises(ReportsError, match=r"row 3, 4: .*2 rows repeat.*\(a, w\).*duplicates='first'") as caught:
         Reports.from_arrays(["a", "b", "a", "a"], ["w", "w", "w", "w"], ["x", "y", "y", "x"])
     assert (3, 4) == caught.value.rows
+    with pytest.raises(ReportsError, match="but 1 row repeats a"):
+        Reports.from_arrays(["a", "a"], ["w", "w"], ["x", "y"])
 
 
 REFUSED = {

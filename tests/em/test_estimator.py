@@ -130,7 +130,7 @@ def test_repeated_cells_have_no_null_reports() -> None:
     twice = Reports(np.array([0, 0, 1]), np.array([0, 0, 0]), np.array([0, 1, 0]), np.arange(2), np.arange(1), LABELS)
     protected, public = (channels()[f"randomized response, {word}"] for word in ("protected", "public"))
 
-    with pytest.raises(ReportsError, match="1 reports repeat a"):
+    with pytest.raises(ReportsError, match="but 1 report repeats a"):
         DawidSkene().fit(twice, channel=protected)
     assert DawidSkene().fit(twice, channel=public).converged
     assert DawidSkene().fit(twice).converged

@@ -162,8 +162,8 @@ def test_gold_between_grid_points_has_no_label():
     ("alphabet", "posterior", "gold", "message"),
     [
         (RATINGS, ROWS, {"t0": "Q"}, "gold label 'Q'"),
-        (RATINGS, ROWS, {"elsewhere": "G"}, "none of the 1 gold tasks"),
-        (RATINGS, ROWS, {}, "none of the 0 gold tasks"),
+        (RATINGS, ROWS, {"elsewhere": "G"}, r"no gold task is among the tasks \(1 gold task, "),
+        (RATINGS, ROWS, {}, r"\(0 gold tasks, "),
         (None, [1.0], {"t0": "high"}, "must be numbers"),
         (None, [1.0], {"t0": math.nan}, "finite"),
         (None, [1.0], {"t0": 1e308}, "between 1e-100 and 1e.100 in size.*1e.308"),

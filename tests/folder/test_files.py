@@ -328,7 +328,7 @@ def write(path: Path, *, earlier: str = "") -> Path:
 @pytest.mark.parametrize(("earlier", "line"), [("", AFTER + 1), ("t0,w0,NULL", AFTER + 2)])
 def test_a_repeat_is_refused_by_its_line(tmp_path: Path, read, name: str, earlier: str, line: int) -> None:
     """The error names file and line; a row with NULL before it does not shift its number, and repeats no answer."""
-    with pytest.raises(ReportsError, match=rf"{name}, line {line}: a worker answers a task once, but 1 rows"):
+    with pytest.raises(ReportsError, match=rf"{name}, line {line}: a worker answers a task once, but 1 row repeats"):
         read(write(tmp_path / name, earlier=earlier))
 
 

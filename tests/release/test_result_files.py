@@ -256,9 +256,22 @@ def test_workers_are_named_only_on_request(found: Path) -> None:
     """The sentence on workers counts them, and names them only with workers."""
     silent, named = review_of(found, None)[-1], review_of(found, None, with_workers=True)[-1]
 
-    assert re.match(r"\d of 5 workers have an ability below", silent)
+    assert re.match(r"\d of 5 workers (has|have) an ability below", silent)
     assert ":" not in silent
     assert len(silent) < len(named)
+
+
+def test_one_task_and_one_worker_are_singular(tmp_path: Path) -> None:
+    """The sentences on a single answer count one task and one worker."""
+    (tmp_path / "one.csv").write_text("task,worker,label\na,v,x\nb,v,y\n")
+    command("infer", tmp_path / "one.csv", "--out", tmp_path / "found")
+    (tmp_path / "gold.csv").write_text("task,truth\nb,y\n")
+    command("infer", tmp_path / "one.csv", "--gold", tmp_path / "gold.csv", "--out", tmp_path / "guided")
+    several, one = (" ".join(review_of(tmp_path / name, None)) for name in ("found", "guided"))
+
+    assert "2 of 2 tasks have fewer than two reports" in several
+    assert "1 of 1 task without gold has fewer than two reports" in one
+    assert re.search("[01] of 1 worker has an ability below", several)
 
 
 def test_agreement_behind_a_channel_is_corrected(collected: Folder) -> None:

@@ -112,8 +112,9 @@ def test_nothing_is_released_while_open_or_below_the_least_number(store: Store, 
     with pytest.raises(SettingsError, match="after the campaign was closed"):
         store.released_reports(digest)
     store.close_campaign(digest)
-    with pytest.raises(SettingsError, match=r"below min_reports, which is 2, got 'fewer than 2 reports'"):
+    with pytest.raises(SettingsError, match=r"below min_reports, which is 2, got 'fewer than 2 reports'") as refusal:
         store.released_reports(digest)
+    assert "closed, and no report is added: ask again in a new campaign" in refusal.value.hint
 
 
 def test_released_reports_are_in_the_order_of_slots(store: Store, built: BuiltCampaign) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.cli.display import format_number, truncated_list
-from crowdveil.presentation.counts import crowd_text, number_of
+from crowdveil.presentation.counts import crowd_text, number_of, verb_of
 
 if TYPE_CHECKING:
     from crowdveil.em.estimate import Estimate
@@ -131,7 +131,8 @@ def inference_rows(data: dict[str, Any], announced: str | None) -> list[tuple[st
     """Return the table of an inference, without the warning that was announced."""
     crowd = f"{data['reports']:,} from {crowd_text(data['workers'], data['tasks'])}"
     guided = number_of(data["gold_used"], "task")
-    gold = f"{guided} guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
+    skipped = f"{data['gold_unknown']:,} of unknown tasks {verb_of(data['gold_unknown'], 'was', 'were')} skipped"
+    gold = f"{guided} guided the fit, {skipped}"
     return [
         *[("warning", text) for text in data["warnings"] if text != announced],
         ("method", data["method"]),

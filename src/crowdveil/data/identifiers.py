@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from crowdveil.data.store_manifest import ENCODE_AGAIN
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.counts import number_of
 
 IDENTIFIERS_PER_BATCH = 1 << 18
 """Identifiers per batch that is computed, read or written."""
@@ -88,7 +89,7 @@ def no_common_task_error(gold: Iterable[Any], tasks: Identifiers, source: str) -
     known = sorted({str(name) for name in gold})
     listed = (", ".join(map(repr, names)) for names in (known[:NAMES_SHOWN], map(str, tasks[:NAMES_SHOWN])))
     return ReportsError(
-        f"none of the {len(known):,} gold tasks is among the {len(tasks):,} tasks",
+        f"no gold task is among the tasks ({number_of(len(known), 'gold task')}, {number_of(len(tasks), 'task')})",
         source=source,
         examples="gold tasks {}; tasks {}".format(*listed),
         hint="Use the same task names in both.",

@@ -46,6 +46,7 @@ from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError, join_errors, results_or_all_errors
+from crowdveil.presentation.counts import crowd_text, number_of
 from crowdveil.presentation.html import card, table
 from crowdveil.presentation.svg_pictures import count_bars
 
@@ -199,7 +200,7 @@ class Reports:
         return f"<Reports: {self._size()}; {labels}>"
 
     def _size(self) -> str:
-        return f"{len(self):,} reports of {len(self.workers):,} workers on {len(self.tasks):,} tasks"
+        return f"{number_of(len(self), 'report')} of {crowd_text(len(self.workers), len(self.tasks))}"
 
     def _repr_html_(self) -> str:
         """Return the first reports for a notebook, and the counts of labels."""

@@ -27,6 +27,7 @@ from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import resolve_saddle
 from crowdveil.em.worker_history import EarlierAnswers, as_history
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.counts import repeats_text
 from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import ESTIMATOR_ENTRIES, estimators_with
 
@@ -49,7 +50,7 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
         repeats += int(same_cell.sum())
     if repeats:
         raise ReportsError(
-            f"one cell sends one report, but {repeats} reports repeat a (task, worker) pair",
+            f"one cell sends one report, but {repeats_text(repeats, 'report')}",
             hint="Read the reports with duplicates='first' or 'last'.",
         )
 

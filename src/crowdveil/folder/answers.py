@@ -27,7 +27,7 @@ from crowdveil.em.worker_history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import report_directory
 from crowdveil.folder.estimate_files import ESTIMATE_FILES, entry_of_unchanged_file, estimate_names
-from crowdveil.presentation.counts import number_of
+from crowdveil.presentation.counts import number_of, repeats_text
 
 PROBABILITY = "probability_"
 """Start of the names of the columns of probabilities."""
@@ -158,15 +158,14 @@ def is_dataset(source: str | Path) -> bool:
 def repeated_notes(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
     """Return a sentence on the repeated answers of a data set, if there are any."""
     repeats = data.rows - data.pairs
-    verb = "repeats" if repeats == 1 else "repeat"
-    return (f"{number_of(repeats, 'answer')} {verb} a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
+    return (f"{repeats_text(repeats, 'answer')}; policy: {duplicates}.",) if repeats else ()
 
 
 def change_notes(columns: ReportColumns, reports: Reports, options: ReadOptions) -> tuple[str, ...]:
     """Return sentences on the repeated answers that were left out, and the spellings that were merged, as asked for."""
     notes, left = [], len(columns) - len(reports)
     if options.duplicates in ("first", "last") and left:
-        notes.append(f"{left:,} answers repeat a (task, worker) pair: the {options.duplicates} of a pair counts.")
+        notes.append(f"{repeats_text(left, 'answer')}: the {options.duplicates} of a pair counts.")
     if options.merge_labels and reports.alphabet is not None:
         spellings = len(np.unique(columns.without_null()[0].value.codes))
         if spellings > reports.alphabet.size:

@@ -33,6 +33,7 @@ from crowdveil.folder.evidence import Evidence, checked_crowd
 from crowdveil.inference.confidence import confidence_note, fit_evidence, vote_note
 from crowdveil.inference.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
 from crowdveil.inference.truths_on_another_scale import fit_panel, order_notes
+from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.registry import ENGINE_ENTRIES
 
 NOT_IDENTIFIED = (
@@ -288,9 +289,10 @@ def _history_note(history: WorkerHistory, estimate: Estimate) -> str:
     """Return the number of workers with a history, and of the answers that it is worth."""
     earlier = history.aligned(estimate.worker_names)
     assert earlier is not None
-    known = int((earlier.number > 0).sum())
+    known, workers = int((earlier.number > 0).sum()), len(earlier.number)
+    are = verb_of(known, "is", "are", whole=workers)
     return (
-        f"{known:,} of {len(earlier.number):,} workers are known by {history.quality_name}, worth "
+        f"{known:,} of {number_of(workers, 'worker')} {are} known by {history.quality_name}, worth "
         f"{earlier.number.sum() / known:.1f} earlier answers each (at most {MAX_ANSWERS:g})"
     )
 
@@ -369,7 +371,8 @@ def check_score(evidence: Evidence, gold: str) -> None:
 
 def skipped_warning(items: str, used: int, unknown: int) -> str:
     """Return the warning on known truths of unknown tasks."""
-    return f"{used:,} of {used + unknown:,} {items} are among the tasks; {unknown:,} were skipped."
+    among, skipped = verb_of(used, "is", "are", whole=used + unknown), verb_of(unknown, "was", "were")
+    return f"{used:,} of {used + unknown:,} {items} {among} among the tasks; {unknown:,} {skipped} skipped."
 
 
 def scored(inference: Inference, gold: str) -> Inference:

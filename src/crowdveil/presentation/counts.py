@@ -6,6 +6,16 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def verb_of(count: int, singular: str, plural: str, *, whole: int | None = None) -> str:
+    """Return the verb of a count, or of a part of a whole: "1 has", "1 of 5 has", "0 of 1 has", "0 of 5 have"."""
+    return singular if 1 in (count, whole) else plural
+
+
+def repeats_text(count: int, noun: str) -> str:
+    """Return "1 row repeats a (task, worker) pair", "2 rows repeat a (task, worker) pair"."""
+    return f"{number_of(count, noun)} {verb_of(count, 'repeats', 'repeat')} a (task, worker) pair"
+
+
 def crowd_text(workers: int, tasks: int) -> str:
     """Return "5 workers on 12 tasks"."""
     return f"{number_of(workers, 'worker')} on {number_of(tasks, 'task')}"

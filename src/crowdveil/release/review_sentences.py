@@ -1,5 +1,7 @@
 """Sentences of the page of results on agreement, on tasks that need answers, and on workers to review."""
 
+from functools import partial
+
 import numpy as np
 
 from crowdveil.channels.alphabet import Scale
@@ -10,6 +12,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.errors import CrowdveilError
 from crowdveil.evaluation.agreement import NOT_KNOWN, Agreement, Interval
 from crowdveil.folder.evidence import Evidence
+from crowdveil.presentation.counts import number_of, verb_of
 from crowdveil.release.result_files import counted_tasks_text
 
 UNSURE = 0.8
@@ -67,15 +70,16 @@ def _interval_text(found: Interval) -> str:
 
 def _task_sentences(estimate: Estimate, evidence: Evidence | None) -> list[str]:
     rest, tasks, lines = estimate.without_gold, counted_tasks_text(estimate), list[str]()
+    have = partial(verb_of, singular="has", plural="have", whole=len(rest.tasks))
     few = int((np.asarray(rest.reports_per_task) < FEW).sum())
     if few:
-        lines.append(f"{few:,} of {tasks} have fewer than two reports: ask for more answers there.")
+        lines.append(f"{few:,} of {tasks} {have(few)} fewer than two reports: ask for more answers there.")
     if rest.confidence is not None:
         unsure = int((rest.confidence < UNSURE).sum())
         advice = (
             "; `crowdveil next` lists the answers that help most" if unsure and _is_open(evidence, estimate) else ""
         )
-        lines.append(f"{unsure:,} of {tasks} have a confidence below {UNSURE * 100:.0f} %{advice}.")
+        lines.append(f"{unsure:,} of {tasks} {have(unsure)} a confidence below {UNSURE * 100:.0f} %{advice}.")
     return lines
 
 
@@ -98,5 +102,7 @@ def _worker_sentences(estimate: Estimate, *, with_workers: bool) -> list[str]:
     listed = np.flatnonzero((workers.ability_high < bound) & (reports > 0))
     names = ", ".join(str(estimate.worker_names[worker]) for worker in listed.tolist())
     named = f": {names}" if with_workers and len(listed) else ""
-    text = f"{len(listed):,} of {len(reports):,} workers have an ability below {bound:.2f} with 95 % certainty"
+    have = verb_of(len(listed), "has", "have", whole=len(reports))
+    of_workers = f"{len(listed):,} of {number_of(len(reports), 'worker')}"
+    text = f"{of_workers} {have} an ability below {bound:.2f} with 95 % certainty"
     return [f"{text}{named}."]

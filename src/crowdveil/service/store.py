@@ -219,7 +219,7 @@ class Store:
             raise SettingsError(
                 f"nothing is released below min_reports, which is {least}",
                 value=f"fewer than {least} reports",
-                hint="Wait for more reports.",
+                hint="The campaign is closed, and no report is added: ask again in a new campaign.",
             )
         return [StoredReport(row.slot, row.body) for row in rows]
 

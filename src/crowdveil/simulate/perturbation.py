@@ -18,6 +18,7 @@ from crowdveil.folder.sums import answer_vectors
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
+from crowdveil.presentation.counts import repeats_text
 from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import bernoulli_chunks, short_slices, tasks_and_workers
 
@@ -231,7 +232,7 @@ def require_one_answer_per_cell(answers: Reports) -> None:
     repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
     if repeated.any():
         raise ReportsError(
-            f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
+            f"one cell sends one report, but {repeats_text(int(repeated.sum()), 'answer')}",
             hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
         )
 

@@ -21,6 +21,14 @@ def test_ordered_labels_and_numbers_have_their_metrics(folder: Path, run_json: R
     assert (["interval"], "difference") == (list(numbers["alpha"]), numbers["pairwise"]["name"])
 
 
+def test_one_answer_without_a_second_is_singular(folder: Path, run: Run) -> None:
+    """The table counts answers to tasks that nobody else answered, here one."""
+    Path("few.csv").write_text("task,worker,label\na,v,x\na,w,y\nb,v,x\n")
+    table = " ".join(run("agreement", "few.csv").stdout.split())
+
+    assert "2 to 1 task with two or more, 1 answer has no second answer to the same task" in table
+
+
 def test_protected_reports_are_corrected_or_refused(
     folder: Path, run: Run, run_json: RunJson, refusal: Refusal
 ) -> None:

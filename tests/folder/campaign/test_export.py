@@ -145,6 +145,7 @@ def test_nothing_is_released_below_the_least_number(tmp_path):
         write_campaign_reports(tmp_path / "out", campaign, reports)
 
     assert "fewer than 2" == refusal.value.value
+    assert "Once it is closed, ask again in a new campaign" in refusal.value.hint
     assert not (tmp_path / "out").exists()
 
 

@@ -11,7 +11,7 @@ from crowdveil.cli.display import format_number, truncated_list
 from crowdveil.cli.options import FILE_PATH
 from crowdveil.cli.results.reports_argument import REPORTS, open_reports, reports_options
 from crowdveil.cli.verb import Verb
-from crowdveil.presentation.counts import number_of
+from crowdveil.presentation.counts import number_of, verb_of
 
 if TYPE_CHECKING:
     from crowdveil.evaluation.agreement import Agreement
@@ -87,7 +87,8 @@ def _least_agreement(found: Agreement) -> dict[str, Any] | None:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     name, workers = data["pairwise"]["name"], data["workers"]
     corrected = "corrected for the noise of the channel" if data["channel_used"] else "read as answers, without noise"
-    single = f", {data['single']:,} answers have no second answer to their task" if data["single"] else ""
+    alone = f"{number_of(data['single'], 'answer')} {verb_of(data['single'], 'has', 'have')}"
+    single = f", {alone} no second answer to the same task" if data["single"] else ""
     rows = [
         ("answers", f"{data['answers']:,} to {number_of(data['tasks'], 'task')} with two or more{single}"),
         ("reports", corrected),

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.counts import repeats_text
 
 Duplicates = Literal["error", "first", "last", "all"]
 Missing = Literal["error", "skip"]
@@ -263,7 +264,7 @@ def resolve_duplicates(
         repeated = np.sort(order[1:][repeats])
         shown = repeated[:EXAMPLES_SHOWN]
         raise ReportsError(
-            f"a worker answers a task once, but {len(repeated)} rows repeat a (task, worker) pair",
+            f"a worker answers a task once, but {repeats_text(len(repeated), 'row')}",
             source=source,
             rows=tuple(int(row) + 1 for row in (shown if rows is None else rows[shown])),
             examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),

@@ -229,7 +229,7 @@ def _require_min_reports(found: int, campaign: Campaign) -> None:
         raise SettingsError(
             f"nothing is released below {campaign.min_reports} reports, the least number of this campaign",
             value=f"fewer than {campaign.min_reports}",
-            hint="Wait for more reports.",
+            hint="While the campaign is open, wait for more reports. Once it is closed, ask again in a new campaign.",
         )
 
 
