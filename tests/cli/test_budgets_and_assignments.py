@@ -81,7 +81,7 @@ def test_a_budget_for_gold_alone_is_refused(refusal: Refusal, lists: tuple[str, 
 
     line = refusal(*words[:-1], "gold.csv", "--gold-per-worker", 1)
 
-    assert "6 workers with 0 tasks each, besides 1 gold tasks, cannot answer 3 tasks" in line
+    assert "6 workers with 0 tasks each, besides 1 gold task, cannot answer 3 tasks" in line
 
 
 @pytest.mark.slow

@@ -175,7 +175,7 @@ def test_a_report_from_an_unassigned_cell_is_refused() -> None:
     reports = Reports([0, 1], [0, 1], [0, 1], np.arange(2), np.arange(2), LABELS)
     assignment = Assignment(np.arange(2), np.arange(2), np.array([0]), np.array([0]))
 
-    with pytest.raises(ReportsError, match=r"1 reports come from cells that were not assigned.*task 1, worker 1"):
+    with pytest.raises(ReportsError, match=r"1 report comes from cells that were not assigned.*task 1, worker 1"):
         DawidSkene().fit(reports, channel=response(1.0), assignment=assignment)
 
 
@@ -185,7 +185,7 @@ def test_a_report_of_another_channel_is_refused() -> None:
     blocks = table.report_alphabet.names.index("a or b")
     reports = Reports([0, 0], [0, 1], [blocks, blocks], np.arange(1), np.arange(2), table.report_alphabet)
 
-    with pytest.raises(ReportsError, match=r"1 reports are not symbols of their channel.*'a or b' of task 0, worker 0"):
+    with pytest.raises(ReportsError, match=r"1 report is no symbol of its channel.*'a or b' of task 0, worker 0"):
         observation_model(table, reports, None)
 
 

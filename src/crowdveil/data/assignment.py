@@ -22,6 +22,7 @@ from crowdveil.data.ingest.coded_columns import encode_array, encode_ids
 from crowdveil.data.ingest.column_readers import read_csv_by_role
 from crowdveil.data.ingest.csv_files import csv_row, text_source
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.counts import number_of
 from crowdveil.randomness import Source
 
 ROWS_SHOWN = 3
@@ -237,9 +238,10 @@ def workers_per_task(
     cells = max(paid - reserved, 0)
     found = min(workers, workers * min(cells, tasks) // max(tasks, 1))
     if found < 1:
-        each = f"{cells} tasks each" + (f", besides {reserved} gold tasks," if reserved else "")
+        gold = f", besides {number_of(reserved, 'gold task')}," if reserved else ""
+        each = f"{number_of(workers, 'worker')} with {number_of(cells, 'task')} each{gold}"
         raise SettingsError(
-            f"every task needs a worker: {workers} workers with {each} cannot answer {tasks} tasks",
+            f"every task needs a worker: {each} cannot answer {number_of(tasks, 'task')}",
             value=budget,
             hint="Raise the budget, lower epsilon, or invite more workers.",
             value_in_rule=True,

@@ -16,6 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.counts import number_of, verb_of
 
 NO_IMPLICIT_NULL = -1
 """Sentinel: the channel has no implicit NULL."""
@@ -219,9 +220,9 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
     sent = reports.task.astype(np.int64) * crowd + reports.worker
     outside = ~np.isin(sent, assigned)
     if outside.any():
-        first = int(outside.argmax())
+        first, found = int(outside.argmax()), int(outside.sum())
         raise ReportsError(
-            f"{int(outside.sum()):,} reports come from cells that were not assigned",
+            f"{number_of(found, 'report')} {verb_of(found, 'comes', 'come')} from cells that were not assigned",
             examples=f"task {reports.tasks[reports.task[first]]}, worker {reports.workers[reports.worker[first]]}",
             hint="Give the assignment of this campaign.",
         )
@@ -256,9 +257,10 @@ def _by_symbol(
     value = found[channel_of, reports.value]
     wrong = np.flatnonzero(value < 0)
     if wrong.size:
+        are = verb_of(wrong.size, "is no symbol of its", "are no symbols of their")
         task, worker = reports.tasks[reports.task[wrong[0]]], reports.workers[reports.worker[wrong[0]]]
         raise ReportsError(
-            f"{wrong.size:,} reports are not symbols of their channel",
+            f"{number_of(wrong.size, 'report')} {are} channel",
             examples=f"{names[reports.value[wrong[0]]]!r} of task {task}, worker {worker}",
             hint="Give the certificate that was written with these reports.",
         )
