@@ -62,6 +62,8 @@ PICTURE_CONTRASTS = """() => {
   return found;
 }"""
 """Contrast of each text and mark of a picture with what is behind it, the least one allowed, and the mark."""
+TRANSITIONS_ENDED = "() => Promise.allSettled(document.getAnimations().map((one) => one.finished)).then(() => null)"
+"""Waits until colours under the pointer have changed."""
 CONTROLS = "button, a.button, select, summary, .option, input:not(.option input)"
 TARGETS = """(controls) => Array.from(document.querySelectorAll(controls))
   .filter((node) => node.checkVisibility() && !node.classList.contains("covered"))
@@ -97,6 +99,7 @@ def check_screen(page: Any, name: str, language: str) -> None:
     """Hold a screen at 360 px to contrast, size of targets, names of controls, width, language, focus and texts."""
     await_screen(page, name)
     page.wait_for_timeout(50)
+    page.evaluate(TRANSITIONS_ENDED)
     assert [pair for pair in page.evaluate(CONTRASTS) if pair[0] < 4.5] == []
     assert [pair for pair in page.evaluate(TARGETS, CONTROLS) if pair[1] < 44] == []
     assert page.evaluate(NAMELESS, NAMED) == []
