@@ -52,7 +52,7 @@ def section(name: str, command: click.Command, owners: dict[str, str]) -> str:
 
 
 def _table(heading: str, listed: list[click.Option], context: click.Context) -> str:
-    rows = [_row(option, context) for option in listed if option.name not in ("help", "help_all")]
+    rows = [_row(option, context) for option in listed if not {"--help", "--help-all"} & {*option.opts}]
     if not rows:
         return ""
     title = [f"**{heading}**", ""] if heading else []

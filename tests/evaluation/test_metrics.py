@@ -190,6 +190,7 @@ def test_a_certain_mistake_costs_a_finite_loss():
     estimate = estimate_of([[1.0, 0.0]], Categories(("a", "b")))
 
     assert pytest.approx(12 * math.log(10)) == metrics.score(estimate, {"t0": "b"}).log_loss
+    assert "log-loss 0.000" in str(metrics.score(estimate, {"t0": "a"}))
 
 
 @pytest.mark.slow

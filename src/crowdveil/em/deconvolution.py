@@ -224,19 +224,21 @@ def votes_by_symbol(block: GoldBlock) -> NDArray[np.float64]:
     return block.coded.vote_sums(np.ones(block.coded.workers))
 
 
-def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> NDArray[np.float64]:
-    """Return `shares_of_votes` of the reports of a block."""
-    return shares_of_votes(votes_by_symbol(block), block, summary, pool)
-
-
-def shares_of_votes(
-    votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies
+def vote_shares(
+    block: GoldBlock, summary: Summary, pool: AnswerFrequencies, votes: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return each task's shares of votes by label, from `votes_by_symbol`; the prior for tasks without information.
+    """Return each task's shares of votes by label; the prior for tasks without information.
+
+    Args:
+        block: its reports.
+        summary: with the prior.
+        pool: frequencies of answers in all reports.
+        votes: `votes_by_symbol` of the block, if they have been counted.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact shares of votes behind the identity channel.
     """
+    votes = votes_by_symbol(block) if votes is None else votes
     shares = votes if pool.model.is_identity else _expected_answers_by_label(votes, block, summary, pool)
     total = row_sums(shares)[:, None]
     if (total > 0).all():

@@ -24,7 +24,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, shares_of_votes, votes_by_symbol
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares, votes_by_symbol
 from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
@@ -119,7 +119,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def first_posterior(self, block: GoldBlock, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the weighted mean of the vote shares and of the posterior under the prior mean."""
         pool, by_symbol = parameters.pool, votes_by_symbol(block)
-        shares = shares_of_votes(by_symbol, block, parameters.summary, pool)
+        shares = vote_shares(block, parameters.summary, pool, by_symbol)
         votes = by_symbol @ answers_by_symbol(pool)
         scores = votes @ floored_log(parameters.confusion[0], TINY).T + floored_log(parameters.class_prior, TINY)
         weight = float(pool.label_shares.max()) * (1 - pool.noise) ** 2

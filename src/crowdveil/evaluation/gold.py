@@ -172,4 +172,4 @@ def pearson_correlation(aligned: AlignedGold) -> float:
 def mean_log_loss(aligned: AlignedGold) -> float:
     """Return the mean negative log posterior of gold, in nats; of labels with probabilities."""
     given = aligned.estimate.posterior[aligned.at, gold_codes(aligned)]
-    return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())
+    return 0.0 - float(np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())  # 0 where all are certain, not -0
