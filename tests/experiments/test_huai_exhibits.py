@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 from experiments.papers.huai2019 import equation5, theorem2
 from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
-from experiments.papers.huai2019.algorithm1.huai_published import trial_tasks
 from experiments.papers.huai2019.algorithm1.kernel_density import EpanechnikovKernel
 from experiments.papers.huai2019.crowds import FLOORPLAN, TEST, crowd, lengths, published
 from experiments.papers.huai2019.figure3 import density_mean, true_curve
-from experiments.papers.huai2019.figure5 import count_until_pass
 from experiments.papers.huai2019.judge import Judge
 from experiments.papers.huai2019.theorem1 import expected_distance
 
-from crowdveil.randomness import seeded
 from tests.experiments.huai2019.exact_attempt import attempt
 
 
@@ -33,18 +30,6 @@ def test_judged_tasks_have_enough_claims(judge: Judge) -> None:
     """Judged tasks are spread over all that have k claims."""
     assert 10 <= len(judge.tasks) <= 20
     assert (judge.claims.per_task[judge.tasks] >= TEST.k).all()
-
-
-def test_counted_candidates_are_those_of_the_release(judge: Judge) -> None:
-    """The count draws the same candidates as the published loop, and compares each with all claims of its task."""
-    sampler, task = judge.combined.densities(judge.claims), trial_tasks(judge.claims, TEST, 2)
-    passed: list[int] = []
-    sampler.until_pass(task, 1000, seeded(3), progress=lambda done, _: passed.append(len(task) - done))
-
-    candidates, comparisons = count_until_pass(sampler, task, seeded(3))
-
-    assert candidates == len(task) + sum(passed)
-    assert comparisons >= candidates * judge.claims.per_task.min()
 
 
 def test_true_density_is_that_of_reliable_claims() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
 from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, WeightedKernelDensity
-from experiments.papers.huai2019.algorithm1.weights import KINDS, Kind, LocalRule, Thresholds, Weighting
+from experiments.papers.huai2019.algorithm1.weights import KINDS, Kind, Thresholds, Weighting
 from experiments.papers.huai2019.crowds import FLOORPLAN, SPREAD, TEST, WIDTH, crowd, truths
 from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error, kernel_curve
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def kernel_curves(
 
 def _weights(claims: Claims, kind: Kind, thresholds: Thresholds) -> Floats:
     """Return the weight of every claim, shape (claims,)."""
-    weighting = Weighting(kind=kind, local_rule=LocalRule(thresholds=thresholds))
+    weighting = Weighting(kind=kind, thresholds=thresholds)
     return weighting.claim_weights(claims, WIDTH.for_tasks(claims), KERNELS["gaussian"])
 
 

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict
-from experiments.papers.huai2019.algorithm1.candidates import CandidateSampler
 from experiments.papers.huai2019.algorithm1.huai_published import trial_tasks
 from experiments.papers.huai2019.crowds import TEST, crowd, published
-from numpy.typing import NDArray
 
-from crowdveil.randomness import Seeded, seeded
+from crowdveil.randomness import seeded
 from crowdveil.synthesis.private.histogram import Histogram
 
 COLUMNS = ("crowd", "mechanism", "records", "exact_epsilon", "candidates", "comparisons", "seconds")
@@ -26,12 +24,12 @@ def measure(configuration: Configuration) -> list[Row]:
     sampler, task = published("combined").densities(claims), trial_tasks(claims, TEST, records)
     histogram = Histogram(epsilon=EPSILON, records=records)
     _, plain = timed(lambda: sampler.draw(task, seeded(seed)))
-    counts, with_tests = timed(lambda: count_until_pass(sampler, task, seeded(seed)))
+    tested, with_tests = timed(lambda: sampler.until_pass(task, ATTEMPTS, seeded(seed)))
     private, with_noise = timed(lambda: histogram.release(claims, seeded(seed)))
     start: Row = {"crowd": name}
     work = (
         (WITHOUT, np.inf, len(task), 0, plain),
-        (WITH, np.inf, *counts, with_tests),
+        (WITH, np.inf, tested.candidates, tested.comparisons, with_tests),
         (private.method, EPSILON, None, None, with_noise),
     )
     return [start | dict(zip(COLUMNS[1:], (mechanism, records, *figures), strict=True)) for mechanism, *figures in work]
@@ -45,19 +43,6 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
         result = work()
         seconds.append(time.perf_counter() - start)
     return result, min(seconds)
-
-
-def count_until_pass(sampler: CandidateSampler, task: NDArray[np.int64], source: Seeded) -> tuple[int, int]:
-    """Return the number of candidates that are drawn until every trial has passed, and of comparisons with claims."""
-    candidates = comparisons = 0
-    for _ in range(ATTEMPTS):
-        if not len(task):
-            break
-        _, passed = sampler.attempt(task, source)
-        candidates += len(task)
-        comparisons += int(sampler.claims.per_task[task].sum())
-        task = task[~passed]
-    return candidates, comparisons
 
 
 def verdict(rows: list[Row]) -> Verdict:

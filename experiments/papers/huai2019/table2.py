@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from experiments.papers.exhibit import Configuration, Row, Verdict, entry_of, standard_error
 from experiments.papers.huai2019.algorithm1.accounting import WeightProfile, published_claim, smallest_epsilon
-from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
 from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished, trial_tasks
 from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
-from experiments.papers.huai2019.algorithm1.weights import GlobalRule, LocalRule
 from experiments.papers.huai2019.crowds import DELTA, crowd, published
 from experiments.papers.huai2019.judge import Judge
 from experiments.synthesis.density_error import BASIC_EPSILONS, basic_release
@@ -32,32 +31,27 @@ for printed in entry_of("huai2019", "table2")["paper"]:
 MAIN = "main"
 
 
-def _local(**settings: object) -> Callable[[HuaiPublished], HuaiPublished]:
-    """Return a change of the local weights."""
-    return lambda method: replace(
-        method,
-        weighting=replace(method.weighting, local_rule=LocalRule(**settings)),  # type: ignore[arg-type]
-    )
+def _weighting(**settings: Any) -> Callable[[HuaiPublished], HuaiPublished]:
+    """Return a change of the weights."""
+    return lambda method: replace(method, weighting=replace(method.weighting, **settings))
 
 
 def _test(epsilon0: float) -> Callable[[HuaiPublished], HuaiPublished]:
     """Return a change of epsilon0."""
-    return lambda method: replace(method, test=PrivacyTest(k=5, gamma=4.0, epsilon0=epsilon0))
+    return lambda method: replace(method, test=replace(method.test, epsilon0=epsilon0))
 
 
 SETTINGS: dict[str, Callable[[HuaiPublished], HuaiPublished]] = {
     MAIN: lambda method: method,
-    "thresholds 0.5, 1, 2": _local(thresholds=(0.5, 1.0, 2.0)),
-    "thresholds 1, 2, 3": _local(thresholds=(1.0, 2.0, 3.0)),
-    "thresholds 2, 3, 4": _local(thresholds=(2.0, 3.0, 4.0)),
-    "loss as local weight": _local(loss_as_weight=True),
+    "thresholds 0.5, 1, 2": _weighting(thresholds=(0.5, 1.0, 2.0)),
+    "thresholds 1, 2, 3": _weighting(thresholds=(1.0, 2.0, 3.0)),
+    "thresholds 2, 3, 4": _weighting(thresholds=(2.0, 3.0, 4.0)),
+    "loss as local weight": _weighting(loss_as_weight=True),
     "bandwidth by Scott's rule": lambda method: replace(method, bandwidth=Bandwidth(rule="scott", least=1 / 256)),
     "bandwidth 2 % of the bounds": lambda method: replace(method, bandwidth=Bandwidth(rule="share", width=0.02)),
     "Epanechnikov kernel": lambda method: replace(method, kernel="epanechnikov"),
-    "square root of the product": lambda method: replace(method, weighting=replace(method.weighting, minimiser=True)),
-    "global weights per claim": lambda method: replace(
-        method, weighting=replace(method.weighting, global_rule=GlobalRule(per_claim=True))
-    ),
+    "square root of the product": _weighting(minimiser=True),
+    "global weights per claim": _weighting(per_claim=True),
     "epsilon0 0.1": _test(0.1),
     "epsilon0 10": _test(10.0),
 }

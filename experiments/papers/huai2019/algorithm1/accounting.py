@@ -13,7 +13,6 @@ import numpy as np
 from experiments.papers.huai2019.algorithm1.candidates import PrivacyTest
 from numpy.typing import NDArray
 
-from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
 
 LARGEST_DELTA = 1e-6
@@ -116,8 +115,6 @@ def published_claim(test: PrivacyTest, profile: WeightProfile) -> Points:
 
 def composed(points: Points, times: int) -> Points:
     """Return the curve of `times` records by basic composition."""
-    if times < 1:
-        raise SettingsError("the number of releases must be at least 1", value=times)
     return tuple(CurvePoint(p.epsilon * times, min(1.0, p.delta * times), p.t) for p in points)
 
 

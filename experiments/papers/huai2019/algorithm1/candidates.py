@@ -7,15 +7,14 @@ few seeds can give a certain double.
 """
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from experiments.papers.huai2019.algorithm1.kernel_density import Kernel
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.discrete_noise import Integers, uniform_floats
@@ -35,14 +34,6 @@ class PrivacyTest:
     gamma: float = 4.0
     epsilon0: float = 1.0
 
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise SettingsError("k must be at least 1", value=self.k)
-        if not (math.isfinite(self.gamma) and self.gamma > 1):
-            raise SettingsError("gamma must be a number above 1", value=self.gamma)
-        if not (math.isfinite(self.epsilon0) and self.epsilon0 > 0):
-            raise SettingsError("epsilon0 must be a positive number", value=self.epsilon0)
-
     def pass_probability(self, count: ArrayLike) -> Floats:
         """Return P(k + Lap(1 / epsilon0) <= count), which grows by a factor of at most exp(epsilon0) per claim."""
         above = self.epsilon0 * (np.asarray(count, dtype=float) - self.k)
@@ -52,12 +43,6 @@ class PrivacyTest:
     def bins(self, log_density: ArrayLike) -> Floats:
         """Return the bin of every density, a whole number; infinity for density 0, which is in no bin."""
         return np.floor(-np.asarray(log_density, dtype=float) / math.log(self.gamma))
-
-
-Progress = Callable[[int, int], None]
-"""Callback with the number of finished records and the number of all records."""
-ENTRIES = 1 << 21
-"""Densities held in memory at once."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,13 +85,17 @@ class CandidateSampler:
 
     def seeds_in_bin(self, task: Integers, seed: Integers, candidate: Floats) -> Integers:
         """Return the number of claims of the task in the bin of the seed, for every trial; shape (trials,)."""
+        degree, width = self.claims.per_task[task], self.bandwidth[task]
+        trial = np.repeat(np.arange(len(task)), degree)
+        claim = np.repeat(self.claims.pointers[task] - np.cumsum(degree) + degree, degree) + np.arange(len(trial))
+        own = self._bins(candidate, seed, width)
+        same = self._bins(candidate[trial], claim, width[trial]) == own[trial]
+        return np.bincount(trial[same], minlength=len(task))
 
-        def bins(trial: Integers, claim: Integers) -> Floats:
-            width = self.bandwidth[task[trial]]
-            log_density = self.kernel.log_density((candidate[trial] - self.claims.value[claim]) / width)
-            return self.test.bins(log_density - np.log(width))
-
-        return count_in_seed_bin(self.claims, task, seed, bins)
+    def _bins(self, candidate: Floats, claim: Integers, width: Floats) -> Floats:
+        """Return the bins of candidates under the kernels of claims, given by their positions."""
+        log_density = self.kernel.log_density((candidate - self.claims.value[claim]) / width)
+        return self.test.bins(log_density - np.log(width))
 
     def attempt(self, task: Integers, source: Source) -> tuple[Floats, NDArray[np.bool_]]:
         """Return one candidate for every trial and whether it passes, shape (trials,) each.
@@ -117,50 +106,24 @@ class CandidateSampler:
         probability = self.test.pass_probability(self.seeds_in_bin(task, seed, candidate))
         return candidate, uniform_floats(len(task), source) < probability
 
-    def until_pass(self, task: Integers, attempts: int, source: Source, *, progress: Progress | None = None) -> Floats:
-        """Return the first passing candidate of every trial, NaN if none of `attempts` passes; shape (trials,)."""
-        records = np.full(len(task), np.nan)
-        pending = np.arange(len(task))
+    def until_pass(self, task: Integers, attempts: int, source: Source) -> "Records":
+        """Return the first passing candidate of every trial, NaN if none of `attempts` passes."""
+        records, pending = np.full(len(task), np.nan), np.arange(len(task))
+        candidates = comparisons = 0
         for _ in range(attempts):
             if not len(pending):
                 break
             candidate, passed = self.attempt(task[pending], source)
+            candidates += len(pending)
+            comparisons += int(self.claims.per_task[task[pending]].sum())
             records[pending[passed]] = candidate[passed]
             pending = pending[~passed]
-            if progress is not None:
-                progress(len(task) - len(pending), len(task))
-        return records
+        return Records(records, candidates, comparisons)
 
 
-def count_in_seed_bin(
-    claims: Claims, task: Integers, seed: Integers, bins: Callable[[Integers, Integers], NDArray[np.number]]
-) -> Integers:
-    """Return the number of claims of the task in the bin of the seed, for every trial; shape (trials,).
+class Records(NamedTuple):
+    """Record of every trial, shape (trials,), and the numbers of drawn candidates and of comparisons with claims."""
 
-    Args:
-        claims: the seeds.
-        task: the trials' tasks, shape (trials,).
-        seed: position of the trials' seeds among the claims, shape (trials,).
-        bins: returns the bins of trials' candidates under the kernels of claims, given positions of both.
-    """
-    counts = np.zeros(len(task), dtype=np.int64)
-    for block in _blocks(claims.per_task[task]):
-        trials = np.arange(len(task))[block]
-        degree = claims.per_task[task[trials]]
-        row = np.repeat(np.arange(len(trials)), degree)
-        start = np.cumsum(degree) - degree
-        claim = np.repeat(claims.pointers[task[trials]] - start, degree) + np.arange(len(row))
-        same = bins(trials[row], claim) == bins(trials, seed[trials])[row]
-        counts[trials] = np.bincount(row[same], minlength=len(trials))
-    return counts
-
-
-def _blocks(sizes: Integers) -> Iterator[slice]:
-    """Yield contiguous ranges whose sizes sum to about `ENTRIES`, at least one element each."""
-    ends = np.cumsum(sizes)
-    first = 0
-    while first < len(sizes):
-        limit = ENTRIES + (ends[first - 1] if first else 0)
-        stop = max(first + 1, int(np.searchsorted(ends, limit, side="right")))
-        yield slice(first, stop)
-        first = stop
+    value: Floats
+    candidates: int
+    comparisons: int

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, final
 
 import numpy as np
-from experiments.papers.huai2019.algorithm1 import accounting
-from experiments.papers.huai2019.algorithm1.accounting import WeightProfile
-from experiments.papers.huai2019.algorithm1.candidates import CandidateSampler, PrivacyTest, Progress
+from experiments.papers.huai2019.algorithm1.accounting import WeightProfile, published_claim, smallest_epsilon
+from experiments.papers.huai2019.algorithm1.candidates import CandidateSampler, PrivacyTest
 from experiments.papers.huai2019.algorithm1.kernel_density import KERNELS, Bandwidth
 from experiments.papers.huai2019.algorithm1.weights import Weighting
 
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.discrete_noise import Integers
-from crowdveil.synthesis.release import SECURE, Release, Withheld
+from crowdveil.synthesis.release import Release
 
 KernelName = Literal["gaussian", "epanechnikov"]
 FLOATING_POINT = "records are floating-point numbers, each of which only few seeds can give"
@@ -53,35 +51,18 @@ class HuaiPublished:
     weighting: Weighting = field(default_factory=Weighting)
     attempts: int = 1000
 
-    def __post_init__(self) -> None:
-        if self.records < 1 or self.attempts < 1:
-            raise SettingsError("records and attempts must be at least 1", value=(self.records, self.attempts))
-        if self.kernel not in KERNELS:
-            raise SettingsError(f"kernel must be one of {', '.join(KERNELS)}", value=self.kernel)
-
-    def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:
-        """Return synthetic claims for every task with at least k claims.
-
-        Raises:
-            SettingsError: bandwidths are shares of bounds that were not given.
-        """
-        sampler = self.densities(claims)
-        task = trial_tasks(claims, self.test, self.records)
-        value = sampler.until_pass(task, self.attempts, source, progress=progress)
+    def release(self, claims: Claims, source: Source) -> Release:
+        """Return synthetic claims, for every task with at least k claims and every trial that passes."""
+        sampler, task = self.densities(claims), trial_tasks(claims, self.test, self.records)
+        value = sampler.until_pass(task, self.attempts, source).value
         released = ~np.isnan(value)
-        small = int((claims.per_task < self.test.k).sum())
-        failed = task[~released]
-        withheld = (
-            Withheld(f"fewer than k = {self.test.k} claims", small, small * self.records),
-            Withheld("no candidate passed the test within the attempts", len(np.unique(failed)), len(failed)),
-        )
         return Release(
             method=self.name,
             task=task[released].astype(np.int32),
             value=value[released],
             tasks=claims.tasks,
             guarantees=self._guarantees(claims, sampler),
-            withheld=tuple(note for note in withheld if note.tasks),
+            withheld=(),
             simulation=source.simulation,
         )
 
@@ -93,9 +74,12 @@ class HuaiPublished:
 
     def _guarantees(self, claims: Claims, sampler: CandidateSampler) -> tuple[Guarantee, Guarantee]:
         """Return that no epsilon holds, and the one that the paper claims for a claim."""
-        profile = WeightProfile.from_claims(claims, sampler.weight, self.test.k)
-        claimed = accounting.smallest_epsilon(accounting.published_claim(self.test, profile))
-        reason = "; ".join(_data_dependence(claims, self.bandwidth, self.weighting) or (REJECTION, FLOATING_POINT))
+        claimed = smallest_epsilon(
+            published_claim(self.test, WeightProfile.from_claims(claims, sampler.weight, self.test.k))
+        )
+        learned = [] if self.weighting.kind == "uniform" else [f"{self.weighting.kind} weights follow from the claims"]
+        learned += [] if self.bandwidth.public else ["bandwidths follow from the claims"]
+        reason = "; ".join(learned or (REJECTION, FLOATING_POINT))
         return (
             Guarantee(epsilon=math.inf, participation="public", claimed=claimed, reason=reason),
             Guarantee(epsilon=math.inf, unit="worker", participation="public", reason=reason),
@@ -105,10 +89,3 @@ class HuaiPublished:
 def trial_tasks(claims: Claims, test: PrivacyTest, records: int) -> Integers:
     """Return the task of every requested record, ascending: `records` for each task with at least k claims."""
     return np.repeat(np.flatnonzero(claims.per_task >= test.k), records)
-
-
-def _data_dependence(claims: Claims, bandwidth: Bandwidth, weighting: Weighting) -> tuple[str, ...]:
-    """Return one clause for every setting that is computed from the claims; empty if none is."""
-    reasons = [] if weighting.kind == "uniform" else [f"{weighting.kind} weights follow from the claims"]
-    reasons += [] if bandwidth.public(claims) else ["bandwidths follow from the claims"]
-    return tuple(reasons)

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims, Floats
-from crowdveil.synthesis.discrete_noise import Integers
 
 ROOT_5 = math.sqrt(5)
 HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -89,16 +87,6 @@ class WeightedKernelDensity:
     bandwidth: float
     kernel: Kernel
 
-    def __post_init__(self) -> None:
-        if not (len(self.value) and self.value.shape == self.weight.shape):
-            raise SettingsError(
-                "a density needs claims and one weight per claim", value=(len(self.value), len(self.weight))
-            )
-        if not (np.all(self.weight >= 0) and abs(float(self.weight.sum()) - 1) <= 1e-9):
-            raise SettingsError("weights must be non-negative and sum to 1", value=float(self.weight.sum()))
-        if not self.bandwidth > 0:
-            raise SettingsError("a bandwidth must be a positive number", value=self.bandwidth)
-
     def pdf(self, points: ArrayLike) -> Floats:
         """Return the density at points, shape (points,), per unit of the claims."""
         x = np.asarray(points, dtype=float)
@@ -121,92 +109,36 @@ class Bandwidth:
 
     silverman: 0.9 min(sd, interquartile range / 1.34) n^(-1/5); where the range is 0 and sd is not, sd alone
     (Silverman 1986, equation 3.31). scott: sd n^(-1/5) (Scott 1992). given: `width`. share: `width` times the width of
-    the task's bounds.
-
-    A rule gives 0 for a single claim and for equal ones. Then, as for anything smaller, h is `least` times the task's
-    scale: the width of its bounds if those are public, else the median absolute claim (1 if that is 0).
+    the task's bounds. A rule gives 0 for a single claim and for equal ones.
 
     Attributes:
         rule: one of the four.
-        width: bandwidth in units of the task ("given"), or its share of the bounds ("share"); else None.
-        least: smallest bandwidth of a rule, as a share of the task's scale.
+        width: bandwidth in units of the task ("given"), or its share of the bounds ("share").
+        least: smallest bandwidth of the first two rules, as a share of the task's bounds.
     """
 
     rule: Rule = "silverman"
-    width: float | None = None
+    width: float = 0.0
     least: float = 1e-9
 
-    def __post_init__(self) -> None:
-        if self.rule not in ("silverman", "scott", "given", "share"):
-            raise SettingsError("rule must be 'silverman', 'scott', 'given' or 'share'", value=self.rule)
-        if (self.rule in ("given", "share")) != (self.width is not None):
-            raise SettingsError(
-                "the rules 'given' and 'share', and no others, need a width", value=(self.rule, self.width)
-            )
-        for number in (self.width, self.least):
-            if number is not None and not (math.isfinite(number) and number > 0):
-                raise SettingsError("a bandwidth must be a positive number", value=number)
-
-    def public(self, claims: Claims) -> bool:
-        """Return whether the bandwidths are independent of the claims."""
-        return self.rule == "given" or (self.rule == "share" and claims.public_bounds)
+    @property
+    def public(self) -> bool:
+        """Whether the bandwidths are independent of the claims."""
+        return self.rule in ("given", "share")
 
     def for_tasks(self, claims: Claims) -> Floats:
-        """Return the bandwidth of every task, shape (tasks,); NaN where a rule meets a task without claims.
+        """Return the bandwidth of every task, shape (tasks,); NaN where a rule meets a task without claims."""
+        size = claims.high - claims.low
+        if self.public:
+            return self.width * (size if self.rule == "share" else np.ones(len(size)))
+        return np.array([self._of_claims(claims.of_task(task), self.least * size[task]) for task in range(len(size))])
 
-        Raises:
-            SettingsError: "share" with bounds that were derived from the claims.
-        """
-        if self.rule == "given" and self.width is not None:
-            return np.full(len(claims.tasks), self.width)
-        if self.rule == "share" and self.width is not None:
-            if not claims.public_bounds:
-                raise SettingsError("a share of the bounds needs given bounds", value=self.rule, hint="Give bounds.")
-            return self.width * (claims.high - claims.low)
-        count = claims.per_task
-        spread = standard_deviations(claims)
+    def _of_claims(self, value: Floats, least: float) -> float:
+        if not len(value):
+            return math.nan
+        spread = value.std(ddof=1) if len(value) > 1 else 0.0
         if self.rule == "silverman":
-            ordered = claims.value[np.lexsort((claims.value, claims.task))]
-            upper, lower = (segment_quantile(ordered, claims.pointers, share) for share in (0.75, 0.25))
-            quartiles = upper - lower
-            robust = np.minimum(spread, quartiles / NORMAL_INTERQUARTILE_RANGE)
-            spread = 0.9 * np.where(quartiles > 0, robust, spread)
-        width = np.maximum(spread * np.maximum(count, 1) ** -0.2, self.least * self._scale(claims))
-        return np.where(count > 0, width, np.nan)
-
-    def _scale(self, claims: Claims) -> Floats:
-        """Return the scale of every task, shape (tasks,)."""
-        if claims.public_bounds:
-            return claims.high - claims.low
-        size = np.abs(claims.value)
-        size = size[np.lexsort((size, claims.task))]
-        median = segment_quantile(size, claims.pointers, 0.5)
-        return np.where(median == 0, 1.0, median)
-
-
-def standard_deviations(claims: Claims) -> Floats:
-    """Return the sample standard deviation of every task, shape (tasks,); 0 for fewer than two claims."""
-    count = np.maximum(claims.per_task, 1)
-    tasks = len(claims.tasks)
-    mean = np.bincount(claims.task, weights=claims.value, minlength=tasks) / count
-    squares = np.bincount(claims.task, weights=(claims.value - mean[claims.task]) ** 2, minlength=tasks)
-    return np.sqrt(squares / np.maximum(count - 1, 1))
-
-
-def segment_quantile(ordered: Floats, pointers: Integers, share: float) -> Floats:
-    """Return a quantile of every segment, with linear interpolation, shape (segments,); NaN for an empty one.
-
-    Args:
-        ordered: ascending within every segment, shape (rows,).
-        pointers: ends of the segments, shape (segments + 1,).
-        share: order of the quantile, in [0, 1].
-    """
-    count = np.diff(pointers)
-    filled = count > 0
-    quantile = np.full(len(count), np.nan)
-    rank = share * (count[filled] - 1)
-    below = np.floor(rank).astype(np.int64)
-    first = pointers[:-1][filled]
-    left, right = ordered[first + below], ordered[first + np.minimum(below + 1, count[filled] - 1)]
-    quantile[filled] = left + (rank - below) * (right - left)
-    return quantile
+            lower, upper = np.quantile(value, (0.25, 0.75))
+            robust = min(spread, (upper - lower) / NORMAL_INTERQUARTILE_RANGE)
+            spread = 0.9 * (robust if upper > lower else spread)
+        return float(max(spread * len(value) ** -0.2, least))

@@ -9,26 +9,28 @@ The squared distance of a claim's kernel from the weighted density of its task i
 normalized without a formula; without this unit, tasks with narrow kernels would dominate.
 """
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from experiments.papers.huai2019.algorithm1.kernel_density import Kernel
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims, Floats
 from crowdveil.synthesis.discrete_noise import Integers
 
 ENTRIES = 1 << 21
-"""Similarities held in memory at once (16 MiB); a larger task is computed in blocks of rows."""
+"""Similarities held in memory at once (16 MiB), except those of one task."""
 ROUNDING = 1e-12
 """Squared distances up to this are set to 0, so that equal claims get equal weights despite rounding."""
 FAR = 1e100
 """Largest distance of a claim from its task's median, in bandwidths, so that its square is finite."""
+SMALLEST_SHARE = 1e-12
+"""Least share of a worker in all distances; it limits global weights to 27.6."""
+MAX_STEPS, TOLERANCE = 50, 1e-6
+"""Largest number of steps of both iterations, and largest change of a weight at convergence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,26 +52,13 @@ class TaskBatch:
     def _similarities(self) -> Floats:
         return self.kernel.similarity(self.z[:, :, None] - self.z[:, None, :])
 
-    def means(self, weight: Floats) -> Floats:
-        """Return sum_t weight_t k(s, t) for every claim s; shapes (batch, degree)."""
-        degree = self.z.shape[1]
-        if self.z.size * degree <= ENTRIES:
-            return np.matmul(self._similarities, weight[:, :, None])[:, :, 0]
-        found = np.empty_like(self.z)
-        width = max(1, ENTRIES // degree)
-        for first in range(0, degree, width):
-            part = slice(first, first + width)
-            similar = self.kernel.similarity(self.z[:, part, None] - self.z[:, None, :])
-            found[:, part] = np.matmul(similar, weight[:, :, None])[:, :, 0]
-        return found
-
     def squared_distances(self, weight: Floats) -> Floats:
         """Return the squared distance of every claim's kernel from the weighted density, shape (batch, degree).
 
         Args:
             weight: sums to 1 over the last axis, shape (batch, degree).
         """
-        means = self.means(weight)
+        means = np.matmul(self._similarities, weight[:, :, None])[:, :, 0]
         norm = (weight * means).sum(axis=1, keepdims=True)
         squared = 1 - 2 * means + norm
         return np.where(squared > ROUNDING, squared, 0)
@@ -96,71 +85,37 @@ def task_batches(claims: Claims, bandwidth: Floats, kernel: Kernel, *, least_deg
         first = stop
 
 
-SMALLEST_SHARE = 1e-12
-"""Least share of a worker in all distances; it limits global weights to 27.6."""
-
-
-class GlobalWeights(NamedTuple):
-    """Global weights of the workers.
-
-    Attributes:
-        weight: non-negative, shape (workers,).
-        steps: number of steps taken.
-        converged: whether no weight changed by more than the tolerance in the last step.
-    """
-
-    weight: Floats
-    steps: int
-    converged: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalRule:
-    """Settings of the iteration for global weights.
+def global_weights(
+    claims: Claims, bandwidth: Floats, kernel: Kernel, *, per_claim: bool = False, max_steps: int = MAX_STEPS
+) -> Floats:
+    """Return the global weights, shape (workers,), non-negative.
 
     The only claim of a task has distance 0 from its own density, so tasks with one claim are left out; a worker without
     other tasks gets the mean distance of the others.
 
-    Attributes:
+    Args:
+        claims: of all tasks.
+        bandwidth: shape (tasks,).
+        kernel: defines the Hilbert space.
         per_claim: divide a worker's summed distance by the number of claims; the paper does not, which favours workers
             with few claims.
         max_steps: largest number of steps.
-        tolerance: largest change of a weight at convergence.
     """
-
-    per_claim: bool = False
-    max_steps: int = 50
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        _check_iteration(self.max_steps, self.tolerance)
-
-    def fit(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> GlobalWeights:
-        """Return the global weights; `bandwidth` has shape (tasks,)."""
-        weight = np.ones(len(claims.workers))
-        for step in range(1, self.max_steps + 1):
-            updated = self._update(worker_losses(claims, bandwidth, kernel, weight))
-            change = float(np.abs(updated - weight).max(initial=0.0))
-            weight = updated
-            if change <= self.tolerance:
-                return GlobalWeights(weight, step, True)
-        return GlobalWeights(weight, self.max_steps, False)
-
-    def _update(self, losses: tuple[Floats, Integers]) -> Floats:
-        """Return -log of each worker's share in all distances (equation 2)."""
-        loss, count = losses
-        if self.per_claim:
-            loss = loss / np.maximum(count, 1)
-        known = count > 0
-        if not known.any() or loss.sum() == 0:
-            return np.ones(len(loss))
-        loss = np.where(known, loss, loss[known].mean())
-        return -np.log(np.maximum(loss / loss.sum(), SMALLEST_SHARE))
+    weight = np.ones(len(claims.workers))
+    for _ in range(max_steps):
+        loss, count = worker_losses(claims, bandwidth, kernel, weight)
+        before, weight = weight, _minus_log_shares(loss / np.maximum(count, 1) if per_claim else loss, count > 0)
+        if np.abs(weight - before).max(initial=0.0) <= TOLERANCE:
+            break
+    return weight
 
 
-def _check_iteration(max_steps: int, tolerance: float) -> None:
-    if max_steps < 1 or not tolerance > 0:
-        raise SettingsError("max_steps must be at least 1 and tolerance positive", value=(max_steps, tolerance))
+def _minus_log_shares(loss: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Return -log of each worker's share in all distances (equation 2)."""
+    if not known.any() or loss.sum() == 0:
+        return np.ones(len(loss))
+    loss = np.where(known, loss, loss[known].mean())
+    return -np.log(np.maximum(loss / loss.sum(), SMALLEST_SHARE))
 
 
 def worker_losses(claims: Claims, bandwidth: Floats, kernel: Kernel, weight: Floats) -> tuple[Floats, Integers]:
@@ -190,6 +145,9 @@ def normalized(weight: Floats) -> Floats:
 
 
 Thresholds = tuple[float, float, float]
+THRESHOLDS: Thresholds = (1.0, 1.25, 1.75)
+"""q1 < q2 < q3 in units of the task's median distance under equal weights, so that they are comparable between kernels,
+bandwidths and numbers of claims. The paper gives no values."""
 
 
 def hampel_loss(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, ArrayLike]) -> Floats:
@@ -208,61 +166,40 @@ def hampel_weight(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, A
     return np.select([(y < q1) | (y == 0), y < q2, y < q3], [np.ones_like(y), q1 / safe, falling], 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalRule:
-    """Settings of the iterative re-weighted least squares for local weights.
+def local_weights(
+    batch: TaskBatch,
+    thresholds: Thresholds = THRESHOLDS,
+    *,
+    loss_as_weight: bool = False,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = TOLERANCE,
+) -> Floats:
+    """Return the local weights of one batch by iterative re-weighted least squares, shape (batch, degree).
 
-    Attributes:
-        thresholds: q1 < q2 < q3 in units of the task's median distance under equal weights, so that they are comparable
-            between kernels, bandwidths and numbers of claims. The paper gives no values.
+    Args:
+        batch: the tasks.
+        thresholds: see `THRESHOLDS`.
         loss_as_weight: use the loss itself as weight, one reading of the paper's formula; it favours outliers.
         max_steps: largest number of steps.
         tolerance: largest change of a weight at convergence.
     """
-
-    thresholds: Thresholds = (1.0, 1.25, 1.75)
-    loss_as_weight: bool = False
-    max_steps: int = 50
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        q1, q2, q3 = self.thresholds
-        if not (0 < q1 < q2 < q3 and math.isfinite(q3)):
-            raise SettingsError("thresholds must be 0 < q1 < q2 < q3", value=self.thresholds)
-        _check_iteration(self.max_steps, self.tolerance)
-
-    def fit(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> Floats:
-        """Return the local weight of every claim, shape (claims,), summing to 1 over each task.
-
-        Args:
-            claims: of all tasks.
-            bandwidth: shape (tasks,).
-            kernel: defines the Hilbert space.
-        """
-        weight = np.ones(len(claims))
-        for batch in task_batches(claims, bandwidth, kernel):
-            weight[batch.rows] = self.irwls(batch)
-        return weight
-
-    def irwls(self, batch: TaskBatch) -> Floats:
-        """Return the local weights of one batch, shape (batch, degree)."""
-        weight = np.full(batch.z.shape, 1 / batch.z.shape[1])
-        start = np.sqrt(batch.squared_distances(weight))
-        median = np.median(start, axis=1, keepdims=True)
-        # Equal claims have distance 0; any positive thresholds then give equal weights.
-        q1, q2, q3 = (q * np.where(median > 0, median, 1) for q in self.thresholds)
-        score = hampel_loss if self.loss_as_weight else hampel_weight
-        moving = np.ones((len(weight), 1), dtype=bool)
-        for _ in range(self.max_steps):
-            scored = score(np.sqrt(batch.squared_distances(weight)), (q1, q2, q3))
-            usable = moving & (scored.sum(axis=1, keepdims=True) > 0)
-            updated = np.where(usable, normalized(scored), weight)
-            # A converged task keeps its weights, so that they do not depend on the other tasks of its batch.
-            moving = np.abs(updated - weight).max(axis=1, keepdims=True) > self.tolerance
-            weight = updated
-            if not moving.any():
-                break
-        return weight
+    weight = np.full(batch.z.shape, 1 / batch.z.shape[1])
+    start = np.sqrt(batch.squared_distances(weight))
+    median = np.median(start, axis=1, keepdims=True)
+    # Equal claims have distance 0; any positive thresholds then give equal weights.
+    q1, q2, q3 = (q * np.where(median > 0, median, 1) for q in thresholds)
+    score = hampel_loss if loss_as_weight else hampel_weight
+    moving = np.ones((len(weight), 1), dtype=bool)
+    for _ in range(max_steps):
+        scored = score(np.sqrt(batch.squared_distances(weight)), (q1, q2, q3))
+        usable = moving & (scored.sum(axis=1, keepdims=True) > 0)
+        updated = np.where(usable, normalized(scored), weight)
+        # A converged task keeps its weights, so that they do not depend on the other tasks of its batch.
+        moving = np.abs(updated - weight).max(axis=1, keepdims=True) > tolerance
+        weight = updated
+        if not moving.any():
+            break
+    return weight
 
 
 Kind = Literal["combined", "global", "local", "uniform"]
@@ -275,22 +212,22 @@ class Weighting:
 
     Attributes:
         kind: "combined": local times global, as printed; "global" or "local" alone; "uniform".
-        global_rule, local_rule: settings of the learned weights.
+        thresholds, loss_as_weight: of local weights.
+        per_claim: of global weights.
         minimiser: combine by the square root of local times global, the minimiser of the paper's equation (4), instead
             of the printed product.
     """
 
     kind: Kind = "combined"
-    global_rule: GlobalRule = field(default_factory=GlobalRule)
-    local_rule: LocalRule = field(default_factory=LocalRule)
+    thresholds: Thresholds = THRESHOLDS
+    loss_as_weight: bool = False
+    per_claim: bool = False
     minimiser: bool = False
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise SettingsError(f"weights must be one of {', '.join(KINDS)}", value=self.kind)
 
     def claim_weights(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> Floats:
         """Return the weight of every claim, shape (claims,), non-negative and summing to 1 over each task.
+
+        Weights are equal where all of a task's are 0.
 
         Args:
             claims: of all tasks.
@@ -299,21 +236,12 @@ class Weighting:
         """
         weight = np.ones(len(claims))
         if self.kind in ("combined", "local"):
-            weight = self.local_rule.fit(claims, bandwidth, kernel)
+            for batch in task_batches(claims, bandwidth, kernel):
+                weight[batch.rows] = local_weights(batch, self.thresholds, loss_as_weight=self.loss_as_weight)
         if self.kind in ("combined", "global"):
-            shared = self.global_rule.fit(claims, bandwidth, kernel).weight
-            weight = combined(weight, shared[claims.worker], minimiser=self.minimiser and self.kind == "combined")
-        return task_shares(weight, claims)
-
-
-def combined(local: Floats, shared: Floats, *, minimiser: bool = False) -> Floats:
-    """Return local times global weights, not normalized (equation 5), or their square root (the minimiser of 4)."""
-    product = local * shared
-    return np.sqrt(product) if minimiser else product
-
-
-def task_shares(weight: Floats, claims: Claims) -> Floats:
-    """Return weights that sum to 1 over each task, shape (claims,); equal ones where all of a task's are 0."""
-    total = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))[claims.task]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, weight / total, 1 / claims.per_task[claims.task])
+            weight *= global_weights(claims, bandwidth, kernel, per_claim=self.per_claim)[claims.worker]
+        if self.minimiser:
+            weight = np.sqrt(weight)
+        total = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))[claims.task]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(total > 0, weight / total, 1 / claims.per_task[claims.task])
