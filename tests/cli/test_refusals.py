@@ -76,7 +76,7 @@ WRONG = {
             *("account --mechanism two-layer --tasks 3 --answers", "data assign --per-task"),
             *("infer labels.csv --max-steps", "plan --tasks", "plan --workers"),
             "account --mechanism matrix-factorization --tasks 3 --dimensions",
-            *(f"data synthesize x --{name}" for name in ("records", "most-claims", "least-claims", "bins")),
+            *(f"data synthesize x --{name}" for name in ("records", "most-claims")),
         )
     },
 }
@@ -84,7 +84,6 @@ WRONG = {
 SYNTHESIZE = "data synthesize numbers.csv --epsilon 1 --bounds -2:7 --out out"
 REFUSED = {
     f"{SYNTHESIZE} --bounds 9:0": "Such as --bounds 0:100",
-    f"{SYNTHESIZE} --bins 3": "Leave it out for the default",
     f"{SYNTHESIZE} --expected-claims nan": "expected_claims must be positive and finite",
     f"{SYNTHESIZE.replace('numbers.csv', 'labels.csv')}": "If these are labels, choose a method for labels, or kind",
     f"{ASSIGN} --per-task 1000": "Assign each task to fewer workers",
@@ -168,7 +167,6 @@ def test_values_out_of_range_are_refused(line: str, refusal: Refusal) -> None:
         "audit --command false --input labels.csv --neighbour numbers.csv --epsilon 1",
         "audit --command 'cat {input}' --input none --neighbour labels.csv --epsilon 1",
         "audit --command 'cat {input}' --input . --neighbour labels.csv --epsilon 1",
-        "audit randomized-response --labels no,yes --epsilon 1 --alpha 0",
     ],
 )
 def test_a_check_that_could_not_run_says_what_to_do(line: str, refusal: Refusal) -> None:

@@ -188,12 +188,6 @@ def test_epsilon_must_be_said(run: Run) -> None:
     assert "--epsilon" in run("data", "synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
 
 
-@pytest.mark.parametrize("method", [(), ("--method", "pooled-shape")])
-def test_dropping_claims_is_refused_for_any_claims(run: Run, method: tuple[str, ...]) -> None:
-    """The refusal does not depend on whether a claim lies outside the bounds; all of these lie inside."""
-    assert "--outside clip" in run(*PRIVATE, *method, "--outside", "drop", code=2).stderr
-
-
 def test_refusals_name_the_way_out(refusal: Callable[..., str]) -> None:
     """Claims outside the bounds, and an output that would replace the input, are refused in one line."""
     assert "outside='clip'" in refusal(*(word if word != "-2:7" else "0:5" for word in PRIVATE))

@@ -167,7 +167,7 @@ def settings_of(**changes: Any) -> SynthesisSettings:
     [
         ({}, Histogram(epsilon=1.0, records=4)),
         ({"select_range": True, "unit": "worker"}, Histogram(epsilon=1.0, records=4, select_range=True, unit="worker")),
-        ({"method": "pooled-shape", "least_claims": 3}, PooledShape(epsilon=1.0, records=4, least_claims=3)),
+        ({"method": "pooled-shape"}, PooledShape(epsilon=1.0, records=4)),
     ],
 )
 def test_settings_become_a_method(settings: dict[str, Any], method: Histogram | PooledShape) -> None:
@@ -265,21 +265,16 @@ def test_a_seed_carries_no_privacy() -> None:
     assert said["simulation"]
 
 
-def test_claims_are_read_by_their_logarithms(tmp_path: Path) -> None:
-    """On a logarithmic scale claims, 0 among them, meet the bounds' policy, and records come back in their units."""
+def test_claims_outside_the_bounds_are_refused_or_clipped(tmp_path: Path) -> None:
+    """Clipped claims are counted for the curator; without a policy they are refused."""
     path = tmp_path / "claims.csv"
-    path.write_text("task,worker,value\na,1,100\na,2,0\na,3,6.6e18\nb,1,1000\n", encoding="utf-8")
-    read = read_claims(str(path), bounds=(1, 1e9), outside="clip", logarithmic=True)
-    made = synthesize(read.claims, settings_of(), bounds=(1, 1e9), logarithmic=True)
+    path.write_text("task,worker,value\na,1,100\na,2,0\nb,1,1000\n", encoding="utf-8")
+    read = read_claims(str(path), bounds=(1, 500), outside="clip")
 
-    assert read.claims.value.tolist() == [2.0, 0.0, 9.0, 3.0]
+    assert read.claims.value.tolist() == [100.0, 1.0, 500.0]
     assert read.notes == ("2 claims lay outside the bounds and were clipped to them.",)
-    assert made.release.value.min() >= 1
-    assert made.release.value.max() <= 1e9
-    with pytest.raises(SettingsError, match="must be positive"):
-        read_claims(str(path), bounds=(0, 9), logarithmic=True)
     with pytest.raises(ReportsError, match="within the bounds"):
-        read_claims(str(path), bounds=(1, 1e9))
+        read_claims(str(path), bounds=(1, 500))
 
 
 def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:

@@ -65,25 +65,8 @@ NOT_OF_SUMS = (
     *("scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "engine", "address"),
 )
 """Options that do not go with sums."""
-HELP = """Infer the truth of every task and the quality of every worker.
-
-REPORTS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools; or
-dataset:NAME. certificate.json (the channel) is read from the same folder; without one, reports are read as answers.
-Writes truths.csv and workers.csv."""
-EXAMPLE = "crowdveil infer labels.csv --out found"
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be gzipped, a folder of encoded blocks, or the sums.json of
-matrix-factorization. Exports are recognised as by crowdveil import. A table with a column question is inferred question
-by question, into FOLDER/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer,
-and participation) and crowd.json (all tasks and workers) are checked.
-
-Methods: {", ".join(METHOD_NAMES)}. Default: hierarchical-dawid-skene for labels, ordered or not; for numbers
-gaussian with a certificate and student-t without one; factorization-mean for sums.
-
-truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight, a
-90 % interval where there is one, and reports.
-
-With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
---memory and --engine do not go with it."""
+matrix-factorization. Methods: {", ".join(METHOD_NAMES)}."""
 
 method_options = option_group(
     click.option(
@@ -217,8 +200,7 @@ def _method(
         "resources": resources_of,
         "asked": InferOptions,
     },
-    help=HELP,
-    example=EXAMPLE,
+    example="crowdveil infer labels.csv --out found",
     details=DETAILS,
     main_options=("method", "labels", "scale", "truths", "gold", "score", "out", "memory", "as_json"),
     short_help="Infer the truth of each task, the quality of each worker.",
@@ -237,7 +219,26 @@ def _method(
 @saved_fit_options
 @resource_options
 def infer(asked: InferOptions) -> None:
-    """Read, infer, write, print; see `HELP`."""
+    """Infer the truth of every task and the quality of every worker.
+
+    REPORTS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools;
+    or dataset:NAME. certificate.json (the channel) is read from the same folder; without one, reports are read as
+    answers. Writes truths.csv and workers.csv.
+
+    \f
+    Exports are recognised as by crowdveil import. A table with a column question is inferred question by question, into
+    FOLDER/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer, and
+    participation) and crowd.json (all tasks and workers) are checked.
+
+    Default methods: hierarchical-dawid-skene for labels, ordered or not; for numbers gaussian with a certificate and
+    student-t without one; factorization-mean for sums.
+
+    truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight,
+    a 90 % interval where there is one, and reports.
+
+    With --truths (scores of judges, grades) a fit of its own runs in memory: methods, priors, histories, saved fits,
+    --memory and --engine do not go with it.
+    """
     from crowdveil.folder.crowd import is_sums_file
     from crowdveil.inference.inference import infer as infer_truths
 

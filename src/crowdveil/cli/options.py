@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -316,39 +317,50 @@ expectation_options = option_group(
 mechanism_options = option_group(choice_options, setting_options, expectation_options)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MechanismOptions:
+    """Options of single mechanisms and of expected answers, by parameter name; None or empty where none is given."""
+
+    null_value: str | None
+    low: float | None
+    high: float | None
+    most_answers: int | None
+    dimensions: int | None
+    ridge: float | None
+    cuts: tuple[tuple[str, ...], ...]
+    prior: pathlib.Path | None
+    participation_rate: float | None
+    ability: float | None
+    sigmas: tuple[float, ...] | None
+
+
 def mechanism_settings(
-    *, mechanism: str, cuts: tuple[tuple[str, ...], ...], most_answers: int | None, prior: pathlib.Path | None,
-    participation_rate: float | None, ability: float | None, sigmas: tuple[float, ...] | None,
-    epsilon: float | None, budget: float | None, participation: Participation, null_value: str | None,
-    low: float | None, high: float | None, dimensions: int | None, ridge: float | None,
-) -> MechanismSettings:  # fmt: skip
+    *,
+    mechanism: str,
+    epsilon: float | None,
+    budget: float | None,
+    participation: Participation,
+    own: MechanismOptions,
+) -> MechanismSettings:
     """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
     from crowdveil.privacy.mechanism_settings import Expectation, MechanismSettings
 
-    expected = {"prior": prior, "participation_rate": participation_rate, "ability": ability, "sigmas": sigmas}
-    stated = [name for name, value in expected.items() if value is not None]
-    if stated and (mechanism not in DESIGNED_MECHANISMS or cuts):
+    expected = {name: getattr(own, name) for name in ("prior", "participation_rate", "ability", "sigmas")}
+    stated = {name: value for name, value in expected.items() if value is not None}
+    if stated and (mechanism not in DESIGNED_MECHANISMS or own.cuts):
         owners = " and ".join(DESIGNED_MECHANISMS)
-        raise click.UsageError(f"{flag_of(stated[0])} is an option of {owners}, and of these without --cuts.")
+        raise click.UsageError(f"{flag_of(next(iter(stated)))} is an option of {owners}, and of these without --cuts.")
+    shared = {name: getattr(own, name) for name in ("null_value", "low", "high", "dimensions", "ridge")}
     requested = MechanismSettings(
         name=mechanism,
         epsilon=epsilon,
         budget=budget,
         participation=participation,
-        null_value=null_value,
-        low=low,
-        high=high,
-        answers=most_answers,
-        dimensions=dimensions,
-        ridge=ridge,
-        cuts=cuts[0] if cuts else (),
-        dealt_cuts=cuts if len(cuts) > 1 else (),
-        expected=Expectation(
-            prior=prior,
-            participation_rate=1.0 if participation_rate is None else participation_rate,
-            ability=ability,
-            sigmas=sigmas or (),
-        ),
+        answers=own.most_answers,
+        cuts=own.cuts[0] if own.cuts else (),
+        dealt_cuts=own.cuts if len(own.cuts) > 1 else (),
+        expected=Expectation(**stated),
+        **shared,
     )
     _check_usage(requested)
     return requested

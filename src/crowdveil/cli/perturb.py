@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from crowdveil.cli.options import (
     FILE_PATH,
     FOLDER_PATH,
     SEED,
+    MechanismOptions,
     alphabet_of,
     alphabet_options,
     duplicates_option,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from crowdveil.data.assignment import Assignment
     from crowdveil.data.ingest.coded_columns import Duplicates
     from crowdveil.data.sources.layout import Layout
-    from crowdveil.folder.answers import AnswersRead
+    from crowdveil.folder.answers import AnswersRead, CampaignLists
     from crowdveil.folder.write_collection import Form
     from crowdveil.privacy.mechanism_settings import MechanismSettings
     from crowdveil.simulate.perturbed_collection import PerturbedCollection
@@ -47,31 +49,9 @@ if TYPE_CHECKING:
 SHOWN_DIGITS = 4
 """Significant digits of the epsilon that a simulation does not give."""
 
-HELP = """Write the reports that devices would send for the answers in a file.
-
-ANSWERS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools; or
-dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
---workers must be public: known before the campaign."""
 EXAMPLE = """crowdveil perturb answers.csv --mechanism randomized-response
           --epsilon 3 --labels no,yes --tasks tasks.csv
           --workers workers.csv --out sent"""
-DETAILS = f"""ANSWERS: {SOURCE_TEXT}.
-
-Each worker's answers are randomized as on the worker's device, with secure randomness.
-
-Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the channel,
-with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee). matrix-factorization writes
-sums.json in place of reports.csv, and no certificate.
-
-Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
---assignment, which lists both). With them, answers have plain columns in a table with a header: an export is imported
-first. Lists taken from the answers show who answered, so such a run is refused without --lists-from-answers. With
---participation public only the labels must be given.
-
-Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
-printed too. --budget states that total instead: each cell has an equal share of it, over all tasks, or with
---assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
-an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss."""
 
 
 list_options = option_group(
@@ -92,12 +72,49 @@ list_options = option_group(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PerturbOptions:
+    """Options of `perturb`, by argument.
+
+    Attributes:
+        answers, layout, alphabet, duplicates, merge_labels: sources, and how they are read.
+        requested: mechanism, with its settings or a budget.
+        delta: at which a budget holds.
+        tasks, workers, assignment, channels: files of public lists, and of settings by worker or task.
+        lists_from_answers: whether missing lists are taken from the answers.
+        seed: of a simulation; None for secure randomness.
+        out, form, replace: folder of the collection, format of its reports, and whether it replaces another one.
+    """
+
+    answers: tuple[str, ...]
+    layout: Layout
+    alphabet: Alphabet | None
+    duplicates: Duplicates | None
+    merge_labels: bool
+    requested: MechanismSettings
+    delta: float | None
+    tasks: Path | None
+    workers: Path | None
+    assignment: Path | None
+    channels: Path | None
+    lists_from_answers: bool
+    seed: int | None
+    out: Path
+    form: Form
+    replace: bool
+
+
 @click.command(
     cls=Verb,
-    values={"requested": mechanism_settings, "alphabet": alphabet_of, "layout": layout_of},
-    help=HELP,
+    values={
+        "own": MechanismOptions,
+        "requested": mechanism_settings,
+        "alphabet": alphabet_of,
+        "layout": layout_of,
+        "asked": PerturbOptions,
+    },
     example=EXAMPLE,
-    details=DETAILS,
+    details=f"ANSWERS: {SOURCE_TEXT}.",
     main_options=("epsilon", "budget", "labels", "scale", "tasks", "workers", "lists_from_answers", "seed"),
     short_help="Randomize the answers in a file as devices would.",
 )
@@ -119,64 +136,84 @@ list_options = option_group(
     help="Format of the reports; infer opens blocks without parsing.",
 )
 @replace_option
-def perturb(
-    answers: tuple[str, ...],
-    requested: MechanismSettings,
-    alphabet: Alphabet | None,
-    layout: Layout,
-    seed: int | None,
-    duplicates: Duplicates | None,
-    merge_labels: bool,
-    lists_from_answers: bool,
-    tasks: Path | None,
-    workers: Path | None,
-    assignment: Path | None,
-    channels: Path | None,
-    delta: float | None,
-    out: Path,
-    form: Form,
-    replace: bool,
-) -> None:
-    """Read, perturb, write, print; see `HELP`."""
+def perturb(asked: PerturbOptions) -> None:
+    """Write the reports that devices would send for the answers in a file.
+
+    ANSWERS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools;
+    or dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
+    --workers must be public: known before the campaign.
+
+    \f
+    Each worker's answers are randomized as on the worker's device, with secure randomness.
+
+    Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the
+    channel, with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee).
+    matrix-factorization writes sums.json in place of reports.csv, and no certificate.
+
+    Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
+    --assignment, which lists both). With them, answers have plain columns in a table with a header: an export is
+    imported first. Lists taken from the answers show who answered, so such a run is refused without
+    --lists-from-answers. With --participation public only the labels must be given.
+
+    Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
+    printed too. --budget states that total instead: each cell has an equal share of it, over all tasks, or with
+    --assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden
+    like an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss.
+    """
     from crowdveil.data.write_reports import formula_notes
-    from crowdveil.folder.answers import read_answers, read_lists
+    from crowdveil.folder.answers import read_lists
     from crowdveil.folder.estimate_files import stale_results_notes
     from crowdveil.folder.write_collection import collection_outputs
-    from crowdveil.privacy.mechanism_settings import settings_within_budget
     from crowdveil.simulate import perturbed_collection as simulated
     from crowdveil.simulate.channel_assignment import assign_channels
 
-    lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
-    with open_sources(answers, layout) as source, progress_bar("reading", unit="bytes") as reading:
-        read = read_answers(
-            source,
-            alphabet=alphabet,
-            duplicates=duplicates,
-            merge_labels=merge_labels,
-            tasks=lists.tasks,
-            workers=lists.workers,
-            public_participation=seed is None and not lists_from_answers and requested.participation == "public",
-            progress=reading,
-        )
-    cells = _most_cells_of_worker(requested.budget, delta, channels, lists.assignment, len(read.answers.tasks))
-    requested = settings_within_budget(
-        requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta
+    lists = read_lists(tasks=asked.tasks, workers=asked.workers, assignment=asked.assignment)
+    read, inputs = _read(asked, lists)
+    cells = _most_cells_of_worker(asked, lists.assignment, len(read.answers.tasks))
+    requested = _within_budget(asked, read, cells)
+    setup = assign_channels(
+        requested, read.alphabet, read.answers, channels=asked.channels, assignment=lists.assignment
     )
-    setup = assign_channels(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
-    outputs = collection_outputs(out, simulated.collection_files(setup, form), replace=replace)
-    inputs = [*source.inputs, tasks, workers, assignment, channels, requested.expected.prior_file]
-    replaced = outputs.check(inputs=inputs)
-    outdated = stale_results_notes(out)
+    outputs = collection_outputs(asked.out, simulated.collection_files(setup, asked.form), replace=asked.replace)
+    named = (asked.tasks, asked.workers, asked.assignment, asked.channels, requested.expected.prior_file)
+    replaced = outputs.check(inputs=[*inputs, *named])
+    outdated = stale_results_notes(asked.out)
     with progress_bar("perturbing") as bar:
         collection = simulated.perturb_collection(
-            read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar
+            read.answers, setup, seed=asked.seed, lists_from_answers=asked.lists_from_answers, progress=bar
         )
-    simulated.write_collection(out, collection, form, replace=replace)
-    formulas = formula_notes(form, read.alphabet.names, collection.answers.tasks, collection.answers.workers)
-    notes = [*_notes(read, collection), *formulas, *outdated]
-    data = _data(collection) | {"compositions": _compositions(collection, cells, delta)}
-    data["warnings"] = notes
-    print_written(data, _rows(data, _mechanism_text(collection, channels)), outputs.paths, replaced)
+    simulated.write_collection(asked.out, collection, asked.form, replace=asked.replace)
+    formulas = formula_notes(asked.form, read.alphabet.names, collection.answers.tasks, collection.answers.workers)
+    data = _data(collection) | {"compositions": _compositions(collection, cells, asked.delta)}
+    data["warnings"] = [*_notes(read, collection), *formulas, *outdated]
+    print_written(data, _rows(data, _mechanism_text(collection, asked.channels)), outputs.paths, replaced)
+
+
+def _read(asked: PerturbOptions, lists: CampaignLists) -> tuple[AnswersRead, Sequence[Path]]:
+    """Return the answers, and the files that hold them."""
+    from crowdveil.folder.answers import read_answers
+
+    simulated = asked.seed is not None or asked.lists_from_answers
+    with open_sources(asked.answers, asked.layout) as source, progress_bar("reading", unit="bytes") as reading:
+        read = read_answers(
+            source,
+            alphabet=asked.alphabet,
+            duplicates=asked.duplicates,
+            merge_labels=asked.merge_labels,
+            tasks=lists.tasks,
+            workers=lists.workers,
+            public_participation=not simulated and asked.requested.participation == "public",
+            progress=reading,
+        )
+    return read, source.inputs
+
+
+def _within_budget(asked: PerturbOptions, read: AnswersRead, cells: int) -> MechanismSettings:
+    """Return the settings, with the epsilon of a cell that a budget allows."""
+    from crowdveil.privacy.mechanism_settings import settings_within_budget
+
+    tasks = len(read.answers.tasks)
+    return settings_within_budget(asked.requested, read.alphabet, tasks=tasks, cells=cells, delta=asked.delta)
 
 
 def _notes(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
@@ -190,13 +227,11 @@ def _notes(read: AnswersRead, collection: PerturbedCollection) -> list[str]:
     return [*lists, *read.counts]
 
 
-def _most_cells_of_worker(
-    budget: float | None, delta: float | None, channels: Path | None, assignment: Assignment | None, tasks: int
-) -> int:
+def _most_cells_of_worker(asked: PerturbOptions, assignment: Assignment | None, tasks: int) -> int:
     """Return the most cells of a worker; refuse a delta without a budget, and a budget with epsilons by worker."""
-    if budget is not None and channels is not None:
+    if asked.requested.budget is not None and asked.channels is not None:
         raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
-    if delta is not None and budget is None:
+    if asked.delta is not None and asked.requested.budget is None:
         raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
     return tasks if assignment is None else int(assignment.per_worker.max())
 

@@ -17,24 +17,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import folder_errors, refuse_unwritable
 
 PROGRAM = Path("experiments", "papers", "run.py")
-HELP = """Measure a table or figure of a paper again, beside the paper's numbers.
-
-EXHIBIT is a name that --list shows, such as sun2018/figure2, the name of a paper for all its exhibits, or "all". Each
-one writes a table (CSV), a picture (SVG) and a page (Markdown) with the exact epsilon of a cell and its participation,
-the best public constant and a verdict."""
-DETAILS = """Measured steps are kept in a cache, so that an interrupted run continues. The exhibits are programs of the
-source distribution: they are taken from the current folder, from the checkout that crowdveil is installed from, or from
-a folder of PYTHONPATH.
-Exhibits of a paper whose data sets are missing are skipped and named, and the others are written (exit code 0); an
-exhibit that is named itself, or a paper of which nothing can run, is refused. 'crowdveil data sources' says where
-the data sets are published.
-Simulation only: no privacy."""
 
 
 @click.command(
     cls=Verb,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil reproduce sun2018/theorem1 --out shown",
     main_options=("listed", "quick", "full", "out", "cache", "as_json"),
     short_help="Measure a table or figure of the papers again.",
@@ -55,7 +41,19 @@ def reproduce(
     out: Path | None,
     cache: Path | None,
 ) -> None:
-    """Find, run, print; see `HELP`."""
+    """Measure a table or figure of a paper again, beside the paper's numbers.
+
+    EXHIBIT is a name that --list shows, such as sun2018/figure2, the name of a paper for all its exhibits, or "all".
+    Each one writes a table (CSV), a picture (SVG) and a page (Markdown) with the exact epsilon of a cell and its
+    participation, the best public constant and a verdict.
+
+    \f
+    Measured steps are kept in a cache, so that an interrupted run continues. The exhibits are programs of the source
+    distribution: they are taken from the current folder, from the checkout that crowdveil is installed from, or from a
+    folder of PYTHONPATH. Exhibits of a paper whose data sets are missing are skipped and named, and the others are
+    written (exit code 0); an exhibit that is named itself, or a paper of which nothing can run, is refused. 'crowdveil
+    data sources' says where the data sets are published. Simulation only: no privacy.
+    """
     if quick and full:
         raise click.UsageError("--quick and --full exclude each other.")
     if not exhibits and not listed:

@@ -35,10 +35,12 @@ def wants_json() -> bool:
 class Verb(click.Command):
     """Command whose --help fits on one screen, with the option --json.
 
+    The docstring of the function is the text; paragraphs below a form feed are shown by --help-all only.
+
     Args:
-        settings: keyword arguments of `click.Command`; `help` is the short text.
+        settings: keyword arguments of `click.Command`.
         example: command line that is shown first.
-        details: paragraphs that only --help-all shows.
+        details: paragraph of --help-all that comes before those of the docstring.
         main_options: names of the options that --help shows, besides the required ones.
         values: function of each argument of the command that follows from options, by the argument's name, in order;
             its parameters are the options, or earlier arguments, which do not reach the command.
@@ -54,8 +56,10 @@ class Verb(click.Command):
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
+        self.help, _, more = (part.strip() for part in inspect.cleandoc(self.help or "").partition("\f"))
+        self.full_text = "\n\n".join(filter(None, (self.help, details, more)))
         self.params.append(_json_option())
-        self.example, self.details, self.main_options = example, details, frozenset(main_options)
+        self.example, self.main_options = example, frozenset(main_options)
         self.values = values or {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -67,11 +71,6 @@ class Verb(click.Command):
                 ctx.params = {key: value for key, value in ctx.params.items() if key not in used}
                 ctx.params[name] = value_of(**used)
         return rest
-
-    @property
-    def full_text(self) -> str:
-        """Help text with the paragraphs of --help-all."""
-        return "\n\n".join(filter(None, (inspect.cleandoc(self.help or ""), inspect.cleandoc(self.details))))
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, --help-all last."""
@@ -111,7 +110,7 @@ class Verb(click.Command):
         self, ctx: click.Context, formatter: click.HelpFormatter, text: str, sections: dict[str, list[click.Option]]
     ) -> None:
         self.format_usage(ctx, formatter)
-        summary, _, rest = inspect.cleandoc(text).partition("\n\n")
+        summary, _, rest = text.partition("\n\n")
         example = "\b\nExample:\n" + "\n".join("  " + line for line in self.example.splitlines())
         formatter.write_paragraph()
         with formatter.indentation():

@@ -49,7 +49,6 @@ def read_claims(
     *,
     bounds: tuple[float, float],
     outside: Outside = "error",
-    logarithmic: bool = False,
     duplicates: Duplicates | None = None,
     tasks: Path | None = None,
     simulation: bool = False,
@@ -60,7 +59,6 @@ def read_claims(
         source: path of a file, `dataset:NAME`, or any opened source. An export may have records without an answer.
         bounds: range of possible claims, independent of the claims.
         outside: policy for claims outside the bounds.
-        logarithmic: use the base-10 logarithms of the claims; then bounds and claims must be positive.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         tasks: a file that lists all tasks, independent of the claims; protected participation needs it. With it, a file
             of claims may have no row.
@@ -75,21 +73,8 @@ def read_claims(
     opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
     opened = replace(opened, private=not simulation or tasks is not None)
     answers, notes = _read_numbers(opened, duplicates, tasks)
-    low, high = bounds
-    if logarithmic:
-        if not low > 0:
-            raise SettingsError(
-                "bounds must be positive on a logarithmic scale",
-                value=bounds,
-                hint="Leave the logarithm out, or give a positive lower end.",
-            )
-        # A claim of 0 or less is below all bounds; the policy for these decides about it.
-        value = np.log10(np.where(answers.numbers > 0, answers.numbers, np.finfo(float).tiny))
-        answers = Reports(answers.task, answers.worker, value, answers.tasks, answers.workers)
-        low, high = math.log10(low), math.log10(high)
-    claims = Claims.from_reports(answers, bounds=(low, high), outside=outside, public_tasks=tasks is not None)
+    claims = Claims.from_reports(answers, bounds=bounds, outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
-    notes += (f"{claims.dropped:,} claims lay outside the bounds and were left out.",) if claims.dropped else ()
     return ClaimsRead(claims, notes)
 
 
@@ -145,8 +130,8 @@ class SynthesisSettings:
 
     Attributes:
         method: release method. None: the more accurate of the two by expected error, from public numbers.
-        epsilon, records, unit, most_claims, least_claims: of `PrivateMethod`.
-        participation, bins, select_range, expected_claims: of `Histogram`.
+        epsilon, records, unit, most_claims: of `PrivateMethod`.
+        participation, select_range, expected_claims: of `Histogram`.
     """
 
     method: MethodName | None = None
@@ -154,11 +139,9 @@ class SynthesisSettings:
     records: int = 30
     unit: Unit = "cell"
     participation: Participation = "public"
-    bins: int | None = None
     select_range: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
-    least_claims: int | None = None
 
     def choose(self, claims: Claims) -> PrivateMethod:
         """Return the named method, or the one that a setting belongs to, or the more accurate one.
@@ -169,7 +152,7 @@ class SynthesisSettings:
         Raises:
             SettingsError: a setting breaks a rule of the method.
         """
-        of_histogram = self.bins or self.select_range or self.expected_claims
+        of_histogram = self.select_range or self.expected_claims
         if self.method is not None or of_histogram or self.participation == "protected":
             return self._built(PooledShape if self.method == "pooled-shape" else Histogram)
         return more_accurate(self._built(Histogram), self._built(PooledShape), claims)
@@ -188,7 +171,6 @@ class SynthesisResult:
         method: the release method.
         seed: of a simulation, which carries no privacy; None if the randomness was secure.
         bounds: as given.
-        logarithmic: whether the claims were replaced by their logarithms.
         errors: expected errors of the task means of the records.
     """
 
@@ -196,21 +178,19 @@ class SynthesisResult:
     method: PrivateMethod
     seed: int | None
     bounds: tuple[float, float]
-    logarithmic: bool
     errors: ReleaseErrors
 
     @property
     def width(self) -> float:
-        """Distance of the bounds in the units of expected errors: base-10 logarithms if `logarithmic`."""
-        low, high = (math.log10(end) for end in self.bounds) if self.logarithmic else self.bounds
+        """Distance of the bounds."""
+        low, high = self.bounds
         return high - low
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the reader of the release, from public numbers and the release alone."""
         text = self.errors.warning(self.width)
-        scale = " Errors are those of base-10 logarithms." if self.logarithmic else ""
-        return (text + scale,) if text else ()
+        return (text,) if text else ()
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -229,7 +209,6 @@ class SynthesisResult:
             "method": self.method.name,
             "settings": asdict(self.method),
             "bounds": list(self.bounds),
-            "logarithmic": self.logarithmic,
             "guarantees": [
                 asdict(one) | ({"epsilon": "infinity"} if math.isinf(one.epsilon) else {}) for one in self.guarantees
             ],
@@ -248,7 +227,6 @@ def synthesize(
     settings: SynthesisSettings,
     *,
     bounds: tuple[float, float],
-    logarithmic: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> SynthesisResult:
@@ -263,11 +241,7 @@ def synthesize(
     source = secure() if seed is None else seeded(seed)
     release = method.release(claims, source, progress=progress)
     errors = release_errors(method, claims, release)
-    if logarithmic:
-        release = replace(release, value=np.clip(10.0**release.value, *bounds))
-    return SynthesisResult(
-        release=release, method=method, seed=seed, bounds=bounds, logarithmic=logarithmic, errors=errors
-    )
+    return SynthesisResult(release=release, method=method, seed=seed, bounds=bounds, errors=errors)
 
 
 def write_synthesis(directory: Path, synthesis: SynthesisResult) -> tuple[str, ...]:

@@ -16,18 +16,9 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
 
-HELP = """End the collection of a campaign: no further report is accepted, for good.
-
-CAMPAIGN is its campaign.json. A running service may go on: devices that send a stored report again get their receipt.
-The number of reports is stated from the campaign's least number on.
-
-A campaign without a service is closed with --reports: closed.json, beside CAMPAIGN, then holds the SHA-256 of the
-reports that count, and collect names files that come later."""
-
 
 @click.command(
     cls=Verb,
-    help=HELP,
     example="crowdveil campaign close essays/campaign.json",
     main_options=("database", "reports", "as_json"),
     short_help="Accept no further reports.",
@@ -36,7 +27,14 @@ reports that count, and collect names files that come later."""
 @database_option
 @click.option("--reports", type=FOLDER_PATH, help="Report files of a campaign without a service.")
 def close(file: Path, database: str | None, reports: Path | None) -> None:
-    """Close a campaign and print the number of its reports."""
+    """End the collection of a campaign: no further report is accepted, for good.
+
+    CAMPAIGN is its campaign.json. A running service may go on: devices that send a stored report again get their
+    receipt. The number of reports is stated from the campaign's least number on.
+
+    A campaign without a service is closed with --reports: closed.json, beside CAMPAIGN, then holds the SHA-256 of the
+    reports that count, and collect names files that come later.
+    """
     if reports is not None:
         count, digest, campaign = _close_files(file, reports)
     else:

@@ -12,17 +12,9 @@ from crowdveil.cli.display import print_written, warning_rows
 from crowdveil.cli.options import FOLDER_PATH, replace_option
 from crowdveil.cli.verb import Verb
 
-HELP = """Write the reports of a closed campaign as a collection for infer.
-
-CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv, crowd.json and a copy of
-campaign.json. Workers are named by their slots, w0017; only those that sent a report are listed. With several questions
-each has such a folder inside, question-1 and so on. Below the campaign's least number of reports nothing is written.
-Truths: `crowdveil export`."""
-
 
 @click.command(
     cls=Verb,
-    help=HELP,
     example="crowdveil campaign export essays/campaign.json --out collected",
     main_options=("database", "replace", "as_json"),
     short_help="Write the reports of a closed campaign for infer.",
@@ -32,7 +24,13 @@ Truths: `crowdveil export`."""
 @click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the collection.")
 @replace_option
 def export(file: Path, database: str | None, out: Path, replace: bool) -> None:
-    """Export a campaign and print what was written."""
+    """Write the reports of a closed campaign as a collection for infer.
+
+    CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv, crowd.json and a copy
+    of campaign.json. Workers are named by their slots, w0017; only those that sent a report are listed. With several
+    questions each has such a folder inside, question-1 and so on. Below the campaign's least number of reports nothing
+    is written. Truths: `crowdveil export`.
+    """
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.data.write_reports import formula_notes
         from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES, export_folders

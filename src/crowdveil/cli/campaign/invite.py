@@ -10,24 +10,12 @@ from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER
 from crowdveil.cli.verb import Verb
 
-HELP = """Write a single-use link for each worker: links.csv, and links.html to print, with QR codes.
-
-The links exist in these files only (mode 0600); tokens.json keeps their hashes. Whoever has a link can answer with it
-once. Send each worker one link, then delete the files."""
-EXAMPLE = "crowdveil campaign invite essays"
-DETAILS = """--replace makes a new link for a worker who lost the old one, in files of its own, and revokes the old one.
-The service reads it at its next start. It keeps an old link that has stored a report, unless it is started with
---accept-second-report: a second report is a second draw, and epsilon of both reports adds up (per answer, called a
-cell, and per worker; participation as in the campaign)."""
-
 NEXT_START = "reads the new link at its next start, and keeps the old one if that has stored a report"
 
 
 @click.command(
     cls=Verb,
-    help=HELP,
-    example=EXAMPLE,
-    details=DETAILS,
+    example="crowdveil campaign invite essays",
     main_options=("replace", "accept_second_report"),
     short_help="Write single-use links for the workers.",
 )
@@ -39,7 +27,17 @@ NEXT_START = "reads the new link at its next start, and keeps the old one if tha
     help="With --replace, for a campaign without a service: the worker may report twice.",
 )
 def invite(folder: Path, replace: str | None, accept_second_report: bool) -> None:
-    """Write links; see `HELP`."""
+    """Write a single-use link for each worker: links.csv, and links.html to print, with QR codes.
+
+    The links exist in these files only (mode 0600); tokens.json keeps their hashes. Whoever has a link can answer with
+    it once. Send each worker one link, then delete the files.
+
+    \f
+    --replace makes a new link for a worker who lost the old one, in files of its own, and revokes the old one. The
+    service reads it at its next start. It keeps an old link that has stored a report, unless it is started with
+    --accept-second-report: a second report is a second draw, and epsilon of both reports adds up (per answer, called a
+    cell, and per worker; participation as in the campaign).
+    """
     if accept_second_report and replace is None:
         raise click.UsageError("--accept-second-report is an option of --replace: give both.")
     from crowdveil.campaign.document import characters_to_compare

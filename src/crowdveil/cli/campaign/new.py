@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from crowdveil.campaign.document import Campaign
     from crowdveil.planning.settings.creation import CreatedCampaign, CreatedQuestion
 
-HELP = """Make a campaign: check the settings, draw the assignment, write the files.
-
-The campaign is named by the SHA-256 of campaign.json. Every device checks it; a changed campaign is another one.
-Prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with participation."""
-EXAMPLE = "crowdveil campaign new campaign.toml --out essays"
-DETAILS = """The settings are described on the page "Campaign files". The folder must be new. It is closed to other
-users of this computer (mode 0700).
-
-The expected error is simulated under the assumptions that are printed, as `crowdveil plan` does. The real error may
-differ. A campaign above 0.9 of the error of the best public constant is refused, and the nearest ones that are not are
-named; --anyway asks it."""
 
 PURPOSES = (
     "crowdveil infer finds truths, where a task has one right answer; crowdveil share finds proportions, where people "
@@ -48,13 +37,27 @@ def init(out: Path) -> None:
 
 
 @click.command(
-    cls=Verb, help=HELP, example=EXAMPLE, details=DETAILS, short_help="Make a campaign from a settings file."
+    cls=Verb,
+    example="crowdveil campaign new campaign.toml --out essays",
+    short_help="Make a campaign from a settings file.",
 )
 @click.argument("settings", type=FILE_PATH, metavar="SETTINGS")
 @click.option("--out", type=FOLDER_PATH, required=True, help="New folder of the campaign.")
 @click.option("--anyway", is_flag=True, help="Ask even if the expected error is hardly below the best constant's.")
 def new(settings: Path, out: Path, anyway: bool) -> None:
-    """Make a campaign; see `HELP`."""
+    """Make a campaign: check the settings, draw the assignment, write the files.
+
+    The campaign is named by the SHA-256 of campaign.json. Every device checks it; a changed campaign is another one.
+    Prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with participation.
+
+    \f
+    The settings are described on the page "Campaign files". The folder must be new. It is closed to other users of this
+    computer (mode 0700).
+
+    The expected error is simulated under the assumptions that are printed, as `crowdveil plan` does. The real error may
+    differ. A campaign above 0.9 of the error of the best public constant is refused, and the nearest ones that are not
+    are named; --anyway asks it.
+    """
     from crowdveil.planning.settings.creation import create_campaign
 
     with progress_bar("simulating") as bar:

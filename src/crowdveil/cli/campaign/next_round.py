@@ -16,17 +16,6 @@ from crowdveil.errors import ReportsError
 if TYPE_CHECKING:
     from crowdveil.planning.settings.next_round import NextRound
 
-HELP = """Make the next round of a closed campaign, for the same workers, from its results.
-
-FOLDER is that of the campaign; RESULTS is the folder that infer wrote from its reports. Tasks are put into at most 12
-groups by their posterior, and each group has a channel that is designed for its mean; every label keeps a tenth of an
-even share. A worker is asked tasks that are new to this worker, of those with the largest expected error. Epsilon of a
-single answer (cell) and participation are as before, and the epsilons of a worker's rounds add up. The truths after
-this round come from the reports of all rounds: close, export or collect it, and infer, as usual."""
-EXAMPLE = "crowdveil campaign next-round essays found --until 2027-02-01 --out essays-2"
-DETAILS = """Prints the promise of this round and of all rounds. Of a campaign with levels, several questions or a relay
-there is no later round. It ends before the day on which the reports so far are deleted: the new folder holds a copy of
-them, which is deleted that day, too. Nothing else is written."""
 USEFULNESS = (
     "measured on four sets, a second round with as many reports changed accuracy by -0.004 to +0.023, on average by "
     "+0.01. With a fifth fewer reports it was no worse on all four at epsilon 0.5, on two at 1, and on one at 2. "
@@ -38,9 +27,7 @@ USEFULNESS = (
 @click.command(
     "next-round",
     cls=Verb,
-    help=HELP,
-    example=EXAMPLE,
-    details=DETAILS,
+    example="crowdveil campaign next-round essays found --until 2027-02-01 --out essays-2",
     short_help="Ask the same workers again, by what is known so far.",
 )
 @click.argument("folder", type=CAMPAIGN_FOLDER)
@@ -61,7 +48,19 @@ def next_round(
     per_worker: int | None,
     epsilon: float | None,
 ) -> None:
-    """Make the next round; see `HELP`."""
+    """Make the next round of a closed campaign, for the same workers, from its results.
+
+    FOLDER is that of the campaign; RESULTS is the folder that infer wrote from its reports. Tasks are put into at most
+    12 groups by their posterior, and each group has a channel that is designed for its mean; every label keeps a tenth
+    of an even share. A worker is asked tasks that are new to this worker, of those with the largest expected error.
+    Epsilon of a single answer (cell) and participation are as before, and the epsilons of a worker's rounds add up. The
+    truths after this round come from the reports of all rounds: close, export or collect it, and infer, as usual.
+
+    \f
+    Prints the promise of this round and of all rounds. Of a campaign with levels, several questions or a relay there is
+    no later round. It ends before the day on which the reports so far are deleted: the new folder holds a copy of them,
+    which is deleted that day, too. Nothing else is written.
+    """
     from crowdveil.campaign.folder import CampaignFolder
     from crowdveil.planning.settings.next_round import create_next_round
     from crowdveil.release.result_files import read_results

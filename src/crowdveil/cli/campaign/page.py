@@ -10,23 +10,10 @@ from crowdveil.cli.display import print_written
 from crowdveil.cli.options import CAMPAIGN_FOLDER, FILE_PATH
 from crowdveil.cli.verb import Verb
 
-HELP = """Write the worker's page with the whole campaign in one HTML file.
-
-For workers who do not trust a page from your server, and for campaigns without a service. The page connects to nothing:
-it gives the report as a file and as text, and the worker hands it in. Print the SHA-256 with the invitations.
-
-With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign."""
-EXAMPLE = "crowdveil campaign page essays --out device.html"
-DETAILS = """`crowdveil campaign collect` joins the files that were handed in. Whoever opens the page needs a link of
-`crowdveil campaign invite`: after the name of the file, or pasted into the page. The links name the campaign by its
-SHA-256: a campaign that was edited after they were made is refused."""
-
 
 @click.command(
     cls=Verb,
-    help=HELP,
-    example=EXAMPLE,
-    details=DETAILS,
+    example="crowdveil campaign page essays --out device.html",
     short_help="Write the worker's page as one file.",
     main_options=("out", "program"),
 )
@@ -34,7 +21,19 @@ SHA-256: a campaign that was edited after they were made is refused."""
 @click.option("--out", type=FILE_PATH, help="The page.")
 @click.option("--python", "program", type=FILE_PATH, help="The Python program.")
 def page(folder: Path | None, out: Path | None, program: Path | None) -> None:
-    """Write the page or the program; see `HELP`."""
+    """Write the worker's page with the whole campaign in one HTML file.
+
+    For workers who do not trust a page from your server, and for campaigns without a service. The page connects to
+    nothing: it gives the report as a file and as text, and the worker hands it in. Print the SHA-256 with the
+    invitations.
+
+    With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign.
+
+    \f
+    `crowdveil campaign collect` joins the files that were handed in. Whoever opens the page needs a link of `crowdveil
+    campaign invite`: after the name of the file, or pasted into the page. The links name the campaign by its SHA-256: a
+    campaign that was edited after they were made is refused.
+    """
     if program is not None and folder is None and out is None:
         _write_program(program)
     elif folder is not None and out is not None and program is None:

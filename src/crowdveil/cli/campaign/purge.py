@@ -12,18 +12,9 @@ from crowdveil.cli.display import print_result, print_warning
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
-HELP = """Delete reports, links, keys and documents of a closed campaign from the database.
-
-CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil campaign serve purges it from that day on. The
-campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the database
-are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also after an
-interrupt. In the folder of a later round the copied reports of earlier rounds are deleted, if they are unchanged.
-Nothing else there, no exported file and no backup of the database is touched: delete them yourself."""
-
 
 @click.command(
     cls=Verb,
-    help=HELP,
     example="crowdveil campaign purge essays/campaign.json --yes",
     main_options=("database", "yes", "as_json"),
     short_help="Delete the data of a closed campaign.",
@@ -32,7 +23,14 @@ Nothing else there, no exported file and no backup of the database is touched: d
 @database_option
 @click.option("--yes", is_flag=True, help="Confirm the deletion, which cannot be undone.")
 def purge(file: Path, database: str | None, yes: bool) -> None:
-    """Purge a campaign and print what was deleted."""
+    """Delete reports, links, keys and documents of a closed campaign from the database.
+
+    CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil campaign serve purges it from that day on.
+    The campaign's hash, its state and the number of reports stay, so that it cannot be served again. The files of the
+    database are then rewritten. Where another connection prevents it, the exit status is 1: run the command again, also
+    after an interrupt. In the folder of a later round the copied reports of earlier rounds are deleted, if they are
+    unchanged. Nothing else there, no exported file and no backup of the database is touched: delete them yourself.
+    """
     if not yes:
         raise SettingsError(
             "a purge must be confirmed",

@@ -12,16 +12,9 @@ from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FILE, FOLDER_PATH
 from crowdveil.cli.verb import Verb
 
-HELP = """Store the batches that a relay sends.
-
-CAMPAIGN is the campaign.json of a campaign with a relay. A batch is stored durably before it is confirmed; sent again,
-it is stored once. The relay shows the token in relay-token.txt, which is written into FOLDER on the first start.
-The curator's key is not needed here: crowdveil campaign collect opens the batches."""
-
 
 @click.command(
     cls=Verb,
-    help=HELP,
     example="crowdveil campaign receive essays/campaign.json --out batches",
     main_options=("out", "host", "port"),
     short_help="Store the batches that a relay sends.",
@@ -30,7 +23,12 @@ The curator's key is not needed here: crowdveil campaign collect opens the batch
 @click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the batches.")
 @server_options
 def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
-    """Print the address for the relay, and store batches."""
+    """Store the batches that a relay sends.
+
+    CAMPAIGN is the campaign.json of a campaign with a relay. A batch is stored durably before it is confirmed; sent
+    again, it is stored once. The relay shows the token in relay-token.txt, which is written into FOLDER on the first
+    start. The curator's key is not needed here: crowdveil campaign collect opens the batches.
+    """
     require_service()
     from crowdveil.campaign.sealed_body import relay_of
     from crowdveil.service import server

@@ -16,22 +16,9 @@ from crowdveil.cli.verb import Verb
 if TYPE_CHECKING:
     from crowdveil.service.relay.forwarder import Send
 
-HELP = """Forward sealed reports to the curator: shuffled, in batches, without names.
-
-Run by somebody else than the curator. CAMPAIGN is the campaign.json of a campaign with a relay; its folder holds the
-hashes of the links. A sealed report is stored durably before its receipt is sent. The relay cannot open it."""
-DETAILS = """Reports are forwarded when the campaign is closed: after its last day, or by crowdveil campaign close. All
-of them go in one random order, with those of at least as many workers as the campaign's least batch. Fewer are held
-back and never sent. A batch holds no time, link, address or order.
-
-With --to the batches are sent to crowdveil campaign receive, and again until it confirms them. With --out they are
-written into a folder, to be handed over. The database knows which link sent which report, until the day of deletion."""
-
 
 @click.command(
     cls=Verb,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil campaign relay essays/campaign.json\n                         --to https://curator.example.org",
     main_options=("to", "token_file", "out", "database", "host", "port"),
     short_help="Forward sealed reports in shuffled batches.",
@@ -50,7 +37,20 @@ def relay(
     database: str | None,
     **listening_options: Any,
 ) -> None:
-    """Register the campaign, print where its page is served, serve and forward."""
+    """Forward sealed reports to the curator: shuffled, in batches, without names.
+
+    Run by somebody else than the curator. CAMPAIGN is the campaign.json of a campaign with a relay; its folder holds
+    the hashes of the links. A sealed report is stored durably before its receipt is sent. The relay cannot open it.
+
+    \f
+    Reports are forwarded when the campaign is closed: after its last day, or by crowdveil campaign close. All of them
+    go in one random order, with those of at least as many workers as the campaign's least batch. Fewer are held back
+    and never sent. A batch holds no time, link, address or order.
+
+    With --to the batches are sent to crowdveil campaign receive, and again until it confirms them. With --out they are
+    written into a folder, to be handed over. The database knows which link sent which report, until the day of
+    deletion.
+    """
     if (to is None) == (out is None) or (to is None) != (token_file is None):
         raise click.UsageError("Give either --to URL with --token-file FILE, or --out FOLDER.")
     require_service()

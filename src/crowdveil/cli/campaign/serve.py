@@ -16,23 +16,6 @@ from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, option_group
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
-HELP = """Collect the reports of a campaign over HTTP.
-
-CAMPAIGN is the campaign.json that campaign new wrote; its folder holds assignment parts, pictures and hashes of links.
-A report is stored durably before its receipt is sent. Workers open the page /a/ with their links; the curator opens
-/curator/ with the token in curator-token.txt, which is written on the first start, as the password."""
-
-DETAILS = """The database is SQLite on a local disk, or PostgreSQL. It holds no time, address or name. Plain HTTP is
-served on the loopback address only, unless a proxy ends TLS (--behind-proxy) or the service has a certificate of its
-own.
-
-Requests of each client address are bounded (--rate), from memory alone. Behind a proxy this needs --client-header;
-otherwise the proxy must bound the rate.
-
-From the campaign's day of deletion on (purge_after_days) the service closes it and deletes its data, at the start and
-within an hour of that day. New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the requests
-in progress, then end."""
-
 database_option = click.option(
     "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
 )
@@ -89,8 +72,6 @@ def database_url(campaign: Path, given: str | None) -> str:
 
 @click.command(
     cls=Verb,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil campaign serve essays/campaign.json",
     main_options=("database", "host", "port", "tls_certificate", "tls_key", "behind_proxy"),
     short_help="Collect the reports of a campaign over HTTP.",
@@ -118,7 +99,23 @@ def serve(
     accept_second_report: bool,
     **server_settings: Any,
 ) -> None:
-    """Register the campaign, print where it is served, and serve."""
+    """Collect the reports of a campaign over HTTP.
+
+    CAMPAIGN is the campaign.json that campaign new wrote; its folder holds assignment parts, pictures and hashes of
+    links. A report is stored durably before its receipt is sent. Workers open the page /a/ with their links; the
+    curator opens /curator/ with the token in curator-token.txt, which is written on the first start, as the password.
+
+    \f
+    The database is SQLite on a local disk, or PostgreSQL. It holds no time, address or name. Plain HTTP is served on
+    the loopback address only, unless a proxy ends TLS (--behind-proxy) or the service has a certificate of its own.
+
+    Requests of each client address are bounded (--rate), from memory alone. Behind a proxy this needs --client-header;
+    otherwise the proxy must bound the rate.
+
+    From the campaign's day of deletion on (purge_after_days) the service closes it and deletes its data, at the start
+    and within an hour of that day. New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the
+    requests in progress, then end.
+    """
     require_service()
     from crowdveil.service.campaign_registration import CURATOR_FILE, prepare_database
     from crowdveil.service.server import ServerSettings, address_of, bind, run

@@ -19,21 +19,12 @@ if TYPE_CHECKING:
 
 SHOWN_TASKS = 5
 KIND = "gold"
-HELP = """Draw tasks at random whose truth somebody finds out: gold.
-
-The file has the columns task, truth (empty) and seed. Write the truths into it from the top, as many as you can afford,
-and give it to infer, conclude or next as --gold."""
-DETAILS = """Tasks with reports are in the order of SHA-256 of the seed and their name, so that anybody can check the
-draw, and more of them (next --gold) extend it. Keep the order and leave no task out: gold without the hard tasks makes
-results look better than they are."""
 
 
 @click.command(
     "draw-gold",
     cls=Verb,
     values=REPORTS,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil data draw-gold labels.csv --number 50 --out gold.csv",
     main_options=("number", "seed", "out", "as_json"),
     short_help="Draw tasks at random whose truth somebody finds out.",
@@ -43,7 +34,16 @@ results look better than they are."""
 @click.option("--out", type=FILE_PATH, required=True, help="CSV file: task, truth, seed.")
 @reports_options
 def draw_gold(reports: NamedReports, number: int, seed: int | None, out: Path) -> None:
-    """Read, draw, write; see `HELP`."""
+    """Draw tasks at random whose truth somebody finds out: gold.
+
+    The file has the columns task, truth (empty) and seed. Write the truths into it from the top, as many as you can
+    afford, and give it to infer, conclude or next as --gold.
+
+    \f
+    Tasks with reports are in the order of SHA-256 of the seed and their name, so that anybody can check the draw, and
+    more of them (next --gold) extend it. Keep the order and leave no task out: gold without the hard tasks makes
+    results look better than they are.
+    """
     from crowdveil.crowd_review.gold_tasks import draw_from
 
     with open_reports(reports, out, KIND) as read:

@@ -25,16 +25,10 @@ from crowdveil.presentation.counts import crowd_text
 if TYPE_CHECKING:
     from crowdveil.folder.named_reports import NamedReports
 
-HELP = """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
-
-REPORTS are files as for infer. certificate.json and crowd.json of its folder are checked and copied.
-The blocks have checksums, which infer verifies."""
-
 
 @click.command(
     cls=Verb,
     values=REPORTS,
-    help=HELP,
     example="crowdveil data encode sent/reports.csv --out blocks",
     main_options=("labels", "scale", "replace", "as_json"),
     short_help="Convert a report file to blocks that infer reads faster.",
@@ -49,7 +43,11 @@ The blocks have checksums, which infer verifies."""
 @click.option("--out", type=FOLDER_PATH, required=True, help="Folder of the blocks.")
 @replace_option
 def encode(reports: NamedReports, out: Path, replace: bool) -> None:
-    """Convert and print; see `HELP`."""
+    """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
+
+    REPORTS are files as for infer. certificate.json and crowd.json of its folder are checked and copied. The blocks
+    have checksums, which infer verifies.
+    """
     from crowdveil.folder.crowd import crowd_warnings
     from crowdveil.folder.encoding import encode as encode_reports
     from crowdveil.folder.encoding import encoded_outputs

@@ -19,23 +19,12 @@ if TYPE_CHECKING:
     from crowdveil.data.sources.layout import Layout
     from crowdveil.data.write_reports import TableForm
 
-HELP = f"""Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
-
-TOOL is {", ".join(TOOLS)} (one row per task, one column per worker). FILES are the export as the tool wrote it. Skipped
-and cancelled tasks have the label NULL: "no answer". Times, ratings and addresses are not kept, and named."""
-DETAILS = """infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.
-
-Rejected submissions, drafts and ground truths are left out, and counted. A worker who is named by a mail address, an IP
-address or a time gets a number, which holds within one import only: import all files of a crowd together."""
-
 
 @click.command(
     "import",
     cls=Verb,
     values={"layout": layout_of},
-    help=HELP,
     example="crowdveil import label-studio export.json --out answers.parquet",
-    details=DETAILS,
     main_options=("question", "delimiter", "out", "form", "as_json"),
     short_help="Read the export of a labelling tool as one table.",
 )
@@ -50,7 +39,18 @@ address or a time gets a number, which holds within one import only: import all 
     help="Format of the file. [default: by the end of its name]",
 )
 def import_answers(files: tuple[str, ...], layout: Layout, out: Path, form: TableForm | None) -> None:
-    """Import, write, print; see `HELP`."""
+    """Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
+
+    TOOL is label-studio, argilla, toloka, mturk, pybossa, prodigy, doccano, wide (one row per task, one column per
+    worker). FILES are the export as the tool wrote it. Skipped and cancelled tasks have the label NULL: "no answer".
+    Times, ratings and addresses are not kept, and named.
+
+    \f
+    infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.
+
+    Rejected submissions, drafts and ground truths are left out, and counted. A worker who is named by a mail address,
+    an IP address or a time gets a number, which holds within one import only: import all files of a crowd together.
+    """
     from crowdveil.data.write_reports import formula_notes, write_table
     from crowdveil.files.atomic_write import Outputs, write_outputs
 

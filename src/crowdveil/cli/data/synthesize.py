@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from crowdveil.cli.options import (
     FILE_PATH,
     FOLDER_PATH,
     SEED,
+    Parsed,
     duplicates_option,
     option_group,
 )
@@ -38,55 +40,75 @@ if TYPE_CHECKING:
 
 NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
 METHODS = ("histogram", "pooled-shape")
-OF_HISTOGRAM = ("bins", "select_range", "expected_claims")
-"""Settings that pooled-shape does not have."""
 
 ASSUMPTIONS = {"any_truths": "truths anywhere within the bounds", "truths_of_records": "truths as in the records"}
 
-HELP = """Release synthetic claims in place of the real ones in a file.
-
-A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
-labelling tools; or dataset:NAME. You hold all claims: this protects a publication, not a report. Epsilon is the loss of
-one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and guarantee.json."""
 EXAMPLE = """crowdveil data synthesize claims.csv --epsilon 1
           --bounds 0:100 --out released"""
-DETAILS = f"""CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.
 
-\b
-Methods:
-  histogram       one private density per task
-  pooled-shape    for few claims per task: a private location per
-                  task, and one distribution around it for all tasks
 
-Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers. The
-expected error is printed next to that of one number for all tasks.
+@dataclass(frozen=True, kw_only=True)
+class SynthesizeOptions:
+    """Options of `data synthesize`, by argument.
 
-Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
-public participation the pairs of worker and task are public. With protected participation the presence of a claim is
-hidden too; the list of tasks is public and must be given (--tasks).
+    Attributes:
+        claims, layout, duplicates, outside: sources, and how they are read.
+        bounds: range of possible claims.
+        tasks: file of all tasks.
+        settings: of the release.
+        seed: of a simulation; None for secure randomness.
+        out: folder of the release.
+    """
 
-Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json."""
+    claims: tuple[str, ...]
+    layout: Layout
+    duplicates: Duplicates | None
+    outside: Outside
+    bounds: tuple[float, float]
+    tasks: Path | None
+    settings: SynthesisSettings
+    seed: int | None
+    out: Path
 
 
 def _settings(
-    *, method: MethodName | None, unit: str, participation: Participation, **others: Any
+    *,
+    method: MethodName | None,
+    epsilon: float,
+    records: int,
+    unit: str,
+    participation: Participation,
+    select_range: bool,
+    expected_claims: float | None,
+    most_claims: int | None,
 ) -> SynthesisSettings:
     from crowdveil.folder.synthesis import SynthesisSettings
 
-    named = [f"--{name.replace('_', '-')}" for name in OF_HISTOGRAM if others[name]]
-    named += ["--participation protected"] if participation == "protected" else []
-    if method == "pooled-shape" and named:
-        raise click.UsageError(f"{named[0]} is an option of histogram, not of {method}.")
+    of_histogram = {
+        "--select-range": select_range,
+        "--expected-claims": expected_claims is not None,
+        "--participation protected": participation == "protected",
+    }
+    named = next((flag for flag, given in of_histogram.items() if given), None)
+    if method == "pooled-shape" and named is not None:
+        raise click.UsageError(f"{named} is an option of histogram, not of {method}.")
     return SynthesisSettings(
-        method=method, unit="worker" if unit == "worker" else "cell", participation=participation, **others
+        method=method,
+        epsilon=epsilon,
+        records=records,
+        unit="worker" if unit == "worker" else "cell",
+        participation=participation,
+        select_range=select_range,
+        expected_claims=expected_claims,
+        most_claims=most_claims,
     )
 
 
-def _bounds(text: str) -> tuple[float, float]:
+def _parse_range(text: str) -> tuple[float, float]:
     try:
-        low, high = (float(part) for part in text.split(":"))
+        low, high = map(float, text.split(":"))
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not LOW:HIGH.", param_hint="'--bounds'") from None
+        raise ValueError(f"{text!r} is not LOW:HIGH.") from None
     return low, high
 
 
@@ -114,11 +136,6 @@ settings_options = option_group(
 )
 tuning_options = option_group(
     click.option(
-        "--bins",
-        type=CHECKED_COUNT,
-        help="histogram: 8, 12, 16, 24, 32 or 48. [default: from public numbers]",
-    ),
-    click.option(
         "--select-range", is_flag=True, help="histogram: select the range of each task's claims, for wide bounds."
     ),
     click.option(
@@ -128,17 +145,15 @@ tuning_options = option_group(
         help="histogram, protected: publicly expected number of claims of a task.",
     ),
     click.option("--most-claims", type=CHECKED_COUNT, help="Number of claims of one worker that are used."),
-    click.option("--least-claims", type=CHECKED_COUNT, help="Tasks with fewer claims release nothing. [default: 1]"),
     heading="Settings",
 )
 
 
 @click.command(
-    help=HELP,
     cls=Verb,
-    values={"layout": layout_of},
+    values={"layout": layout_of, "settings": _settings, "asked": SynthesizeOptions},
     example=EXAMPLE,
-    details=DETAILS,
+    details=f"CLAIMS: {SOURCE_TEXT}. With --tasks only plain columns are read, and no JSON.",
     main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
     short_help="Release synthetic claims, as a trusted curator.",
 )
@@ -149,69 +164,66 @@ tuning_options = option_group(
     "--bounds",
     "--scale",
     "bounds",
+    type=Parsed("LOW:HIGH", _parse_range),
     required=True,
-    metavar="LOW:HIGH",
     help="Range of possible claims; must be public.",
 )
-@click.option("--log", "logarithmic", is_flag=True, help="Use the logarithms of the claims; bounds must be positive.")
 @click.option(
     "--outside",
-    type=click.Choice(["error", "clip", "drop"]),
+    type=click.Choice(["error", "clip"]),
     default="error",
-    help="Claims outside the bounds: refuse, move to the nearer bound, or leave out.",
+    help="Claims outside the bounds: refuse, or move to the nearer bound.",
 )
 @duplicates_option(None)
 @column_options
 @click.option("--tasks", type=FILE_PATH, help="CSV file of all tasks (column task), independent of the claims.")
 @click.option("--seed", type=SEED, help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=FOLDER_PATH, required=True, help="Output folder.")
-def synthesize(
-    claims: tuple[str, ...],
-    layout: Layout,
-    bounds: str,
-    logarithmic: bool,
-    outside: Outside,
-    duplicates: Duplicates | None,
-    tasks: Path | None,
-    seed: int | None,
-    out: Path,
-    **given: Any,
-) -> None:
-    """Read the claims, release, write the files and print the result; see `HELP`."""
-    settings = _settings(**given)
+def synthesize(asked: SynthesizeOptions) -> None:
+    """Release synthetic claims in place of the real ones in a file.
+
+    A claim is one worker's number for one task. CLAIMS are files with the columns task, worker and value, or exports of
+    labelling tools; or dataset:NAME. You hold all claims: this protects a publication, not a report. Epsilon is the
+    loss of one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and
+    guarantee.json.
+
+    \f
+    \b
+    Methods:
+      histogram       one private density per task
+      pooled-shape    for few claims per task: a private location per
+                      task, and one distribution around it for all tasks
+
+    Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers.
+    The expected error is printed next to that of one number for all tasks.
+
+    Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
+    public participation the pairs of worker and task are public. With protected participation the presence of a claim
+    is hidden too; the list of tasks is public and must be given (--tasks).
+
+    Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json.
+    """
     from crowdveil.files.atomic_write import Outputs
     from crowdveil.folder import synthesis as publication
 
-    if outside == "drop" and settings.participation == "public":
-        # Refused for any claims: a refusal only where a claim is dropped would show that there is one.
-        raise click.UsageError(
-            "--outside drop makes the number of claims depend on their values, and participation is public: "
-            "use --outside clip, or histogram with --participation protected."
-        )
-    limits = _bounds(bounds)
-    outputs = Outputs(folder=out, names=(publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE), kind="synthesis")
-    with open_sources(claims, layout) as source:
-        inputs = [*source.inputs, tasks]
-        replaced = outputs.check(inputs=inputs)
+    names = (publication.GUARANTEE_FILE, publication.SYNTHETIC_FILE)
+    outputs = Outputs(folder=asked.out, names=names, kind="synthesis")
+    with open_sources(asked.claims, asked.layout) as source:
+        replaced = outputs.check(inputs=[*source.inputs, asked.tasks])
         read = publication.read_claims(
             source,
-            bounds=limits,
-            outside=outside,
-            logarithmic=logarithmic,
-            duplicates=duplicates,
-            tasks=tasks,
-            simulation=seed is not None,
+            bounds=asked.bounds,
+            outside=asked.outside,
+            duplicates=asked.duplicates,
+            tasks=asked.tasks,
+            simulation=asked.seed is not None,
         )
     with progress_bar("releasing") as bar:
-        result = publication.synthesize(
-            read.claims, settings, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar
-        )
-    names = publication.write_synthesis(out, result)
-    notes = [f"For the curator only, not protected: {note}" for note in read.notes]
-    warnings = [*result.warnings, *notes]
+        result = publication.synthesize(read.claims, asked.settings, bounds=asked.bounds, seed=asked.seed, progress=bar)
+    publication.write_synthesis(asked.out, result)
     data = {name: value for name, value in result.to_json().items() if name != "format"}
-    data["warnings"] = warnings
-    print_written(data, _rows(data, result), [out / name for name in names], replaced)
+    data["warnings"] = [*result.warnings, *(f"For the curator only, not protected: {note}" for note in read.notes)]
+    print_written(data, _rows(data, result), outputs.paths, replaced)
 
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:
@@ -225,17 +237,16 @@ def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]
         ("public", data["public"]),
         ("records", f"{data['records']:,} on {number_of(data['tasks'], 'task')}"),
         *withheld,
-        *_expected_rows(data["expected"], result.logarithmic),
+        *_expected_rows(data["expected"]),
         *warning_rows(data),
     ]
 
 
-def _expected_rows(expected: dict[str, Any], logarithmic: bool) -> list[tuple[str, str]]:
-    unit = "of a task's mean logarithm" if logarithmic else "of a task's mean"
+def _expected_rows(expected: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             "expected error",
-            f"{errors['error']:.3g} {unit}; one number for all tasks {errors['constant']:.3g} ({assumed})",
+            f"{errors['error']:.3g} of a task's mean; one number for all tasks {errors['constant']:.3g} ({assumed})",
         )
         for name, assumed in ASSUMPTIONS.items()
         if (errors := expected.get(name)) is not None

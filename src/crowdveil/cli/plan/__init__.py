@@ -31,21 +31,10 @@ if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
     from crowdveil.cli.display import Bar
     from crowdveil.planning import Campaign, Pilot, Plan
+    from crowdveil.privacy.mechanism_settings import Expectation
 
-HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
-
-The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one cell:
-one worker's answer to one task. With protected participation it also hides whether a worker answered."""
 EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
           --participation-rate 0.3 --target-error 0.05"""
-DETAILS = """--campaign reads what `crowdveil campaign new` reads: answers, tasks, workers, participation, epsilon or
-budget, and what is expected, and says what it would expect. Options that are given replace its settings in the plan;
-without a target or budget the target is .9 of the error of the best public constant, which a campaign must meet.
-
-Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error
-has an interval for real crowds. The commands that carry out the plan are printed.
-
---out writes plan.json and plan.svg, and prior.csv if a long scale was merged."""
 FILE, PICTURE, PRIOR = "plan.json", "plan.svg", "prior.csv"
 """Names of the files; the last one is the prior of merged labels."""
 
@@ -139,9 +128,7 @@ expectation_options = option_group(
 @click.command(
     cls=Verb,
     values={"alphabet": alphabet_of, "asked": PlanOptions},
-    help=HELP,
     example=EXAMPLE,
-    details=DETAILS,
     main_options=("labels", "scale", "workers", "tasks", "participation_rate", "target", "epsilon", "out"),
     short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
@@ -180,30 +167,32 @@ expectation_options = option_group(
 )
 @click.option("--out", type=FOLDER_PATH, help="Folder of the files.")
 def plan(asked: PlanOptions) -> None:
-    """Plan a campaign, write the files, and print the result; see `HELP`."""
+    """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
+
+    The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one
+    cell: one worker's answer to one task. With protected participation it also hides whether a worker answered.
+
+    \f
+    --campaign reads what `crowdveil campaign new` reads: answers, tasks, workers, participation, epsilon or budget, and
+    what is expected, and says what it would expect. Options that are given replace its settings in the plan; without a
+    target or budget the target is .9 of the error of the best public constant, which a campaign must meet.
+
+    Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error has an
+    interval for real crowds. The commands that carry out the plan are printed.
+
+    --out writes plan.json and plan.svg, and prior.csv if a long scale was merged.
+    """
     source = None if asked.settings is None else _single_question_settings(asked.settings)
     asked = asked if source is None else _with_settings(asked, source)
     _check_usage(asked, for_campaign=source is not None)
     from crowdveil.cli.plan.display import expected_by_settings, plan_lines, print_candidates
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.planning.expected_campaign import expected_campaign
     from crowdveil.planning.next_commands import next_commands
     from crowdveil.planning.plan_document import plan_data, prior_csv
     from crowdveil.presentation.svg_pictures import svg_file
-    from crowdveil.privacy.mechanism_settings import Expectation
 
-    assert asked.participation_rate is not None
-    expected = Expectation(
-        prior=asked.prior,
-        participation_rate=asked.participation_rate,
-        ability=asked.ability,
-        sigmas=asked.sigmas or (),
-    )
-    alphabet: Any = asked.alphabet
-    sizes: Any = {name: getattr(asked, name) for name in ("tasks", "workers", "assigned_per_task")}
-    pilot = _pilot(asked.pilot, asked.gold, alphabet)
-    campaign = expected_campaign(alphabet, expected, asked.participation, method=asked.method, pilot=pilot, **sizes)
-    merged = campaign.crowd.alphabet != alphabet
+    expected, campaign = _expected(asked)
+    merged = campaign.crowd.alphabet != asked.alphabet
     prior = asked.prior if not merged or None in (asked.prior, asked.out) else asked.out / PRIOR  # type: ignore[operator]
     names = (FILE, PICTURE, *([PRIOR] if merged and asked.prior is not None else []))
     outputs = None if asked.out is None else Outputs(folder=asked.out, names=names, kind="plan", remove_stale=True)
@@ -215,7 +204,7 @@ def plan(asked: PlanOptions) -> None:
     data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
     if source is not None:
         data["campaign"], stated = expected_by_settings(source)
-    data["merged_labels"] = alphabet.size if merged else None
+    data["merged_labels"] = asked.alphabet.size if merged and asked.alphabet is not None else None
     data["files"] = [] if outputs is None else list(map(str, outputs.paths))
     data["replaced"] = list(map(str, replaced))
     if outputs is not None:
@@ -226,6 +215,21 @@ def plan(asked: PlanOptions) -> None:
     print_result(data, rows)
     if not wants_json():
         print_candidates(made)
+
+
+def _expected(asked: PlanOptions) -> tuple[Expectation, Campaign]:
+    """Return what is expected of the answers, and the campaign."""
+    from crowdveil.planning.expected_campaign import expected_campaign
+    from crowdveil.privacy.mechanism_settings import Expectation
+
+    shown: Any = {name: getattr(asked, name) for name in ("prior", "participation_rate", "ability")}
+    expected = Expectation(sigmas=asked.sigmas or (), **shown)
+    alphabet: Any = asked.alphabet
+    sizes: Any = {name: getattr(asked, name) for name in ("tasks", "workers", "assigned_per_task")}
+    pilot = _pilot(asked.pilot, asked.gold, alphabet)
+    return expected, expected_campaign(
+        alphabet, expected, asked.participation, method=asked.method, pilot=pilot, **sizes
+    )
 
 
 def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, participation_given: bool) -> Plan:

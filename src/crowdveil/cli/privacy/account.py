@@ -11,6 +11,7 @@ from crowdveil.cli.display import account_rows, composition_rows, print_result, 
 from crowdveil.cli.options import (
     DELTA,
     POSITIVE,
+    MechanismOptions,
     alphabet_options,
     mechanism_options,
     mechanism_settings,
@@ -24,19 +25,13 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.privacy.mechanism_settings import MechanismSettings
 
-HELP = """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
-
-A cell is one worker's answer to one task; a worker's loss is that of all cells together. With protected participation
-epsilon also hides whether a worker answered. With --delta the loss is also shown as (epsilon, delta), and a --budget
-holds at this delta. With --shuffled another party mixes the reports on each task, and the curator learns less."""
 EXAMPLE = """crowdveil account --mechanism randomized-response
           --epsilon 3 --labels no,yes --tasks 100"""
 
 
 @click.command(
     cls=Verb,
-    values={"requested": mechanism_settings, "alphabet": required_alphabet},
-    help=HELP,
+    values={"own": MechanismOptions, "requested": mechanism_settings, "alphabet": required_alphabet},
     example=EXAMPLE,
     main_options=("epsilon", "budget", "labels", "delta", "shuffled"),
     short_help="Before collecting: exact and claimed epsilon.",
@@ -61,7 +56,13 @@ def account(
     shuffled: int | None,
     linked: int | None,
 ) -> None:
-    """Build the mechanism, account, print; see `HELP`."""
+    """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
+
+    A cell is one worker's answer to one task; a worker's loss is that of all cells together. With protected
+    participation epsilon also hides whether a worker answered. With --delta the loss is also shown as (epsilon, delta),
+    and a --budget holds at this delta. With --shuffled another party mixes the reports on each task, and the curator
+    learns less.
+    """
     require_shuffling_usage(shuffled, linked, delta)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition

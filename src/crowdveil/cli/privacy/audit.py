@@ -7,6 +7,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +19,26 @@ from crowdveil.cli.options import (
     COUNT,
     DELTA,
     EPSILON,
+    MechanismOptions,
+    alphabet_of,
     alphabet_options,
     expectation_options,
     mechanism_settings,
     option_group,
     participation_option,
-    required_alphabet,
     setting_options,
     stated_options,
 )
 from crowdveil.cli.privacy.claim_file import claim_file
-from crowdveil.cli.verb import Verb, own_values
+from crowdveil.cli.verb import Verb
 from crowdveil.presentation.counts import number_of
 from crowdveil.registry import MECHANISM_NAMES
 
 if TYPE_CHECKING:
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.channels.guarantee import Participation
     from crowdveil.privacy.audit.black_box import Progress
+    from crowdveil.privacy.audit.exact_loss import Neighbours
     from crowdveil.privacy.audit.stated_claims import Audit
 
 PROGRAM = "crowdveil"
@@ -44,31 +49,45 @@ OWN_OPTIONS = ("labels", "scale", "ordered", "null_value", "low", "high", "most_
 """Options of mechanisms alone."""
 REFUTED = 1
 """Exit code of a refuted claim."""
-HELP = """Try to refute a privacy claim.
-
-Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
-
-TARGET is a mechanism, a certificate.json or campaign.json. With --command whole commands are audited: exit codes, text,
-and bytes, modes and links of files. Finite channels are compared exactly. Of all else many outputs are drawn; the
-result is a lower bound on epsilon of a cell or worker."""
 EXAMPLE = """crowdveil audit two-layer --epsilon 1 --labels no,yes --tasks 50
 crowdveil audit --command "crowdveil perturb {input} --out {out}
           --mechanism randomized-response --epsilon 1 ..."
           --input a.csv --neighbour b.csv --epsilon 1"""
-DETAILS = """The draws of each pair of inputs are halved: events are searched on one half, and the bound is computed on
-the other half by Clopper-Pearson limits, with alpha divided by the number of pairs in both directions. So a true claim
-is refuted with probability at most alpha. A bound below the claim proves nothing.
 
-For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a command
-it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are given by repeating
-both; the exit code is an output. Several commands, by repeating --command, run in turn on the same paths."""
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """Options of `audit`, by argument; None or empty where none is given.
+
+    Attributes:
+        target: mechanism or file; None with commands.
+        epsilon, delta: claim; of a mechanism the requested epsilon.
+        draws: of each input.
+        neighbours: what differs between inputs.
+        tasks, rounds: cells of a worker, and campaigns.
+        command_lines, inputs, others: commands, with pairs of inputs and their neighbours.
+        participation, own, alphabet: of a mechanism.
+    """
+
+    target: str | None
+    epsilon: float | None
+    delta: float
+    draws: int | None
+    neighbours: Neighbours | None
+    tasks: int | None
+    rounds: int | None
+    command_lines: tuple[str, ...]
+    inputs: tuple[str, ...]
+    others: tuple[str, ...]
+    participation: Participation
+    own: MechanismOptions
+    alphabet: Alphabet | None
 
 
 @click.command(
     cls=Verb,
-    help=HELP,
+    values={"own": MechanismOptions, "alphabet": alphabet_of, "asked": AuditOptions},
     example=EXAMPLE,
-    details=DETAILS,
     main_options=("epsilon", "labels", "neighbours", "command_lines", "inputs", "others"),
     short_help="Of a distrusted program: try to refute its claim.",
 )
@@ -76,7 +95,6 @@ both; the exit code is an output. Several commands, by repeating --command, run 
 @click.option("--epsilon", type=EPSILON, help="Mechanisms: requested epsilon; else the claim.")
 @click.option("--delta", type=DELTA, default=0.0, help="Claimed delta of a command.")
 @click.option("--draws", type=COUNT, help="Draws of each input. [default: 100000, 10000 or 200, by cost]")
-@click.option("--alpha", type=float, default=0.001, help="Largest probability that a true claim is refuted.")
 @click.option(
     "--neighbours",
     type=click.Choice(["value", "participation", "worker"]),
@@ -97,47 +115,59 @@ both; the exit code is an output. Several commands, by repeating --command, run 
 @setting_options
 @expectation_options
 @alphabet_options
-@click.pass_context
-def audit(context: click.Context, /, target: str | None, command_lines: tuple[str, ...], **given: Any) -> None:
-    """Audit the target and print the result; see `HELP`."""
-    if (target is None) == (not command_lines):
+def audit(asked: AuditOptions) -> None:
+    """Try to refute a privacy claim.
+
+    Exit codes: 0 not refuted; 1 refuted, or invalid file; 2 usage; 3 not run.
+
+    TARGET is a mechanism, a certificate.json or campaign.json. With --command whole commands are audited: exit codes,
+    text, and bytes, modes and links of files. Finite channels are compared exactly. Of all else many outputs are drawn;
+    the result is a lower bound on epsilon of a cell or worker.
+
+    \f
+    The draws of each pair of inputs are halved: events are searched on one half, and the bound is computed on the other
+    half by Clopper-Pearson limits, with alpha divided by the number of pairs in both directions. So a true claim is
+    refuted with probability at most alpha. A bound below the claim proves nothing.
+
+    For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a
+    command it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are given by
+    repeating both; the exit code is an output. Several commands, by repeating --command, run in turn on the same paths.
+    """
+    if (asked.target is None) == (not asked.command_lines):
         raise click.UsageError("Give a TARGET or --command.")
     with progress_bar("drawing") as bar:
         progress = None if bar is None else lambda done, total: bar(done, total)
-        if target is None:
-            result = _audit_commands(context, command_lines, given, progress)
-        elif target in MECHANISM_NAMES:
-            result = _audit_mechanism(target, given, progress)
+        if asked.target is None:
+            result = _audit_commands(asked, progress)
+        elif asked.target in MECHANISM_NAMES:
+            result = _audit_mechanism(asked.target, asked, progress)
         else:
-            result = _audit_file(Path(target), given)
+            result = _audit_file(Path(asked.target), asked)
     data = _data(result)
     print_result(data, _rows(result))
     if result.refuted:
         raise click.exceptions.Exit(REFUTED)
 
 
-def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
-    if given["epsilon"] is None and given["high"] is None:
+def _audit_mechanism(name: str, asked: AuditOptions, progress: Progress | None) -> Audit:
+    if asked.epsilon is None and asked.own.high is None:
         raise click.UsageError("Missing option '--epsilon'.")
-    requested = mechanism_settings(**own_values(mechanism_settings, given | {"mechanism": name, "budget": None}))
-    alphabet = required_alphabet(**own_values(required_alphabet, given))
+    requested = mechanism_settings(
+        mechanism=name, epsilon=asked.epsilon, budget=None, participation=asked.participation, own=asked.own
+    )
+    if asked.alphabet is None:
+        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
     _refuse_options("inputs", "others", "delta")
     from crowdveil.privacy.audit.stated_claims import audit_mechanism
     from crowdveil.privacy.mechanism_settings import build_mechanism
 
-    tasks = given["tasks"] or 1
-    return audit_mechanism(
-        build_mechanism(requested, alphabet, tasks=tasks),
-        given["neighbours"],
-        tasks=tasks,
-        rounds=given["rounds"] or 1,
-        draws=given["draws"],
-        alpha=given["alpha"],
-        progress=progress,
-    )
+    tasks = asked.tasks or 1
+    mechanism = build_mechanism(requested, asked.alphabet, tasks=tasks)
+    rounds, draws = asked.rounds or 1, asked.draws
+    return audit_mechanism(mechanism, asked.neighbours, tasks=tasks, rounds=rounds, draws=draws, progress=progress)
 
 
-def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
+def _audit_file(path: Path, asked: AuditOptions) -> Audit:
     _refuse_options("inputs", "others", "delta", "draws", *OWN_OPTIONS)
     file = claim_file(path)
     if not file.is_file():
@@ -146,21 +176,21 @@ def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
     from crowdveil.folder.evidence import is_certificate_of_question
     from crowdveil.privacy.audit.stated_claims import audit_file
 
-    apart, tasks = is_certificate_of_question(file), given["tasks"] or 1
-    return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=tasks, apart=apart)
+    apart, tasks = is_certificate_of_question(file), asked.tasks or 1
+    return audit_file(file, asked.neighbours, epsilon=asked.epsilon, tasks=tasks, apart=apart)
 
 
-def _audit_commands(
-    context: click.Context, lines: tuple[str, ...], given: dict[str, Any], progress: Progress | None
-) -> Audit:
-    if given["epsilon"] is None:
+def _audit_commands(asked: AuditOptions, progress: Progress | None) -> Audit:
+    if asked.epsilon is None:
         raise click.UsageError("Missing option '--epsilon', the claim.")
+    if not asked.inputs or len(asked.inputs) != len(asked.others):
+        raise click.UsageError("Give --input and --neighbour, equally often.")
     _refuse_options("neighbours", "tasks", *OWN_OPTIONS)
     from crowdveil.files.filesystem import temporary_folder
     from crowdveil.privacy.audit.command import CommandBox, run_process
     from crowdveil.privacy.audit.stated_claims import COMMAND_DRAWS, audit_pairs
 
-    own = run_in_process(context.find_root().command)
+    own = run_in_process(click.get_current_context().find_root().command)
 
     def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:
         return (own if words[:1] == [PROGRAM] else run_process)(words)
@@ -168,10 +198,16 @@ def _audit_commands(
     with temporary_folder(Path(tempfile.gettempdir())) as temporary:
         folder = temporary / "run"
         folder.mkdir()
-        box = CommandBox(tuple(tuple(shlex.split(line)) for line in lines), folder, run)
-        pairs = [box.pair(Path(one), Path(two)) for one, two in _input_pairs(given)]
-        claim = {name: given[name] for name in ("epsilon", "delta", "alpha")}
-        return audit_pairs(" && ".join(lines), pairs, draws=given["draws"] or COMMAND_DRAWS, progress=progress, **claim)
+        box = CommandBox(tuple(tuple(shlex.split(line)) for line in asked.command_lines), folder, run)
+        pairs = [box.pair(Path(one), Path(two)) for one, two in zip(asked.inputs, asked.others, strict=True)]
+        return audit_pairs(
+            " && ".join(asked.command_lines),
+            pairs,
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            draws=asked.draws or COMMAND_DRAWS,
+            progress=progress,
+        )
 
 
 def run_in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
@@ -193,12 +229,6 @@ def run_in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int,
         return code, printed.getvalue(), errors.getvalue()
 
     return run
-
-
-def _input_pairs(given: dict[str, Any]) -> list[tuple[str, str]]:
-    if not given["inputs"] or len(given["inputs"]) != len(given["others"]):
-        raise click.UsageError("Give --input and --neighbour, equally often.")
-    return list(zip(given["inputs"], given["others"], strict=True))
 
 
 def _refuse_options(*names: str) -> None:

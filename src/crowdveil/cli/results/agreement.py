@@ -20,23 +20,11 @@ if TYPE_CHECKING:
 SHOWN_WORKERS = 5
 NAMES = {"agreement": "equal answers", "difference": "difference"}
 """Names of pairwise agreement in the table."""
-HELP = """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
-
-REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
-or the folder that infer wrote. Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance."""
-DETAILS = """Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for
-numbers. Numbers have the root mean squared difference of two answers instead of the share of equal ones. Intervals
-hold 90 %, and are stated from 10 tasks on.
-
-Reports with a certificate are corrected for the noise of their channel; workers are then not compared. Protected
-reports without a certificate are refused."""
 
 
 @click.command(
     cls=Verb,
     values=REPORTS,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil agreement labels.csv --out agreement.csv",
     main_options=("out", "labels", "scale", "as_json"),
     short_help="Show how far workers agree (Krippendorff's alpha).",
@@ -44,7 +32,19 @@ reports without a certificate are refused."""
 @click.option("--out", type=FILE_PATH, help="CSV file of each worker's agreement with the others.")
 @reports_options
 def agreement(reports: NamedReports, out: Path | None) -> None:
-    """Read, compare, print; see `HELP`."""
+    """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
+
+    REPORTS is what infer reads, a file with the columns task, worker, and label (or value, for numbers); dataset:NAME;
+    or the folder that infer wrote. Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance.
+
+    \f
+    Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for numbers.
+    Numbers have the root mean squared difference of two answers instead of the share of equal ones. Intervals hold 90
+    %, and are stated from 10 tasks on.
+
+    Reports with a certificate are corrected for the noise of their channel; workers are then not compared. Protected
+    reports without a certificate are refused.
+    """
     from crowdveil.crowd_review.agreement import agreement_of, worker_columns
 
     with open_reports(reports, out, "agreement") as read:

@@ -17,27 +17,11 @@ if TYPE_CHECKING:
     from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_ROWS = 20
-HELP = """Conclude from few known truths: how common each truth is, how often each worker is right.
-
-REPORTS is what infer reads, or the folder that it wrote. Gold must be a random sample of the tasks: draw it with
-`crowdveil data draw-gold`. Answers to the other tasks make the intervals shorter than those of the sample alone."""
-DETAILS = """All quantities are of the tasks with reports, with 90 % intervals, each alone: the prevalence of each
-truth, the accuracy of each worker (a person or a model) with 5 gold answers or more, and with --compare the difference
-of the accuracies of two workers on the tasks that both have answered. They hold whatever the quality of the inferred
-truths (prediction-powered inference), which no gold guides here; good ones make them short. In file and JSON the
-prevalences of Rogan and Gladen stand beside them, which correct the inferred truths by their errors on gold; if they
-are far away, gold is too small.
-
-Gold with a column seed must be the first tasks of its draw, without gaps. Without it, --random states that you drew
-it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences
-only."""
 
 
 @click.command(
     cls=Verb,
     values=REPORTS,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil conclude labels.csv --gold gold.csv --out conclusions.csv",
     main_options=("gold", "out", "compare", "random", "as_json"),
     short_help="Conclude from few known truths: prevalences, accuracies.",
@@ -57,7 +41,23 @@ def conclude(
     random: bool,
     out: Path | None,
 ) -> None:
-    """Read, fit, conclude, print; see `HELP`."""
+    """Conclude from few known truths: how common each truth is, how often each worker is right.
+
+    REPORTS is what infer reads, or the folder that it wrote. Gold must be a random sample of the tasks: draw it with
+    `crowdveil data draw-gold`. Answers to the other tasks make the intervals shorter than those of the sample alone.
+
+    \f
+    All quantities are of the tasks with reports, with 90 % intervals, each alone: the prevalence of each truth, the
+    accuracy of each worker (a person or a model) with 5 gold answers or more, and with --compare the difference of the
+    accuracies of two workers on the tasks that both have answered. They hold whatever the quality of the inferred
+    truths (prediction-powered inference), which no gold guides here; good ones make them short. In file and JSON the
+    prevalences of Rogan and Gladen stand beside them, which correct the inferred truths by their errors on gold; if
+    they are far away, gold is too small.
+
+    Gold with a column seed must be the first tasks of its draw, without gaps. Without it, --random states that you drew
+    it; gold that looks unlike the other tasks is refused. Behind a channel, and with --truths, there are prevalences
+    only.
+    """
     from crowdveil.crowd_review.conclusions import conclude
 
     pairs = [_two_names(text) for text in compare]

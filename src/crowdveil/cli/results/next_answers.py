@@ -24,28 +24,12 @@ SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01
 """Expected number of wrong truths fewer, below which none is stated."""
 NOBODY = "every worker who can be asked has answered every task: name others with --workers"
-HELP = """List the next answers to ask for: which task, which worker, and the expected gain.
-
-REPORTS is what infer reads, or the folder that it wrote. Ask for the answers, add them to the file, and run infer
-and next again: the choice is a batch, with at most one answer to each task."""
-DETAILS = """The gain of an answer is computed under the fitted model, through the channel if there is one.
-expected_gain is the expected fall of the error of the task; it is 0 if no single answer changes the truth. information
-is the mutual information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs
-(task, worker) with the most information, or with --by error the largest expected gain, among workers who have neither
-answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
-
-From a folder of results, its gold guides the fit and is not listed. With --truths, answers need an order or gold.
-
-A worker who is in --workers and has no report counts as an average worker. With protected participation only reports
-of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker."""
 
 
 @click.command(
     "next",
     cls=Verb,
     values=REPORTS,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil next labels.csv --budget 500 --out next.csv",
     main_options=("budget", "out", "workers", "per_worker", "by", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
@@ -76,7 +60,23 @@ def next_answers(
     method: str | None,
     history: Path | None,
 ) -> None:
-    """Read, fit, choose, print; see `HELP`."""
+    """List the next answers to ask for: which task, which worker, and the expected gain.
+
+    REPORTS is what infer reads, or the folder that it wrote. Ask for the answers, add them to the file, and run infer
+    and next again: the choice is a batch, with at most one answer to each task.
+
+    \f
+    The gain of an answer is computed under the fitted model, through the channel if there is one. expected_gain is the
+    expected fall of the error of the task; it is 0 if no single answer changes the truth. information is the mutual
+    information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs (task,
+    worker) with the most information, or with --by error the largest expected gain, among workers who have neither
+    answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
+
+    From a folder of results, its gold guides the fit and is not listed. With --truths, answers need an order or gold.
+
+    A worker who is in --workers and has no report counts as an average worker. With protected participation only
+    reports of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker.
+    """
     if gold is not None:
         for name in sorted(stated_options().intersection(("workers", "per_worker", "method", "history"))):
             raise click.UsageError(f"{flag_of(name)} does not go with --gold.")

@@ -20,24 +20,11 @@ if TYPE_CHECKING:
 
 SHOWN_WORKERS = 10
 RULE = ": who is below it by the whole 90 % interval is listed (default: halfway from 1 / labels to the median ability)"
-HELP = """List the workers to review: credibly low ability, or answers that look like spam.
-
-REPORTS is what infer reads, or the folder that it wrote. A listed worker is a question, not a verdict: tasks may be
-ambiguous, or labels swapped."""
-DETAILS = """A worker is listed if the upper end of the 90 % credible interval of the ability is below the bound
-(--below; by default the middle between 1 / labels and the median ability), if all answers are equal, which is
-improbable at the crowd's shares of labels (probability below .001), or if the answers agree with those of others hardly
-more than by chance (kappa below .1, with 95 % certainty).
-
-Behind a channel only the interval counts, which includes the noise. Protected reports without a certificate are
-refused. With --truths, workers with equal answers are listed, and pairs whose errors are alike."""
 
 
 @click.command(
     cls=Verb,
     values=REPORTS,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil review labels.csv --out review.csv",
     main_options=("out", "below", "method", "as_json"),
     short_help="List the workers to review: low ability, spam.",
@@ -55,7 +42,20 @@ def review(
     method: str | None,
     history: Path | None,
 ) -> None:
-    """Read, fit, compare, print; see `HELP`."""
+    """List the workers to review: credibly low ability, or answers that look like spam.
+
+    REPORTS is what infer reads, or the folder that it wrote. A listed worker is a question, not a verdict: tasks may be
+    ambiguous, or labels swapped.
+
+    \f
+    A worker is listed if the upper end of the 90 % credible interval of the ability is below the bound (--below; by
+    default the middle between 1 / labels and the median ability), if all answers are equal, which is improbable at the
+    crowd's shares of labels (probability below .001), or if the answers agree with those of others hardly more than by
+    chance (kappa below .1, with 95 % certainty).
+
+    Behind a channel only the interval counts, which includes the noise. Protected reports without a certificate are
+    refused. With --truths, workers with equal answers are listed, and pairs whose errors are alike.
+    """
     from crowdveil.crowd_review.workers import review_columns, review_workers
     from crowdveil.inference.methods import Method
 

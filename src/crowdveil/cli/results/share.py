@@ -18,24 +18,11 @@ if TYPE_CHECKING:
     from crowdveil.folder.named_reports import NamedReports
 
 SHOWN_TASKS = 20
-HELP = """Estimate the share of each label among the answers to each task: what share said yes.
-
-REPORTS is what infer reads, or the folder that it wrote. `crowdveil infer` finds the truth of a task, which has one
-right answer; for opinions and other answers that differ from person to person, use share."""
-DETAILS = """The share of a label is among the answers to the task; people without an answer are left out. Where
-participation is protected, the share of no answer is among all who were asked. The people are read as a random sample;
-for themselves alone the intervals are too wide. Intervals hold 90 %, each alone.
-
-Shares are the maximum of the likelihood of the reports through the channel of the certificate, their intervals those of
-the profile likelihood; file and JSON have no share where the reports do not determine it (labels of one block), only an
-interval. Reports without a certificate are read as answers; protected ones are refused."""
 
 
 @click.command(
     cls=Verb,
     values=REPORTS,
-    help=HELP,
-    details=DETAILS,
     example="crowdveil share labels.csv --out shares.csv",
     main_options=("out", "labels", "scale", "as_json"),
     short_help="Estimate the share of each label (what share said yes).",
@@ -43,7 +30,20 @@ interval. Reports without a certificate are read as answers; protected ones are 
 @click.option("--out", type=FILE_PATH, help="CSV file: task, label, of, share, low, high, reports.")
 @reports_options
 def share(reports: NamedReports, out: Path | None) -> None:
-    """Read, estimate, print; see `HELP`."""
+    """Estimate the share of each label among the answers to each task: what share said yes.
+
+    REPORTS is what infer reads, or the folder that it wrote. `crowdveil infer` finds the truth of a task, which has one
+    right answer; for opinions and other answers that differ from person to person, use share.
+
+    \f
+    The share of a label is among the answers to the task; people without an answer are left out. Where participation is
+    protected, the share of no answer is among all who were asked. The people are read as a random sample; for
+    themselves alone the intervals are too wide. Intervals hold 90 %, each alone.
+
+    Shares are the maximum of the likelihood of the reports through the channel of the certificate, their intervals
+    those of the profile likelihood; file and JSON have no share where the reports do not determine it (labels of one
+    block), only an interval. Reports without a certificate are read as answers; protected ones are refused.
+    """
     from crowdveil.evaluation.shares import label_shares
     from crowdveil.folder.evidence import required_channel
 
