@@ -170,10 +170,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a budget as text": (lambda: cv.next_answers(VOTES, budget="3"), "budget must be a whole number"),  # type: ignore[arg-type]
     "no budget": (lambda: cv.next_answers(VOTES, budget=0), "budget must be at least 1, got 0"),
     "no answers of a worker": (lambda: cv.next_answers(VOTES, budget=1, per_worker=0), "per_worker must be at least 1"),
-    "an unknown objective": (
-        lambda: cv.next_answers(VOTES, budget=1, by="gain"),
-        "by must be 'information' or 'error'",
-    ),  # type: ignore[arg-type]
     "no budget given as a number": (lambda: cv.next_answers(VOTES, budget="x"), "Such as budget=100."),  # type: ignore[arg-type]
     "a bound above 1": (lambda: cv.review(VOTES, below=2), "below must be between 0 and 1, got 2. Such as below=0.6."),
     "memory with a unit": (lambda: cv.aggregate(VOTES, memory="2GB"), "Such as memory=2_000_000_000 (bytes, 2 GB)"),  # type: ignore[call-overload]

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack, get_args
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -25,7 +25,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.methods import AnyEstimator
 from crowdveil.inference.truths_on_another_scale import fit_panel
-from crowdveil.planning.next_answers import Objective
 
 
 def agreement(
@@ -119,7 +118,6 @@ def next_answers(
     budget: int,
     candidates: Sequence[Any] | None = None,
     per_worker: int | None = None,
-    by: Objective = "information",
     gold: Any = None,
     truths: Sequence[str] | None = None,
     channel: Channel | None = None,
@@ -138,7 +136,6 @@ def next_answers(
         budget: number of answers.
         candidates: workers who can be asked; new ones count as an average worker. None for all of the answers.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
-        by: "information", or "error" for the fall of the expected error alone.
         options: names of columns and options of reading, as in `aggregate`.
 
     Raises:
@@ -156,17 +153,13 @@ def next_answers(
     require_whole_number("budget", budget, least=1, example="100")
     if per_worker is not None:
         require_whole_number("per_worker", per_worker, least=1)
-    if by not in get_args(Objective):
-        raise SettingsError(
-            f"by must be {' or '.join(map(repr, get_args(Objective)))}", value=by, hint="Information is the default."
-        )
     names = None if candidates is None else _candidate_names(candidates)
     evidence = evidence_of(answers, method, channel, assignment, options, truths)
     known = evidence.in_label_spelling(as_gold(gold))
     require_next_answers_possible(evidence, known)
     estimate, estimator = _estimate_and_estimator(evidence, method, history, known)
     names = estimate.worker_names.tolist() if names is None else names
-    bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker, by=by)
+    bought = purchase_of(estimate, evidence, estimator, names, budget=budget, per_worker=per_worker)
     if not len(bought.chosen.task):
         note = f"0 of {budget:,}: every worker who can be asked has answered every task. Ask others: candidates=[...]."
         warnings.warn(note, UserWarning, stacklevel=2)

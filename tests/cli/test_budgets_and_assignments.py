@@ -223,14 +223,13 @@ def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
 
 
 def test_numbers_through_dealt_cuts_on_assigned_cells(run: Run, run_json: RunJson) -> None:
-    """Cuts dealt to workers, assigned tasks and a public prior together reach gaussian, and it beats the constant."""
+    """Cuts dealt to workers, and assigned tasks together reach gaussian, and it beats the constant."""
     answers = rows("numbers.csv")
     write("asked.csv", "task,worker", *(f"{row['task']},{row['worker']}" for row in answers))
     words = ("--cuts", "0", "--cuts", "2", "--assignment", "asked.csv", "--seed", 1, "--out", "sent")
     made = run_json(*CUTS[:-1], 6, *words)
-    prior = ("--prior-mean", 0, "--prior-deviation", 1)
     found = run_json(
-        "infer", "sent/reports.csv", "--method", "gaussian", *prior, "--score", "numbers-gold.csv", "--out", "found"
+        "infer", "sent/reports.csv", "--method", "gaussian", "--score", "numbers-gold.csv", "--out", "found"
     )
 
     assert ("gaussian", True, len(answers)) == (found["method"], found["channel_used"], made["assigned"])

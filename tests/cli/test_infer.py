@@ -146,7 +146,7 @@ def test_a_fit_that_has_not_settled_says_so(sent: Path, run: Run, run_json: RunJ
 def test_numbers_from_file_to_truth_through_a_channel_with_a_public_prior(
     words: tuple[str, ...], run: Run, run_json: RunJson
 ) -> None:
-    """A prior by label chooses the channel, and the same, or a normal one, guides gaussian: both beat the constant."""
+    """A prior by label chooses the channel and guides gaussian, which beats the constant."""
     weights = [math.exp(-0.5 * x * x) for x in range(-2, 8)]
     rows = "".join(f"{x},{weight / sum(weights):.12g}\n" for x, weight in zip(range(-2, 8), weights, strict=True))
     Path("prior.csv").write_text("label,probability\n" + rows)
@@ -154,16 +154,9 @@ def test_numbers_from_file_to_truth_through_a_channel_with_a_public_prior(
     run("perturb", "numbers.csv", "--scale", "-2:7", *words, *chosen, "--epsilon", 5, "--seed", 1, "--out", "sent")
     through = ("infer", *SENT, "--certificate", "sent/certificate.json", "--method", "gaussian")
     labels = run_json(*through, "--prior", "prior.csv", "--score", "numbers-gold.csv")
-    normal = run_json(*through, "--prior-mean", 0, "--prior-deviation", 1, "--score", "numbers-gold.csv")
-    known = run_json(
-        *through, "--prior-mean", 0, "--prior-deviation", 1, "--sigmas", "1,3", "--score", "numbers-gold.csv"
-    )
 
-    assert known["truths"] != normal["truths"]
-    for data in (labels, normal, known):
-        assert ("gaussian", True, True) == (data["method"], data["channel_used"], data["converged"])
-        assert data["score"]["error"] < 0.75 * data["score"]["baseline"]
-    assert labels["truths"] != normal["truths"]
+    assert ("gaussian", True, True) == (labels["method"], labels["channel_used"], labels["converged"])
+    assert labels["score"]["error"] < 0.75 * labels["score"]["baseline"]
 
 
 def test_a_public_prior_is_read(sent: Path, run_json: RunJson) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import Gaussian, HierarchicalDawidSkene, RandomizedResponse, aggregate
+from crowdveil import HierarchicalDawidSkene, RandomizedResponse, aggregate
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.write_reports import reports_table
 from crowdveil.errors import SettingsError
@@ -38,18 +38,6 @@ def test_every_registered_estimator_can_be_asked_for(name: str, evidence: Eviden
     assert ESTIMATORS[name]() == build_estimator(Method(name=name), evidence)
 
 
-def test_a_normal_prior_reaches_gaussian(evidence: Evidence) -> None:
-    """Mean and deviation are settings of the estimator, as the others are."""
-    method = Method(name="gaussian", prior_mean=40.0, prior_deviation=20.0, tolerance=0.5)
-
-    assert Gaussian(prior_mean=40.0, prior_deviation=20.0, tolerance=0.5) == build_estimator(method, evidence)
-
-
-def test_public_deviations_reach_gaussian(evidence: Evidence) -> None:
-    """The classes of workers' deviations are those given."""
-    assert Gaussian(sigmas=(1.0, 5.0)) == build_estimator(Method(name="gaussian", sigmas=(1.0, 5.0)), evidence)
-
-
 @pytest.mark.parametrize(
     "method",
     [
@@ -57,16 +45,11 @@ def test_public_deviations_reach_gaussian(evidence: Evidence) -> None:
         Method(max_steps=0),
         Method(tolerance=-1.0),
         Method(tolerance=float("inf")),
-        Method(name="gaussian", prior_mean=0.0),
-        Method(name="gaussian", prior_mean=0.0, prior_deviation=-1.0),
-        Method(name="one-coin", prior_mean=0.0, prior_deviation=1.0),
-        Method(name="one-coin", sigmas=(1.0,)),
-        Method(name="gaussian", sigmas=(1.0, -5.0)),
     ],
     ids=str,
 )
 def test_settings_out_of_range_are_refused(method: Method, evidence: Evidence) -> None:
-    """Unknown methods, no steps, impossible tolerances and normal priors that are none raise SettingsError."""
+    """Unknown methods, no steps, and impossible tolerances raise SettingsError."""
     with pytest.raises(SettingsError):
         build_estimator(method, evidence)
 

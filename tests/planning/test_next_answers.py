@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.planning.next_answers import CrowdState, Objective, expected_gains, next_answers
+from crowdveil.planning.next_answers import CrowdState, expected_gains, next_answers
 
 NOBODY = np.zeros(0, dtype=np.int32)
 
@@ -78,18 +78,15 @@ def reports_of(cells: list[tuple[int, int]], tasks: int, workers: int) -> Report
     return Reports(task, worker, np.zeros(len(task)), np.arange(tasks), np.arange(workers))
 
 
-def greedy_by_loops(
-    state: CrowdState, reports: Reports, budget: int, per_worker: int, by: Objective
-) -> list[tuple[int, int]]:
+def greedy_by_loops(state: CrowdState, reports: Reports, budget: int, per_worker: int) -> list[tuple[int, int]]:
     """Choose the pair with the largest gain among all pairs, again and again."""
     tasks, workers = len(state.posterior), len(state.likelihood)
     gain, information = expected_gains(state, np.arange(tasks), np.arange(workers))
-    first, second = (information, gain) if by == "information" else (gain, information)
     used = set(zip(reports.task.tolist(), reports.worker.tolist(), strict=True))
     chosen: list[tuple[int, int]] = []
     while len(chosen) < budget:
         open_pairs = [
-            (-max(2 - int(reports.per_task[t]), 0), -first[t, w], -second[t, w], t, w)
+            (-max(2 - int(reports.per_task[t]), 0), -information[t, w], -gain[t, w], t, w)
             for t in range(tasks)
             for w in range(workers)
             if (t, w) not in used
@@ -102,9 +99,8 @@ def greedy_by_loops(
     return chosen
 
 
-@pytest.mark.parametrize("by", ["information", "error"])
 @pytest.mark.parametrize("chunk", [1, 10**6])
-def test_the_choice_is_greedy(by: Objective, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_choice_is_greedy(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With bounds on unseen tasks and on workers, the choice is that of a search of all pairs."""
     monkeypatch.setattr("crowdveil.planning.next_answers.CHUNK_NUMBERS", chunk)
     for seed in range(20):
@@ -112,9 +108,9 @@ def test_the_choice_is_greedy(by: Objective, chunk: int, monkeypatch: pytest.Mon
         state = state_of(seed, tasks=12, workers=5)
         cells = [(t, w) for t in range(12) for w in range(5) if source.random() < 0.5]
         reports = reports_of(cells, 12, 5)
-        found = next_answers(state, reports, budget=9, per_worker=2, by=by)
+        found = next_answers(state, reports, budget=9, per_worker=2)
 
-        assert greedy_by_loops(state, reports, 9, 2, by) == (
+        assert greedy_by_loops(state, reports, 9, 2) == (
             list(zip(found.task.tolist(), found.worker.tolist(), strict=True))
         )
 

@@ -29,10 +29,8 @@ from crowdveil.cli.infer_display import (
 )
 from crowdveil.cli.options import (
     COUNT,
-    DELTA,
     FILE_PATH,
     FOLDER_PATH,
-    NUMBERS,
     NameChoice,
     accept_edited_option,
     alphabet_options,
@@ -57,7 +55,6 @@ if TYPE_CHECKING:
     from crowdveil.inference.inference import Inference, Resources, SavedFits
     from crowdveil.inference.methods import Method
 
-NORMAL_PRIOR_METHOD = "gaussian"
 FOR_ONE_QUESTION = ("truths", "gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
 NOT_OF_SUMS = (
@@ -76,9 +73,6 @@ method_options = option_group(
     ),
     click.option("--max-steps", type=COUNT, help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
-    click.option("--prior-mean", type=float, metavar="M", help="gaussian: mean of a public normal prior of truths."),
-    click.option("--prior-deviation", type=DELTA, help="Its standard deviation. [default: learned]"),
-    click.option("--sigmas", type=NUMBERS, help="gaussian: public standard deviations of workers."),
     heading="Method",
 )
 saved_fit_options = option_group(
@@ -168,27 +162,10 @@ def _saved_fits(start_from: Path | None, save_fit: Path | None) -> SavedFits:
     return SavedFits(start_from=start_from, save=save_fit)
 
 
-def _method(
-    method: str | None, max_steps: int | None, tolerance: float | None, prior_mean: float | None,
-    prior_deviation: float | None, sigmas: tuple[float, ...] | None,
-) -> Method:  # fmt: skip
+def _method(method: str | None, max_steps: int | None, tolerance: float | None) -> Method:
     from crowdveil.inference.methods import Method
 
-    normal = (prior_mean, prior_deviation)
-    if normal != (None, None) and (None in normal or method not in (None, NORMAL_PRIOR_METHOD)):
-        raise click.UsageError(
-            f"--prior-mean and --prior-deviation go together, and with --method {NORMAL_PRIOR_METHOD} only."
-        )
-    if sigmas is not None and method not in (None, NORMAL_PRIOR_METHOD):
-        raise click.UsageError(f"--sigmas goes with --method {NORMAL_PRIOR_METHOD} only.")
-    return Method(
-        name=method,
-        max_steps=max_steps,
-        tolerance=tolerance,
-        prior_mean=prior_mean,
-        prior_deviation=prior_deviation,
-        sigmas=sigmas,
-    )
+    return Method(name=method, max_steps=max_steps, tolerance=tolerance)
 
 
 @click.command(

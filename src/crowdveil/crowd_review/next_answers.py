@@ -22,7 +22,7 @@ from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.inference import infer
 from crowdveil.inference.methods import AnyEstimator, Method, build_estimator
 from crowdveil.inference.truths_on_another_scale import require_order
-from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, Objective, next_answers
+from crowdveil.planning.next_answers import FIRST_REPORTS, CrowdState, NextAnswers, next_answers
 
 EVEN_SHARES = 3
 """Default bound on the answers of a worker, in even shares of the budget."""
@@ -79,7 +79,6 @@ def choose_next(
     workers: Path | None = None,
     history: Path | None = None,
     per_worker: int | None = None,
-    by: Objective = "information",
 ) -> Purchase:
     """Return the answers to buy, at most one for each task.
 
@@ -92,7 +91,6 @@ def choose_next(
             for all of the reports.
         history: earlier quality of workers, as in `infer`; new workers among `workers` have none.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
-        by: objective, as in `planning.next_answers`.
 
     Raises:
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
@@ -102,7 +100,7 @@ def choose_next(
     estimate = infer(evidence, method, gold=gold, history=history).estimate
     listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
     estimator = None if evidence.truths else build_estimator(method, evidence)
-    return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker, by=by)
+    return purchase_of(estimate, evidence, estimator, listed, budget=budget, per_worker=per_worker)
 
 
 def purchase_of(
@@ -113,7 +111,6 @@ def purchase_of(
     *,
     budget: int,
     per_worker: int | None = None,
-    by: Objective = "information",
 ) -> Purchase:
     """Return the answers to buy from a fit by an estimator, None for that of `evidence.truths`; else as `choose_next`.
 
@@ -132,7 +129,6 @@ def purchase_of(
             budget=budget,
             tasks=_open_tasks(estimate),
             per_worker=bound,
-            by=by,
         ),
         per_worker=bound,
         budget=budget,

@@ -28,16 +28,13 @@ def prediction_outputs(out: Path) -> Outputs:
     return Outputs(folder=out.parent, names=(out.name,), kind="predictions")
 
 
-def predictions(
-    estimate: Estimate, tasks: ExportFile, *, question: str | None = None, version: str = "crowdveil"
-) -> list[Record]:
+def predictions(estimate: Estimate, tasks: ExportFile, *, question: str | None = None) -> list[Record]:
     """Return one record for each task with a truth: its data, and a prediction with the confidence as score.
 
     Args:
         estimate: truths and their confidence.
         tasks: Label Studio's own JSON export of the project.
         question: name of the question; needed if there are several.
-        version: the model's version that Label Studio shows.
 
     Raises:
         ReportsError: not such an export, none or several questions, or truths that the question cannot hold.
@@ -55,9 +52,7 @@ def predictions(
     if not found:
         found = dict(zip(names, zip(_values_as_asked(values, control, tasks), confidence, strict=True), strict=True))
     return [
-        record
-        for task in tasks.records
-        for record in _records_of_task(task, found.get(str(task.get("id"))), control, version)
+        record for task in tasks.records for record in _records_of_task(task, found.get(str(task.get("id"))), control)
     ]
 
 
@@ -161,14 +156,14 @@ def _as_choices(found: Sequence[str | float | None], question: str, tasks: Expor
     return list(texts)
 
 
-def _records_of_task(task: Mapping[str, Any], found: Found | None, control: Record, version: str) -> Iterator[Record]:
+def _records_of_task(task: Mapping[str, Any], found: Found | None, control: Record) -> Iterator[Record]:
     """Yield the record of a task; none without a truth."""
     value, confidence = found or (None, None)
     if value is None:
         return
     score = {} if confidence is None or math.isnan(confidence) else {"score": confidence}
     results = [] if value == [] else [control | {"value": _result_value(value, control["type"])}]
-    prediction = {"model_version": version, **score, "result": results}
+    prediction = {"model_version": "crowdveil", **score, "result": results}
     yield {"id": task.get("id"), "data": task.get("data"), "predictions": [prediction]}
 
 

@@ -38,7 +38,7 @@ from crowdveil.registry import ENGINE_ENTRIES
 
 NOT_IDENTIFIED = (
     "These reports do not identify the truths: most 90 % intervals are as wide as the scale. Collect more reports, "
-    "give a public prior (--prior-mean, --prior-deviation), or use a mechanism that sends NULL as a report of its own."
+    "give a public prior (--prior), or use a mechanism that sends NULL as a report of its own."
 )
 """Warning of numbers that are not `Estimate.identified`."""
 

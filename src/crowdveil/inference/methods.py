@@ -22,8 +22,8 @@ from crowdveil.registry import ESTIMATOR_ENTRIES, SUMS_ESTIMATOR, Capabilities
 
 AnyEstimator = Estimator[Any, Any]
 
-NORMAL_METHOD, NORMAL_SETTINGS = "gaussian", ("prior_mean", "prior_deviation", "sigmas")
-"""Method with a normal prior, and its own settings."""
+NUMBERS_METHOD = "gaussian"
+"""Default for numbers through a channel."""
 WITHOUT_NAMES_METHODS = ("pooled-gaussian", "pooled-dawid-skene")
 """Methods that do not read which reports are of the same worker."""
 LABEL_METHOD = "hierarchical-dawid-skene"
@@ -53,16 +53,11 @@ class Method:
         name: a name of the registry; None for `default_method`.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
-        prior_mean, prior_deviation: of a public normal prior, for gaussian only.
-        sigmas: public classes of the workers' deviations, for gaussian only.
     """
 
     name: str | None = None
     max_steps: int | None = None
     tolerance: float | None = None
-    prior_mean: float | None = None
-    prior_deviation: float | None = None
-    sigmas: tuple[float, ...] | None = None
 
 
 def default_method(evidence: Evidence) -> str:
@@ -76,7 +71,7 @@ def default_method(evidence: Evidence) -> str:
 
 def channel_method(alphabet: Alphabet) -> str:
     """Return the name of the default method for reports through a channel of these answers."""
-    return NORMAL_METHOD if isinstance(alphabet, Scale) else LABEL_METHOD
+    return NUMBERS_METHOD if isinstance(alphabet, Scale) else LABEL_METHOD
 
 
 def _alphabet(evidence: Evidence) -> Alphabet | None:
@@ -113,19 +108,8 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
             value=alphabet.names,
             hint="Declare the labels ordered (--labels ... --ordered), or use a method for labels.",
         )
-    return cast(Callable[..., AnyEstimator], cls)(**_settings(method, name))
-
-
-def _settings(method: Method, name: str) -> dict[str, Any]:
-    """Return the settings that differ from the estimator's own defaults, which checks them."""
     settings = {field: value for field, value in vars(method).items() if value is not None and field != "name"}
-    if name != NORMAL_METHOD and settings.keys() & set(NORMAL_SETTINGS):
-        raise SettingsError(
-            f"a normal prior and standard deviations of workers are settings of {NORMAL_METHOD}",
-            value=name,
-            hint=f"Choose the method {NORMAL_METHOD}, or leave them out.",
-        )
-    return settings
+    return cast(Callable[..., AnyEstimator], cls)(**settings)
 
 
 def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:

@@ -14,15 +14,13 @@ A batch has at most one answer per task, since the gain of a second one depends 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-
-Objective = Literal["information", "error"]
 
 FIRST_REPORTS = 2
 """Reports that every task gets before gains decide."""
@@ -118,7 +116,6 @@ def next_answers(
     budget: int,
     tasks: NDArray[np.int64] | None = None,
     per_worker: int | None = None,
-    by: Objective = "information",
 ) -> NextAnswers:
     """Return the answers to buy, at most one for each task; fewer than the budget if there are no more.
 
@@ -132,7 +129,6 @@ def next_answers(
         budget: number of answers.
         tasks: codes of the tasks that can be asked; None for all.
         per_worker: largest number of answers of a worker; None for no bound.
-        by: "information" chooses by I, "error" by G, and by I where G is equal.
 
     Raises:
         SettingsError: a budget or a bound below 1, or no worker.
@@ -142,7 +138,7 @@ def next_answers(
             raise SettingsError(f"the number of {name} must be at least 1", value=number)
     most = budget if per_worker is None else per_worker
     open_tasks = np.arange(len(state.posterior)) if tasks is None else tasks
-    found = _GreedyChoice(state, reports, open_tasks, by, np.full(len(state.likelihood), most)).take(budget)
+    found = _GreedyChoice(state, reports, open_tasks, np.full(len(state.likelihood), most)).take(budget)
     task, worker, gain, information = (np.concatenate(column) for column in zip(*found, strict=True))
     return NextAnswers(
         task=task,
@@ -169,7 +165,6 @@ class _GreedyChoice:
     state: CrowdState
     reports: Reports
     tasks: NDArray[np.int64]
-    by: Objective
     room: NDArray[np.int64]
 
     def take(self, budget: int) -> list[_Picked]:
@@ -196,8 +191,8 @@ class _GreedyChoice:
         leading = np.argsort(-quality, kind="stable")[:LEADING_WORKERS]
         best = np.concatenate(
             [
-                np.stack([part.max(axis=1) for part in self._by_priority(*gains)], axis=1)
-                for gains in self._gains(self.tasks, leading)
+                np.stack([part.max(axis=1) for part in (information, gain)], axis=1)
+                for gain, information in self._gains(self.tasks, leading)
             ]
         )
         return self.tasks[np.lexsort((-best[:, 1], -best[:, 0], self._missing_first_reports(self.tasks)))]
@@ -207,11 +202,6 @@ class _GreedyChoice:
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         step = max(1, CHUNK_NUMBERS // (len(workers) * self.state.likelihood[0].size))
         return (expected_gains(self.state, tasks[at : at + step], workers) for at in range(0, len(tasks), step))
-
-    def _by_priority(
-        self, gain: NDArray[np.float64], information: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return (information, gain) if self.by == "information" else (gain, information)
 
     def _missing_first_reports(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return 0 minus the number of first reports that each task lacks."""
@@ -226,8 +216,7 @@ class _GreedyChoice:
             return _Picked(nothing, nothing, none, none)
         gain, information = (np.concatenate(column) for column in zip(*parts, strict=True))
         row, column = np.nonzero(~self._answered(tasks, open_to))
-        first, second = self._by_priority(gain[row, column], information[row, column])
-        order = np.lexsort((-second, -first, self._missing_first_reports(tasks)[row]))
+        order = np.lexsort((-gain[row, column], -information[row, column], self._missing_first_reports(tasks)[row]))
         used, chosen = np.zeros(len(tasks), dtype=bool), list[int]()
         for place in order.tolist():
             at, worker = int(row[place]), int(open_to[column[place]])

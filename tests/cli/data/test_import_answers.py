@@ -122,7 +122,7 @@ def test_a_round_trip_gives_each_task_its_truth(run: Run, run_json: RunJson) -> 
     run("infer", STUDIO, "--question", "sentiment", "--out", "found")
 
     words = ("export", "label-studio", "found", "--tasks", STUDIO, "--question", "sentiment", "--out", "p.json")
-    data = run_json(*words, "--version", "v1")
+    data = run_json(*words)
 
     text = Path("p.json").read_text()
     truths = {row["task"]: (row["truth"], float(row["confidence"])) for row in rows("found/truths.csv")}
@@ -132,7 +132,7 @@ def test_a_round_trip_gives_each_task_its_truth(run: Run, run_json: RunJson) -> 
             "data": task["data"],
             "predictions": [
                 {
-                    "model_version": "v1",
+                    "model_version": "crowdveil",
                     "score": pytest.approx(truths[str(task["id"])][1]),
                     "result": [NAMES | {"value": {"choices": [truths[str(task["id"])][0]]}}],
                 }

@@ -20,13 +20,12 @@ SIMULATED = "The answers are simulated; service, devices and inference are the r
 @click.command(
     cls=Verb,
     example="crowdveil campaign demo --out demo",
-    main_options=("out", "seed", "opened"),
+    main_options=("out", "seed"),
     short_help="Run a whole campaign on this computer, with simulated answers.",
 )
 @click.option("--out", type=FOLDER_PATH, default=Path("crowdveil-campaign-demo"), help="Folder of the results.")
 @click.option("--seed", type=SEED, default=1, help="Seed of the simulated answers.")
-@click.option("--open/--no-open", "opened", default=None, help="Open the page of results. [default: in a terminal]")
-def demo(out: Path, seed: int, opened: bool | None) -> None:
+def demo(out: Path, seed: int) -> None:
     """Run a whole campaign on this computer: 72 workers judge twelve statements.
 
     Makes the campaign, serves it on the loopback address, has 72 devices fetch it, check it, randomize and report over
@@ -69,5 +68,5 @@ def demo(out: Path, seed: int, opened: bool | None) -> None:
         ("written", f"{shown.page}, and the files of the result beside it"),
     ]
     print_result(data, rows)
-    if opened or (opened is None and sys.stdout.isatty() and not wants_json()):
+    if sys.stdout.isatty() and not wants_json():
         webbrowser.open(shown.page.absolute().as_uri())

@@ -15,16 +15,15 @@ from crowdveil.cli.verb import Verb
     "export",
     cls=Verb,
     example="crowdveil export label-studio found --tasks export.json\n          --out predictions.json",
-    main_options=("question", "version", "as_json"),
+    main_options=("question", "as_json"),
     short_help="Write truths as predictions for a labelling tool.",
 )
 @click.argument("tool", type=click.Choice(["label-studio"]), metavar="TOOL")
 @click.argument("folder", type=FOLDER)
 @click.option("--tasks", type=FILE_PATH, required=True, help="JSON export of the project: data of its tasks.")
 @click.option("--question", metavar="NAME", help="Question that was inferred, if the project has several.")
-@click.option("--version", default="crowdveil", metavar="TEXT", help="Version of the model.")
 @click.option("--out", type=FILE_PATH, required=True, help="File to be written.")
-def export_results(tool: str, folder: Path, tasks: Path, question: str | None, version: str, out: Path) -> None:
+def export_results(tool: str, folder: Path, tasks: Path, question: str | None, out: Path) -> None:
     """Write the truths in FOLDER, as infer wrote them, as predictions with scores that TOOL (label-studio) imports.
 
     The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
@@ -43,7 +42,7 @@ def export_results(tool: str, folder: Path, tasks: Path, question: str | None, v
     estimate = read_results(folder).estimate
     exported = ExportFile(tasks, str(tasks))
     with progress_bar("reading", unit="bytes") as bar, whole_file_progress([exported], bar):
-        records = predictions(estimate, exported, question=question, version=version)
+        records = predictions(estimate, exported, question=question)
     with progress_bar("writing"):
         write_predictions(out, records)
     written = {str(record["id"]) for record in records}

@@ -18,7 +18,6 @@ from crowdveil.registry import METHOD_NAMES
 if TYPE_CHECKING:
     from crowdveil.crowd_review.next_answers import Purchase
     from crowdveil.folder.named_reports import NamedReports
-    from crowdveil.planning.next_answers import Objective
 
 SHOWN_ANSWERS = 5
 FEW_TRUTHS = 0.01
@@ -31,19 +30,13 @@ NOBODY = "every worker who can be asked has answered every task: name others wit
     cls=Verb,
     values=REPORTS,
     example="crowdveil next labels.csv --budget 500 --out next.csv",
-    main_options=("budget", "out", "workers", "per_worker", "by", "gold", "as_json"),
+    main_options=("budget", "out", "workers", "per_worker", "gold", "as_json"),
     short_help="List the next answers to ask for, by expected gain.",
 )
 @click.option("--budget", type=COUNT, required=True, help="Number of answers.")
 @click.option("--out", type=FILE_PATH, help="CSV file: task, worker, expected_gain, information, reports.")
 @click.option("--workers", type=FILE_PATH, help="CSV file of the workers to ask. [default: all of REPORTS]")
 @click.option("--per-worker", type=COUNT, help="Most answers of a worker. [default: three even shares of the budget]")
-@click.option(
-    "--by",
-    type=click.Choice(["information", "error"]),
-    default="information",
-    help="What the answers are chosen by.",
-)
 @click.option("--gold", metavar="FILE", help="List the next tasks of this draw of gold instead (data draw-gold).")
 @click.option("--method", type=NameChoice(METHOD_NAMES), help="Estimator, as of infer.")
 @truths_option
@@ -55,7 +48,6 @@ def next_answers(
     out: Path | None,
     workers: Path | None,
     per_worker: int | None,
-    by: Objective,
     gold: str | None,
     method: str | None,
     history: Path | None,
@@ -69,7 +61,7 @@ def next_answers(
     The gain of an answer is computed under the fitted model, through the channel if there is one. expected_gain is the
     expected fall of the error of the task; it is 0 if no single answer changes the truth. information is the mutual
     information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs (task,
-    worker) with the most information, or with --by error the largest expected gain, among workers who have neither
+    worker) with the most information, among workers who have neither
     answered nor skipped the task. With --gold the next tasks of its draw are listed, whose truths somebody finds out.
 
     From a folder of results, its gold guides the fit and is not listed. With --truths, answers need an order or gold.
@@ -94,9 +86,8 @@ def next_answers(
             workers=workers,
             history=history,
             per_worker=per_worker,
-            by=by,
         )
-    read.show(_data(chosen) | {"by": by}, _rows, chosen.columns)
+    read.show(_data(chosen), _rows, chosen.columns)
 
 
 def _data(purchase: Purchase) -> dict[str, Any]:
@@ -124,7 +115,6 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     now, gain = format_number(data["expected_error"]), data["expected_gain"]
     fewer = gain * data["tasks"]
     less = f"{fewer:,.2f} fewer wrong truths in expectation" if fewer >= FEW_TRUTHS else "hardly a truth changes"
-    by = "information" if data["by"] == "information" or not gain else "expected fall of the error"
     loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
     return [
         ("method", data["method"]),
@@ -132,6 +122,6 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("expected error", f"{now} per task now, by these answers {less}"),
         *([("epsilon", loss)] if loss else []),
         ("per worker", f"at most {data['per_worker']:,}"),
-        ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by {by}{short}"),
+        ("answers", f"first {answers['shown']:,} of {answers['of']:,}, ranked by information{short}"),
         *[("", line) for line in lines or [NOBODY]],
     ]
