@@ -37,19 +37,19 @@ def test_an_import_states_what_it_read_and_what_not(run: Run, run_json: RunJson)
 
 def test_infer_perturb_and_encode_recognise_an_export(run: Run, run_json: RunJson) -> None:
     """A task that nobody answered is a task all the same, and a question is chosen."""
-    export, question = EXPORTS / "pybossa.json", ("--question", "animal")
+    export, question = EXPORTS / "prodigy.jsonl", ("--question", "choice")
     found = run_json("infer", export, *question, "--out", "found")
     sent = run_json(
-        "perturb", export, *question, "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "cat,dog",
+        "perturb", export, *question, "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "POS,NEG",
         "--lists-from-answers", "--seed", 1, "--out", "sent",
     )  # fmt: skip
     run("data", "encode", export, *question, "--out", "blocks")
 
-    assert ["11", "12"] == [row["task"] for row in rows("found/truths.csv")]
+    assert ["1", "2"] == [row["task"] for row in rows("found/truths.csv")]
     assert (2, 2) == (found["tasks"], found["reports"])
     assert (2, 2) == (sent["tasks"], sent["workers"])
     assert 2 == run_json("infer", "blocks", "--out", "again")["tasks"]
-    assert any(text.startswith("Read as an export of PyBossa, question 'animal'") for text in sent["warnings"])
+    assert any(text.startswith("Read as an export of Prodigy, question 'choice'") for text in sent["warnings"])
 
 
 def test_a_guarantee_counts_no_answers(run_json: RunJson) -> None:
@@ -111,7 +111,7 @@ def test_imports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
     assert "the file must end in .csv, .parquet, .json, .jsonl" in refusal("import", "wide", "a.csv", "--out", "b.xls")
     assert "must not replace an input" in refusal("import", "wide", "a.csv", "--out", "a.csv")
     assert "Choose it with --question" in refusal("agreement", STUDIO)
-    assert "same layout" in refusal("infer", STUDIO, EXPORTS / "pybossa.json", "--out", "found")
+    assert "same layout" in refusal("infer", STUDIO, EXPORTS / "prodigy.jsonl", "--out", "found")
 
 
 NAMES = {"from_name": "sentiment", "to_name": "txt", "type": "choices"}

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
-from crowdveil.data.importers.imported_answers import collect_answers
-from crowdveil.data.importers.registry import TOOLS, importer_of
+from crowdveil.data.importers.registry import TOOLS
 from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, open_source
@@ -75,13 +73,6 @@ CASES: dict[str, tuple[str, str | None, str, list[Cell]]] = {
         [("H1", "W1", "yes"), ("H1", "W2", "no"), ("H2", "W1", "NULL")],
     ),
     "mturk, JSON": ("mturk-task-answers.csv", "animal", "mturk", [("H1", "W1", "cat"), ("H1", "W2", "dog")]),
-    "pybossa": (
-        "pybossa.json",
-        "animal",
-        "pybossa",
-        [("11", "3", "cat"), ("11", "worker-1", "dog"), ("12", "worker-1", "NULL")],
-    ),
-    "pybossa, table": ("pybossa.csv", None, "pybossa", [("11", "3", "cat"), ("11", "worker-1", "dog")]),
     "prodigy": (
         "prodigy.jsonl",
         None,
@@ -94,13 +85,6 @@ CASES: dict[str, tuple[str, str | None, str, list[Cell]]] = {
         "prodigy",
         [("51", "d-ann", "accept"), ("51", "d-bob", "reject"), ("61", "d-bob", "NULL")],
     ),
-    "doccano": (
-        "doccano",
-        None,
-        "doccano",
-        [("1", "ann", "positive"), ("2", "ann", "NULL"), ("1", "bob", "negative"), ("2", "bob", "negative")],
-    ),
-    "doccano, users": ("doccano-users.jsonl", None, "doccano", [("1", "1", "2"), ("1", "4", "3"), ("2", "1", "3")]),
     "wide": (
         "wide.csv",
         None,
@@ -171,9 +155,7 @@ def test_what_is_no_answer_at_all_is_counted(file: str, question: str | None, le
                 "Last7DaysApprovalRate",
             ),
         ),
-        ("pybossa.json", "sure", ("user_ip", "created", "finish_time", "timeout")),
         ("prodigy.jsonl", None, ("_timestamp",)),
-        ("doccano-users.jsonl", None, ("annotations.created_at",)),
     ],
 )
 def test_times_ratings_and_addresses_are_named_and_not_kept(file: str, question: str | None, names: tuple) -> None:
@@ -198,10 +180,6 @@ SEVERAL: dict[str, list[Cell]] = {
     "argilla-several.json": [
         ("r1|sport", "u1", "yes"), ("r1|news", "u1", "yes"), ("r1|sport", "u2", "yes"), ("r1|news", "u2", "no"),
         ("r2|sport", "u1", "no"), ("r2|news", "u1", "yes"), ("r2|sport", "u2", "NULL"), ("r2|news", "u2", "NULL"),
-    ],
-    "doccano-several.jsonl": [
-        ("1|3", "1", "yes"), ("1|4", "1", "yes"), ("1|3", "2", "yes"), ("1|4", "2", "no"),
-        ("2|3", "1", "no"), ("2|4", "1", "yes"),
     ],
     "prodigy-several.jsonl": [
         ("11|a", "w-ann", "yes"), ("11|b", "w-ann", "yes"), ("11|a", "w-bob", "no"), ("11|b", "w-bob", "yes"),
@@ -236,14 +214,6 @@ def test_a_file_is_given_once() -> None:
     """The same export twice would count every answer twice."""
     with pytest.raises(ReportsError, match="is given once"):
         imported("prodigy.jsonl", "prodigy.jsonl")
-
-
-def test_doccano_needs_the_name_of_the_file() -> None:
-    """The file of a worker has the worker's name; standard input has none."""
-    export = ExportFile(EXPORTS / "doccano" / "ann.jsonl", STANDARD_INPUT)
-
-    with pytest.raises(ReportsError, match="standard input has no name"):
-        collect_answers(importer_of("doccano"), [export])
 
 
 def test_all_questions_are_read_but_free_text() -> None:
@@ -320,8 +290,6 @@ REFUSED: dict[str, tuple[object, str, str]] = {
         "export.json",
         "must have one user and one status each.*1 responses, 2 users",
     ),
-    "shared annotations": ('{"id": 1, "text": "x", "label": ["a"]}\n', "all.jsonl", "must tell its workers apart"),
-    "spans": ('{"id": 1, "text": "x", "label": [[0, 5, "ORG"]]}\n', "ann.jsonl", "gives one answer to a question"),
     "not JSON": ('[{"id": 1, ', "export.json", "must be JSON in UTF-8"),
     "no records": ("[1, 2]", "export.json", "must hold at least one record, and records only"),
     "unknown records": (
@@ -429,9 +397,7 @@ DAMAGED: dict[str, tuple[str, object, str]] = {
         "export.json",
     ),
     "responses that are numbers": ("argilla", [{"id": 1, "fields": {}, "responses": [5]}], "export.json"),
-    "annotations that are numbers": ("doccano", [{"id": 1, "text": "a", "annotations": [7]}], "export.json"),
     "another tool's records": ("mturk", [{"_task_hash": 1, "answer": "accept"}], "export.json"),
-    "examples without labels": ("doccano", [{"id": 1, "text": "a"}], "ann.json"),
 }
 
 
@@ -443,7 +409,7 @@ def test_damaged_content_is_refused(write: Write, case: str) -> None:
     with pytest.raises(ReportsError) as caught:
         imported(write(content, name), tool=tool)
 
-    assert str(caught.value.hint).startswith(("Label Studio's", "Argilla's", "doccano's", "Mechanical Turk's"))
+    assert str(caught.value.hint).startswith(("Label Studio's", "Argilla's", "Mechanical Turk's"))
 
 
 NOT_WIDE = {

@@ -39,18 +39,6 @@ def test_data_named_like_answers_are_not_the_answers(write: Write) -> None:
     assert "mood" == imported(write(records)).question
 
 
-@pytest.mark.parametrize("prefix", ["", "taskrun__", "task_run__"])
-@pytest.mark.parametrize("mark", ["_", "__"])
-def test_flattened_contents_of_pybossa_are_questions_and_data(write: Write, prefix: str, mark: str) -> None:
-    """Each key of a content has a column of its own; the picture of the task is no question."""
-    rows = [f"{task},{worker},{'cd'[task == worker]},{task}.png" for task in (1, 2) for worker in (1, 2)]
-    header = ",".join(prefix + name for name in ("task_id", "user_id", f"info{mark}animal", f"info{mark}img"))
-    found = imported(write("\n".join([header, *rows]), "runs.csv"))
-
-    assert ("animal", ("img",)) == (found.question, tuple(name for name in found.data if name != "animal"))
-    assert [("1", "1", "d"), ("1", "2", "c"), ("2", "1", "c"), ("2", "2", "d")] == cells(found)
-
-
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
 def test_the_order_of_keys_does_not_say_what_is_a_question(write: Write, order: Sequence[str]) -> None:
     """What differs between two answers to a task is the question; all else is named, and read if it is chosen."""
@@ -81,29 +69,12 @@ def test_an_export_without_a_column_that_differs_is_refused(write: Write, moods:
         imported(write(json_min(KEYS, moods=moods)))
 
 
-REPEATED: dict[str, tuple[str, object]] = {
-    "mturk": (
-        "batch.csv",
-        "HITId,WorkerId,Answer.url,Answer.mood\n1,a,x.org,g\n1,b,x.org,b\n2,a,y.org,g\n2,b,y.org,b\n",
-    ),
-    "pybossa": (
-        "runs.json",
-        [
-            {"task_id": task, "user_id": user, "info": {"url": f"{task}.org", "mood": mood}}
-            for task in (1, 2)
-            for user, mood in (("a", "g"), ("b", "b"))
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("tool", REPEATED)
-def test_data_that_a_form_repeats_among_the_answers_are_no_question(write: Write, tool: str) -> None:
+def test_data_that_a_form_repeats_among_the_answers_are_no_question(write: Write) -> None:
     """What is the same in all answers to each task is named, and the question is read without a choice."""
-    name, content = REPEATED[tool]
-    found = imported(write(content, name))
+    rows = "1,a,x.org,g\n1,b,x.org,b\n2,a,y.org,g\n2,b,y.org,b\n"
+    found = imported(write("HITId,WorkerId,Answer.url,Answer.mood\n" + rows, "batch.csv"))
 
-    assert (tool, ("mood",), ("url",)) == (found.tool, found.questions, found.data)
+    assert ("mturk", ("mood",), ("url",)) == (found.tool, found.questions, found.data)
 
 
 @pytest.mark.parametrize("order", ["AB", "BA"])
@@ -118,12 +89,8 @@ def test_a_task_of_toloka_is_named_alike_in_any_order_of_its_inputs(write: Write
 @pytest.mark.parametrize(("name", "form"), [("startTime", "10:0{}"), ("words", "so {} as ever")])
 def test_times_and_texts_are_not_taken_for_the_question_on_which_all_agree(write: Write, name: str, form: str) -> None:
     """A column that differs, and holds no answers, is refused beside others, until the question is chosen."""
-    records = [
-        {"task_id": task, "user_id": user, "info": {"mood": "gb"[task % 2], name: form.format(6 * user + task)}}
-        for task in range(6)
-        for user in range(3)
-    ]
-    path = write(records)
+    rows = [f"{task},u{user},{'gb'[task % 2]},{form.format(6 * user + task)}" for task in range(6) for user in range(3)]
+    path = write("\n".join([f"HITId,WorkerId,Answer.mood,Answer.{name}", *rows]), "batch.csv")
 
     with pytest.raises(ReportsError, match=f"must hold answers. Found: '{name}'.*others: 'mood'.*--question 'mood'"):
         imported(path)

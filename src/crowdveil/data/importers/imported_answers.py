@@ -12,7 +12,7 @@ from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile, name_of_files
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.importers.personal_columns import WorkerNames, is_personal, personal_names
+from crowdveil.data.importers.personal_columns import ADDRESS, NUMBERED_PREFIX, is_personal, personal_names
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 
@@ -315,14 +315,13 @@ def _refuse_doubtful_question(question: str, data: Sequence[str], found: Sequenc
 
 def _public_worker_names(kept: Sequence[Submission], source: str) -> tuple[list[str], int]:
     """Return the workers' names without addresses, and the number of names that were replaced."""
-    given = [_identifier_text(_worker_or_address(one), "worker", source, number) for number, one in enumerate(kept, 1)]
-    names = WorkerNames(dict.fromkeys(given))
-    public = [names.public(name, is_address=one.worker in (None, "")) for name, one in zip(given, kept, strict=True)]
-    return public, names.replaced
-
-
-def _worker_or_address(one: Submission) -> Any:
-    return one.address if one.worker in (None, "") else one.worker
+    given = [_identifier_text(one.worker, "worker", source, number) for number, one in enumerate(kept, 1)]
+    prefix = NUMBERED_PREFIX
+    while any(name.startswith(prefix) for name in given):
+        prefix += "-"
+    addresses = dict.fromkeys(name for name in given if ADDRESS.fullmatch(name))
+    numbers = {name: f"{prefix}{number}" for number, name in enumerate(addresses, 1)}
+    return [numbers.get(name, name) for name in given], len(numbers)
 
 
 def _identifier_text(name: Any, role: str, source: str, number: int) -> str:

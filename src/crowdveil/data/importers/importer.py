@@ -19,7 +19,6 @@ class Submission:
         left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
         unsure: contents of columns that are data of the task or questions. Those that differ between answers to a task
             are questions; another is read only if it is chosen by name.
-        address: address of a worker without an identifier. It only tells workers apart and is not kept.
     """
 
     task: Any
@@ -27,7 +26,6 @@ class Submission:
     answers: Mapping[str, Any] = field(default_factory=dict)
     left_out: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
-    address: Any = None
 
 
 class Importer(ABC):

@@ -56,30 +56,6 @@ def _personal_key_paths(value: Any, above: str, depth: int) -> Iterable[str]:
                 yield from _personal_key_paths(part, path, depth - 1)
 
 
-NUMBERED_NAME = re.compile(r"worker-+\d+")
-"""Name that an import gives to a worker in place of an address."""
-
-
-class WorkerNames:
-    """Names of workers in an import: those that are addresses are replaced by numbers, in order of appearance.
-
-    Attributes:
-        replaced: number of names that were replaced.
-    """
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._prefix = "worker-"
-        while any(name.startswith(self._prefix) for name in names):
-            self._prefix += "-"
-        self._numbers: dict[str, str] = {}
-
-    def public(self, name: str, *, is_address: bool) -> str:
-        """Return the name, or its number if it is an address."""
-        if not (is_address or ADDRESS.fullmatch(name)):
-            return name
-        return self._numbers.setdefault(name, f"{self._prefix}{len(self._numbers) + 1}")
-
-    @property
-    def replaced(self) -> int:
-        """Number of names that were replaced."""
-        return len(self._numbers)
+NUMBERED_PREFIX = "worker-"
+"""Beginning of the names that an import gives to workers in place of addresses, in order of appearance."""
+NUMBERED_NAME = re.compile(rf"{NUMBERED_PREFIX}-*\d+")

@@ -16,9 +16,7 @@ IMPORTER_ENTRIES: Mapping[str, Entry] = by_name(
     Entry("argilla", "data.importers.argilla", "Argilla"),
     Entry("toloka", "data.importers.toloka", "Toloka"),
     Entry("mturk", "data.importers.mturk", "MechanicalTurk"),
-    Entry("pybossa", "data.importers.pybossa", "PyBossa"),
     Entry("prodigy", "data.importers.prodigy", "Prodigy"),
-    Entry("doccano", "data.importers.doccano", "Doccano"),
     Entry("wide", "data.importers.wide", "Wide"),
 )
 """Importers, in the order in which they are asked whether they recognise a file."""
