@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.ingest import column_readers, csv_files
+from crowdveil.data.ingest import column_readers, csv_files, dictionary_encoding
 from crowdveil.data.ingest.column_readers import (
     ColumnNames,
     encode_arrow_column,
@@ -93,7 +93,8 @@ def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
     path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
     whole = cells(Reports.from_csv(path, duplicates="all"))
     monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(csv_files, "GROUP_BYTES", 500)
+    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 500)
+    monkeypatch.setattr(dictionary_encoding, "LOADED_FROM", 500)
 
     assert whole == cells(Reports.from_csv(path, duplicates="all"))
     assert 300 == len(whole)
@@ -403,7 +404,7 @@ def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) 
     """Text, however it is kept, gives the same reports in many parts and row groups as from memory."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     monkeypatch.setattr(column_readers, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(column_readers, "GROUP_BYTES", 200)
+    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 200)
     rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
     columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(cells).cast(kind) for name, cells in columns})
@@ -417,7 +418,7 @@ def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> N
     """A row without a worker is refused by its number, also in a part that comes after others."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     monkeypatch.setattr(column_readers, "ROWS_AT_ONCE", 2)
-    monkeypatch.setattr(column_readers, "GROUP_BYTES", 1)
+    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 1)
     table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})
     pq.write_table(table, tmp_path / "reports.parquet")
 

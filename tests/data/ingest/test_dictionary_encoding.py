@@ -8,51 +8,68 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crowdveil.data.ingest import arrow_strings, canonical_order, dictionary_encoding, hash_table
-from crowdveil.data.ingest.arrow_strings import text_array
+from crowdveil.data.ingest import canonical_order, dictionary_encoding
 from crowdveil.data.ingest.canonical_order import sort_columns, sort_packed
 from crowdveil.data.ingest.dictionary_encoding import (
-    ColumnEncoder,
-    dictionary_encode_batches,
     encode_batches,
     encode_integers,
     encode_sorted,
     encode_text,
-    encoder_of,
     least_bytes_for_compiled_code,
 )
-from crowdveil.data.ingest.hash_table import MAX_WORDS, WORD, TextTable
-from crowdveil.data.ingest.hash_table_numba import HASH_MULTIPLIER
+from crowdveil.data.ingest.hash_table import HASH_MULTIPLIER, MAX_WORDS, TextTable
 from crowdveil.jit import KERNELS_VARIABLE
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+LONGEST = 8 * MAX_WORDS
+"""Bytes of the longest name of the compiled table."""
+SALT = 0x1F2E3D4C5B6A7988
+TEXT = st.one_of(
+    st.text("ab\0é", max_size=18), st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST // 4)
+)
 
 
+@pytest.mark.parametrize("dictionaries", [False, True])
 @settings(max_examples=100)
-@given(st.lists(TEXT, min_size=1))
-@example(["a\0", "a", "a\0\0"])
-def test_identifiers_are_sorted_by_code_point(cells) -> None:
-    """Distinct cells of any length and script, trailing zero bytes included, are sorted as Python sorts them."""
-    coded = encode_text(pa.chunked_array([pa.array(["before", *cells], pa.string()).slice(1)]))
+@given(cells=st.lists(TEXT, min_size=1), half=st.integers(0, 9))
+@example(cells=["a\0", "a", "a\0\0"], half=1)
+def test_identifiers_are_sorted_by_code_point(dictionaries: bool, cells: list[str], half: int) -> None:
+    """Distinct cells, trailing zero bytes included, are sorted as Python does; so are dictionaries that differ."""
+    chunks = [pa.array(["before", *part], pa.string()).slice(1) for part in (cells[:half], cells[half:])]
+    coded = (
+        encode_sorted(pa.chunked_array([chunk.dictionary_encode() for chunk in chunks]))
+        if dictionaries
+        else encode_text(pa.chunked_array(chunks))
+    )
 
     assert sorted(set(cells)) == coded.names.tolist()
     assert cells == coded.names[coded.codes].tolist()
+
+
+GROUPS: dict[str, list[list[str | None]]] = {
+    "numbered": [[f"id-{k * k % 37}" for k in range(at, at + 30)] for at in range(0, 200, 30)],
+    "any": [["a", "bc"], ["", "a"]],
+    "missing": [["a", "b"], [None, "a"], ["b"]],
+    "too long": [["a", "b"], ["c" * (LONGEST + 1), "a"], ["b", "a"]],
+    "too long at once": [["c" * (LONGEST + 1)], ["b"]],
+    "none": [],
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("group_bytes", [1, 200, 1 << 20])
-def test_groups_make_no_difference(monkeypatch, group_bytes, kernels) -> None:
-    """Text that is encoded in many groups, or in one, comes back as it was, with names in order."""
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_make_no_difference(monkeypatch, name: str, group_bytes: int, kernels: str) -> None:
+    """Text in many groups comes back as it was, also where one does not fit the table that those before it are in."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    cells = [f"id-{k * k % 37}" for k in range(200)]
-    batches = [pa.record_batch({"task": pa.array(cells[at : at + 30])}) for at in range(0, 200, 30)]
+    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", group_bytes)
+    cells = [cell for group in GROUPS[name] for cell in group]
+    batches = [pa.record_batch({"task": pa.array(group, pa.string())}) for group in GROUPS[name]]
 
-    coded = encode_batches(batches, ["task"], group_bytes)["task"]
+    coded = encode_batches(batches, ["task"])["task"]
 
-    assert cells == dictionary_encode_batches(batches, ["task"], group_bytes)["task"].to_pylist()
-    assert cells == coded.names[coded.codes].tolist()
-    assert sorted(set(cells)) == coded.names.tolist()
+    assert cells == np.append(coded.names, None)[coded.codes].tolist()
+    assert sorted({cell for cell in cells if cell is not None}) == coded.names.tolist()
 
 
 def test_entries_of_other_chunks_that_never_occur_are_no_names() -> None:
@@ -65,19 +82,6 @@ def test_entries_of_other_chunks_that_never_occur_are_no_names() -> None:
     coded = encode_sorted(pa.chunked_array(chunks))
 
     assert (["a", "b"], [1, -1, 0, 0]) == (coded.names.tolist(), coded.codes.tolist())
-
-
-@given(st.lists(st.text("ab\0é", max_size=3), min_size=1, max_size=30))
-def test_coding_is_what_python_would_do(cells) -> None:
-    """Codes and names are those of sorted(set(cells))."""
-    half = len(cells) // 2
-    column = pa.chunked_array(
-        [pa.array(part, pa.string()).dictionary_encode() for part in (cells[:half], cells[half:]) if part]
-    )
-    coded = encode_sorted(column)
-
-    assert sorted(set(cells)) == coded.names.tolist()
-    assert [sorted(set(cells)).index(cell) for cell in cells] == coded.codes.tolist()
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
@@ -105,47 +109,17 @@ def test_missing_and_sparse_numbers_are_left_to_hashing() -> None:
     assert encode_integers(pa.chunked_array([pa.array([], pa.int64())])) is None
 
 
-GROUPS = {
-    "numbered": [["id-01", "id-02"], ["id-02", "id-03"]],
-    "one width": [["a" * 8, "b" * 8], ["b" * 8]],
-    "any": [["a", "bc"], ["", "a"]],
-    "missing": [["a", "b"], [None, "a"], ["b"]],
-    "too long": [["a", "b"], ["c" * (MAX_WORDS * WORD + 1), "a"], ["b", "a"]],
-    "too long at once": [["c" * (MAX_WORDS * WORD + 1)], ["b"]],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("name", GROUPS)
-def test_groups_come_back_as_they_were(name: str, compiled: bool) -> None:
-    """Also where some group does not fit the table that the groups before it are in."""
-    encoder = ColumnEncoder(compiled=compiled)
-    for cells in GROUPS[name]:
-        encoder.add(pa.chunked_array([pa.array(cells)]))
-
-    assert [cell for cells in GROUPS[name] for cell in cells] == encoder.finish().to_pylist()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, kernels: str) -> None:
-    """Text with short and long offsets and views of text, with missing cells, and without any cell."""
+    """Text with short and long offsets, with missing cells, and without any cell."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     columns: list[list[str | None]] = [["a", "b", "a"], ["a", None], []]
 
-    assert columns == [encoder_of(pa.chunked_array([pa.array(cells, kind)])).finish().to_pylist() for cells in columns]
+    coded = [encode_text(pa.chunked_array([pa.array(cells, kind)])) for cells in columns]
 
-
-@pytest.mark.slow
-def test_a_group_that_fits_costs_one_dictionary() -> None:
-    """However many groups there are, compiled code gives one chunk."""
-    encoder = ColumnEncoder(compiled=True)
-    for cells in GROUPS["any"]:
-        encoder.add(pa.chunked_array([pa.array(cells)]))
-
-    assert 1 == encoder.finish().num_chunks
+    assert columns == [np.append(one.names, None)[one.codes].tolist() for one in coded]
 
 
 def test_loading_compiled_code_must_pay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,11 +130,6 @@ def test_loading_compiled_code_must_pay(monkeypatch: pytest.MonkeyPatch) -> None
     assert least_bytes_for_compiled_code() == dictionary_encoding.LOADED_FROM > dictionary_encoding.COMPILED_FROM
 
 
-LONGEST = MAX_WORDS * WORD
-SALT = 0x1F2E3D4C5B6A7988
-TABLE_TEXT = st.one_of(st.text("ab\0é", max_size=18), st.text(max_size=LONGEST // 4))
-
-
 def in_python(cells: list[str]) -> tuple[list[str], list[int]]:
     """Distinct names in the order of their first rows, and each row's position."""
     places = {name: code for code, name in enumerate(dict.fromkeys(cells))}
@@ -169,7 +138,7 @@ def in_python(cells: list[str]) -> tuple[list[str], list[int]]:
 
 @pytest.mark.slow
 @settings(max_examples=150, derandomize=True, deadline=None)
-@given(parts=st.lists(st.lists(TABLE_TEXT, max_size=20), min_size=1, max_size=4), large=st.booleans())
+@given(parts=st.lists(st.lists(TEXT, max_size=20), min_size=1, max_size=4), large=st.booleans())
 def test_it_is_pythons_dictionary(parts: list[list[str]], large: bool) -> None:
     """Names of any length up to the longest, in chunks that are slices of longer ones, with zero bytes and without."""
     kind = pa.large_string() if large else pa.string()
@@ -216,10 +185,10 @@ def test_names_with_equal_hashes_are_distinct() -> None:
     """Names made so that all share their first slot and the part of the hash that slots hold are as good as others."""
     inverse = pow(int(HASH_MULTIPLIER), -1, 2**64)
     mixed = [0x155 << 39 | number << 20 | 5 for number in range(300)]
-    words = [_unmixed(_unmixed(number, inverse), inverse) ^ WORD ^ SALT for number in mixed]
-    text = np.array(words * 2, dtype="<u8").view(np.uint8)
+    words = [_unmixed(_unmixed(number, inverse), inverse) ^ 8 ^ SALT for number in mixed]
+    buffers = [pa.py_buffer(np.arange(0, 4808, 8, dtype="<i4")), pa.py_buffer(np.array(words * 2, dtype="<u8"))]
     table = TextTable(salt=SALT)
-    codes = table.codes(pa.chunked_array([text_array(text, WORD * np.arange(601))]))
+    codes = table.codes(pa.chunked_array([pa.StringArray.from_buffers(600, *buffers)]))
     taken = table.slots[5:305]
 
     assert [*range(300)] * 2 == ([] if codes is None else codes.tolist())
@@ -242,22 +211,11 @@ def _unmixed(number: int, inverse: int) -> int:
     return (number ^ number >> 32) * inverse % 2**64
 
 
-def test_what_does_not_fit_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing cells, other types, names that are too long, and more names than codes are refused."""
+def test_what_does_not_fit_is_left_to_others() -> None:
+    """Missing cells, other types, and names that are too long are refused."""
     rows = [[None, "a"], [1, 2], ["a" * (LONGEST + 1)], ["é" * (LONGEST // 2) + "x"]]
+
     assert [None] * 4 == [TextTable().codes(pa.chunked_array([pa.array(cells)])) for cells in rows]
-    monkeypatch.setattr(hash_table, "MAX_SLOTS", hash_table.FIRST_SLOTS)
-
-    assert TextTable().codes(pa.chunked_array([pa.array([str(n) for n in range(hash_table.FIRST_SLOTS)])])) is None
-
-
-def test_text_beyond_two_gigabytes_gets_wide_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes that 32 bits cannot count become a large text array."""
-    text, ends = np.frombuffer(b"abc", dtype=np.uint8), np.array([0, 1, 3])
-
-    assert (pa.string(), ["a", "bc"]) == (text_array(text, ends).type, text_array(text, ends).to_pylist())
-    monkeypatch.setattr(arrow_strings, "MOST_BYTES", 2)
-    assert (pa.large_string(), ["a", "bc"]) == (text_array(text, ends).type, text_array(text, ends).to_pylist())
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=40)

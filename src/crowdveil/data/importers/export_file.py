@@ -18,10 +18,9 @@ from crowdveil.data.ingest.csv_files import (
     UTF8_MARK,
     Progress,
     open_text,
-    read_csv_batches,
+    read_csv_table,
     read_header,
 )
-from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
 from crowdveil.errors import ReportsError
 
 Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
@@ -122,11 +121,7 @@ class ExportFile:
                 examples=", ".join(map(repr, repeated[:5])),
                 hint="Rename the columns.",
             )
-        columns, _ = read_csv_batches(
-            self.path, wanted, dictionary_encode_batches, self.delimiter, encoding=self.encoding
-        )
-        cells = [columns[name].to_pylist() for name in wanted]
-        yield from (dict(zip(wanted, row, strict=True)) for row in zip(*cells, strict=True))
+        yield from read_csv_table(self.path, wanted, self.delimiter, encoding=self.encoding).to_pylist()
 
     def arrow_table(self) -> pa.Table:
         """Return the table of a Parquet or Arrow file."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,6 @@ from crowdveil.data.ingest.coded_columns import (
 from crowdveil.data.ingest.csv_files import (
     COMMA,
     DELIMITERS,
-    GROUP_BYTES,
     Header,
     Progress,
     find_defects,
@@ -87,7 +87,6 @@ class ReportColumns:
         value_name: header of the value column.
         source: origin of the rows, for error messages.
         question: the question that each row answers; None without such a column.
-        blank_rows: number of blank rows that were skipped.
         skip_empty: whether an empty answer is no answer, as NULL is; otherwise it is refused.
         labels: known labels, which are answers even if they read as none.
     """
@@ -98,7 +97,6 @@ class ReportColumns:
     value_name: str
     source: str
     question: CodedColumn | None = None
-    blank_rows: int = 0
     skip_empty: bool = False
     labels: frozenset[str] = frozenset()
 
@@ -232,9 +230,17 @@ def read_columns(
     """
     delimiter, roles = delimiter_and_roles(Path(path), names.roles, delimiter, encoding)
     source = text_source(Path(path), delimiter, encoding)
-    coded, blank = read_csv_batches(Path(path), list(roles.values()), encode_batches, delimiter, progress, encoding)
-    columns = _report_columns({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
-    return replace(columns, blank_rows=blank)
+    coded = _coded_csv_columns(Path(path), roles, delimiter, progress, encoding)
+    return _report_columns(coded, roles, source, names.value_name)
+
+
+def _coded_csv_columns(
+    path: Path, roles: Mapping[str, str], delimiter: str, progress: Progress | None = None, encoding: str | None = None
+) -> dict[str, CodedColumn]:
+    """Return the coded column of each role; `roles` are names of columns."""
+    names = list(roles.values())
+    coded = read_csv_batches(path, names, partial(encode_batches, names=names), delimiter, progress, encoding)
+    return {role: coded[name] for role, name in roles.items()}
 
 
 def delimiter_and_roles(
@@ -310,7 +316,7 @@ def read_parquet_columns(
             if all(pa.types.is_string(schema.field(name).type) for name in wanted):
                 # Streaming: a group of rows is encoded while the next is read.
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted)
-                coded = encode_batches(_with_progress(batches, file, Path(path), progress), wanted, GROUP_BYTES)
+                coded = encode_batches(_with_progress(batches, file, Path(path), progress), wanted)
                 return _report_columns(
                     {role: coded[name] for role, name in roles.items()}, roles, source, names.value_name
                 )
@@ -533,5 +539,4 @@ def read_csv_by_role(
         return match_columns(found, accepted, source) | {name: name for name in optional if name in found}
 
     delimiter, roles = delimiter_and_roles(path, match)
-    coded, _ = read_csv_batches(path, list(roles.values()), encode_batches, delimiter)
-    return roles, {role: coded[name] for role, name in roles.items()}
+    return roles, _coded_csv_columns(path, roles, delimiter)

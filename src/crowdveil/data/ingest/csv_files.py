@@ -28,7 +28,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
-from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
 from crowdveil.errors import ReportsError, TextSource, join_errors
 
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
@@ -39,14 +38,11 @@ DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"
 """Delimiters of cells with their names, the default first."""
 
 Result = TypeVar("Result")
-Consumer = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Result]
 Progress = Callable[[int, int], None]
 """Function that is called with the part done so far and the whole."""
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
-GROUP_BYTES = 256 << 20
-"""Bytes of text per group that is encoded at a time."""
 GZIP_MAGIC = b"\x1f\x8b"
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = RLock()
@@ -107,36 +103,43 @@ def read_header(path: Path, delimiter: str = COMMA, encoding: str | None = None)
     return header.names
 
 
-def read_csv_table(path: Path, names: Sequence[str], delimiter: str = COMMA) -> pa.Table:
-    """Return the named columns as dictionary-encoded text, rows in file order.
-
-    Raises:
-        ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
-    """
-    return read_csv_batches(path, names, dictionary_encode_batches, delimiter)[0]
+def read_csv_table(
+    path: Path,
+    names: Sequence[str],
+    delimiter: str = COMMA,
+    progress: Progress | None = None,
+    encoding: str | None = None,
+) -> pa.Table:
+    """Return the named columns as text, rows in file order; arguments and errors as `read_csv_batches`."""
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return read_csv_batches(
+        path, names, lambda batches: pa.Table.from_batches(batches, schema), delimiter, progress, encoding
+    )
 
 
 def read_csv_batches(
     path: Path,
     names: Sequence[str],
-    consume: Consumer[Result],
+    consume: Callable[[Iterable[pa.RecordBatch]], Result],
     delimiter: str = COMMA,
     progress: Progress | None = None,
     encoding: str | None = None,
-) -> tuple[Result, int]:
-    """Return the result of `consume` on the batches of the named text columns, and the number of blank rows.
+) -> Result:
+    """Return the result of `consume` on the batches of the named text columns.
 
-    `progress` is called with the bytes read so far and the size of the file. Errors as `read_csv_table`.
+    `progress` is called with the bytes read so far and the size of the file.
+
+    Raises:
+        ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
     found, header = "", find_header(path, delimiter, encoding)
-    blank = [header.skipped]
     with (
         open_text(path, encoding) as raw,
         QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
     ):
         try:
-            with _silent_on_undecodable_rows(), closing(_batches(checked, names, delimiter, header, blank)) as batches:
-                columns = consume(batches, names, GROUP_BYTES)
+            with _silent_on_undecodable_rows(), closing(_batches(checked, names, delimiter, header)) as batches:
+                columns = consume(batches)
             checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
@@ -152,7 +155,7 @@ def read_csv_batches(
             find_defects(path, delimiter, encoding)
             or [unknown if found else _quotes_error(str(path), 0, "", delimiter)]
         )
-    return columns, sum(blank)
+    return columns
 
 
 def _report_position(raw: Any, path: Path, progress: Progress | None) -> Callable[[], None] | None:
@@ -377,19 +380,15 @@ def _silent_on_undecodable_rows() -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def _batches(
-    stream: Any, names: Sequence[str], delimiter: str, header: Header, blank: list[int]
-) -> Generator[pa.RecordBatch]:
-    """Yield the named columns without blank rows; the number of these in each batch is appended to `blank`."""
+def _batches(stream: Any, names: Sequence[str], delimiter: str, header: Header) -> Generator[pa.RecordBatch]:
+    """Yield the named columns without blank rows."""
     several = len(header.names) > 1
     if header.is_last:
         stream.read(BLOCK_BYTES)  # for its quotes: the parser refuses a header without a line end
         return
 
     def skip_blank(row: Any) -> str:
-        is_blank = not row.text.strip(f'{delimiter}" \t')
-        blank.append(int(is_blank))
-        return "skip" if is_blank else "error"
+        return "error" if row.text.strip(f'{delimiter}" \t') else "skip"
 
     reader = pa.csv.open_csv(
         stream,
@@ -410,7 +409,6 @@ def _batches(
         for batch in reader:
             empty = reduce(pc.and_, (pc.equal(pc.binary_length(column), 0) for column in batch.columns))
             count = pc.sum(empty).as_py() if several else 0
-            blank.append(count or 0)
             if count != batch.num_rows:
                 yield (batch.filter(pc.invert(empty)) if count else batch).select(list(names))
     finally:

@@ -5,9 +5,9 @@ hash table, dense integers a direct-address table, all others Arrow.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,46 +37,36 @@ class ColumnEncoder:
     """Streaming dictionary encoder of a text column: compiled hash table if possible, else Arrow."""
 
     def __init__(self, *, compiled: bool) -> None:
-        self.compiled = compiled
-        self.table: TextTable | None = None
+        self.table = _new_table() if compiled else None
         self.codes: list[NDArray[np.int32]] = []
         self.done: list[Any] = []
 
     def add(self, column: Any) -> None:
-        """Add rows, an Arrow chunked array of text."""
-        if self.compiled:
-            codes = self._look_up(column)
-            if codes is not None:
-                self.codes.append(codes)
-                return
-            # From the first group that the hash table cannot hold, Arrow encodes.
-            self._end_hash_table()
-        self.done.append(_encode_with_arrow(column))
-
-    def finish(self) -> Any:
-        """Return all rows as a dictionary-encoded Arrow chunked array."""
-        if self.compiled:
-            self._end_hash_table()
-        return pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT)
-
-    def in_order(self) -> CodedColumn | None:
-        """Return the coded column in sorted order; None if some rows are outside the hash table."""
-        if self.table is None or self.done:
-            return None
-        return self.table.in_order(self.codes)
-
-    def _look_up(self, column: Any) -> NDArray[np.int32] | None:
-        if self.table is None:
-            from crowdveil.data.ingest.hash_table import TextTable
-
-            self.table = TextTable()
-        return self.table.codes(column)
-
-    def _end_hash_table(self) -> None:
+        """Add rows, an Arrow chunked array of text with at least one chunk."""
+        codes = None if self.table is None else self.table.codes(column)
+        if codes is not None:
+            self.codes.append(codes)
+            return
         if self.table is not None and self.codes:
-            codes: Any = pa.array(np.concatenate(self.codes))
-            self.done.append(pa.DictionaryArray.from_arrays(codes, self.table.dictionary(), safe=False))
-        self.compiled, self.table, self.codes = False, None, []
+            # From the first group that the hash table cannot hold, Arrow encodes.
+            names = self.table.dictionary().cast(column.type)
+            self.done.append(pa.DictionaryArray.from_arrays(pa.array(np.concatenate(self.codes)), names, safe=False))
+        self.table, self.codes = None, []
+        coded = column.dictionary_encode()  # all chunks have the same dictionary
+        indices = pa.concat_arrays([one.indices for one in coded.chunks])
+        self.done.append(pa.DictionaryArray.from_arrays(indices, coded.chunks[-1].dictionary))
+
+    def coded(self) -> CodedColumn:
+        """Return all rows as a coded column."""
+        if self.table is not None and self.codes:
+            return self.table.in_order(self.codes)
+        return encode_sorted(pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT))
+
+
+def _new_table() -> "TextTable":
+    from crowdveil.data.ingest.hash_table import TextTable
+
+    return TextTable()
 
 
 def least_bytes_for_compiled_code() -> int:
@@ -84,77 +74,35 @@ def least_bytes_for_compiled_code() -> int:
     return COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
 
 
-def encoder_of(column: Any) -> ColumnEncoder:
-    """Return an encoder to which the cells of an Arrow chunked array of text have been added."""
+def encode_text(column: Any) -> CodedColumn:
+    """Return the coded column of an Arrow chunked array of text; null is missing."""
     encoder = ColumnEncoder(compiled=use_compiled_code(column.get_total_buffer_size(), least_bytes_for_compiled_code()))
     if len(column):
         encoder.add(column)
-    return encoder
+    return encoder.coded()
 
 
-def _encode_with_arrow(column: Any) -> Any:
-    """Return a chunked column as one dictionary array; Arrow gives all chunks the same dictionary."""
-    coded = column.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(
-        pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
-    )
+def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[str, CodedColumn]:
+    """Return text columns as coded columns, encoded in threads.
 
-
-Ended = TypeVar("Ended")
-
-
-def dictionary_encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> pa.Table:
-    """Return text columns dictionary-encoded, in the order of the rows; arguments as `encode_batches`."""
-    columns = _encode_each_column(batches, names, group_bytes, ColumnEncoder.finish)
-    return pa.table(dict(zip(names, columns, strict=True)))
-
-
-def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> dict[str, CodedColumn]:
-    """Return text columns as coded columns.
-
-    One group of batches is encoded while the next is read: memory holds the text of two groups, and the codes and
-    distinct values of the others.
+    Memory holds the text of one group of batches, and the codes and distinct values of the others.
 
     Args:
         batches: record batches with the named columns.
         names: column names.
-        group_bytes: bytes of text per group.
     """
-    return dict(zip(names, _encode_each_column(batches, names, group_bytes, _coded_column), strict=True))
-
-
-def encode_text(column: Any) -> CodedColumn:
-    """Return the coded column of an Arrow chunked array of text; null is missing."""
-    return _coded_column(encoder_of(column))
-
-
-def _encode_each_column(
-    batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int, ending: Callable[[ColumnEncoder], Ended]
-) -> list[Ended]:
-    """Encode all columns in threads and return `ending` of each encoder."""
-    enough = min(least_bytes_for_compiled_code(), group_bytes)
-    waiting = iter(batches)
-    group = _next_group(waiting, enough if use_compiled_code(enough, enough) else group_bytes)
+    enough, waiting = least_bytes_for_compiled_code(), iter(batches)
+    group = _next_group(waiting, enough)
     compiled = use_compiled_code(sum(batch.nbytes for batch in group), enough)
-    encoders = [ColumnEncoder(compiled=compiled) for _ in names]
+    encoders = {name: ColumnEncoder(compiled=compiled) for name in names}
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
-        under_way: list[Future[None]] = []
         while group:
+            text = pa.Table.from_batches(group)
+            under_way = [threads.submit(encoder.add, text[name]) for name, encoder in encoders.items()]
+            group = _next_group(waiting, COMPILED_FROM)
             for column in under_way:
                 column.result()
-            text = pa.Table.from_batches(group)
-            pairs = zip(encoders, names, strict=True)
-            under_way = [threads.submit(encoder.add, text[name]) for encoder, name in pairs]
-            group = _next_group(waiting, min(COMPILED_FROM, group_bytes) if compiled else group_bytes)
-        for column in under_way:
-            column.result()
-        return list(threads.map(ending, encoders))
-
-
-def _coded_column(encoder: ColumnEncoder) -> CodedColumn:
-    """Return the coded column of an encoder."""
-    coded = encoder.in_order()
-    return encode_sorted(encoder.finish()) if coded is None else coded
+        return dict(zip(names, threads.map(ColumnEncoder.coded, encoders.values()), strict=True))
 
 
 def encode_sorted(column: Any) -> CodedColumn:

@@ -285,13 +285,12 @@ class AnswerSource:
                 )
             if file.form == "parquet":
                 return replace(read_parquet_columns(file.path, names, progress), source=self.name)
-        tables, value_names, blank_rows = [], set(), 0
+        tables, value_names = [], set()
         for file, part in zip(self.files, _progress_of_each_file(self.files, progress), strict=True):
             with whole_file_progress([file], part):
-                roles, table, blank = table_by_role(file, self.layout, part)
+                roles, table = table_by_role(file, self.layout, part)
             value_names.add(roles["value"])
             tables.append(table)
-            blank_rows += blank
         if len({len(table.column_names) for table in tables}) > 1:
             raise ReportsError(
                 "all files must have a column 'question', or none",
@@ -305,13 +304,12 @@ class AnswerSource:
                 examples="columns 'label' and 'value'",
                 hint="Read the files one by one.",
             )
-        columns = encode_columns(
+        return encode_columns(
             {role: role for role in tables[0].column_names},
             concatenate_tables(tables),
             self.name,
             value_name=names.answer_name(value_names),
         )
-        return replace(columns, blank_rows=blank_rows)
 
 
 def _progress_of_each_file(files: Sequence[ExportFile], progress: Progress | None) -> list[Progress | None]:
@@ -361,9 +359,8 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
 
 
 def _row_notes(columns: ReportColumns) -> tuple[str, ...]:
-    blank, null = columns.blank_rows, len(columns.null_rows)
-    skipped = (f"Skipped: {number_of(blank, 'blank row')}.",) if blank else ()
-    return (*skipped, _no_answer_note(null)) if null else skipped
+    null = len(columns.null_rows)
+    return (_no_answer_note(null),) if null else ()
 
 
 def _no_answer_note(count: int) -> str:

@@ -12,8 +12,7 @@ from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, find_importer
 from crowdveil.data.ingest.coded_columns import Missing, require_missing_policy
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, delimiter_and_roles
-from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_batches
-from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
+from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_table
 from crowdveil.errors import ReportsError, SettingsError
 
 
@@ -126,20 +125,18 @@ def with_best_delimiter(file: ExportFile, importer: Importer, layout: Layout) ->
     )
 
 
-def table_by_role(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table, int]:
-    """Return the column of each role, the table of these columns, named by role, and the number of blank rows."""
+def table_by_role(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
+    """Return the column of each role, and the table of these columns, named by role."""
     delimiter, roles = roles_of(file, layout)
-    wanted, blank = list(roles.values()), 0
+    wanted = list(roles.values())
     table: Any
     if file.form == "text":
-        table, blank = read_csv_batches(
-            file.path, wanted, dictionary_encode_batches, delimiter, progress, layout.encoding
-        )
+        table = read_csv_table(file.path, wanted, delimiter, progress, layout.encoding)
     elif file.form == "json":
         table = pa.table({name: [_json_cell_text(record.get(name)) for record in file.records] for name in wanted})
     else:
         table = file.arrow_table()
-    return roles, table.select(wanted).rename_columns(list(roles)), blank
+    return roles, table.select(wanted).rename_columns(list(roles))
 
 
 def _json_cell_text(cell: Any) -> str | None:
