@@ -1,10 +1,11 @@
-"""Compiled hash table of text identifiers, with open addressing and linear probing; a quarter of the time of Arrow for a million names.
+"""Compiled hash table of text identifiers, with open addressing and linear probing.
 
-An identifier is its bytes, zero-padded to whole 64-bit words, and its length in bytes; every row is compared with the
-identifier found. `records` is the flat table of words, indexed [code + 1, word]; record 0 holds the salt of all hashes
-in its first word. A slot holds three bit fields, from the highest bit: some bits of the hash, the length, and code + 1;
-an empty slot is 0. Rows are processed in batches: slots and records of a whole batch are prefetched before they are
-compared, so cache misses overlap. A longer identifier widens all records.
+For a million names it takes a quarter of the time of Arrow. An identifier is its bytes, zero-padded to whole 64-bit
+words, and its length in bytes; every row is compared with the identifier found. `records` is the flat table of words,
+indexed [code + 1, word]; record 0 holds the salt of all hashes in its first word. A slot holds three bit fields, from
+the highest bit: some bits of the hash, the length, and code + 1; an empty slot is 0. Rows are processed in batches:
+slots and records of a whole batch are prefetched before they are compared, so cache misses overlap. A longer identifier
+widens all records.
 """
 
 import secrets
