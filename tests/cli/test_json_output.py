@@ -30,7 +30,6 @@ from crowdveil.errors import (
 )
 from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.service.curator.results import DOWNLOADS, CampaignResult
-from crowdveil.service.loopback import LoopbackRun
 from crowdveil.service.server import ServerSettings
 from crowdveil.service.store import Store
 from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
@@ -210,11 +209,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
     result = CampaignResult(files, PrivacyStatement(status="none"), (), "0" * 64)
     campaign = build_campaign().campaign
-    monkeypatch.setattr(
-        crowdveil.service.campaign_demo,
-        "run_on_loopback",
-        lambda *_, **__: LoopbackRun(campaign, result),
-    )
+    monkeypatch.setattr(crowdveil.service.campaign_demo, "run_on_loopback", lambda *_: (campaign, result))
 
 
 def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[CampaignDemo, list[
 def test_every_worker_reports_through_http(shown: tuple[CampaignDemo, list[int]]) -> None:
     """Each of 72 workers sends one report."""
     demo, counted = shown
-    workers = demo.run.result.files["workers.csv"].decode("utf-8").splitlines()[1:]
+    workers = demo.result.files["workers.csv"].decode("utf-8").splitlines()[1:]
 
     assert list(range(1, WORKERS + 1)) == counted
     assert WORKERS == len(workers)
@@ -40,7 +40,7 @@ def test_every_worker_reports_through_http(shown: tuple[CampaignDemo, list[int]]
 def test_results_are_written_with_a_checked_guarantee(shown: tuple[CampaignDemo, list[int]]) -> None:
     """The files of the result are in the folder; epsilon per worker is the budget; the page says simulated."""
     demo, _ = shown
-    statement = demo.run.result.statement
+    statement = demo.result.statement
     assert statement.per_worker is not None
 
     assert set(DOWNLOADS) <= {path.name for path in demo.page.parent.iterdir()}

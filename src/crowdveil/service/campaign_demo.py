@@ -1,39 +1,54 @@
 """Demo of a campaign: 72 simulated workers judge twelve statements whose truth is known.
 
-The answers are simulated, and the page says so. Service, devices, closing and inference are the real ones.
+The answers are simulated, and the page says so. Service, devices, closing and inference are the real ones: each device
+fetches the campaign over HTTP, checks it, draws its report with secure randomness and sends it once.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.campaign.assemble import CampaignContent
-from crowdveil.campaign.document import Task
+from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
+from crowdveil.campaign.device import Device, refusals_as_device_errors
+from crowdveil.campaign.document import Campaign, Task
+from crowdveil.campaign.folder import CAMPAIGN_FILE, LINKS_FILE
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.folder.campaign.invitations import invite
 from crowdveil.folder.estimate_files import DEMO, estimate_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.planning.settings.creation import write_campaign
 from crowdveil.release.results_page import page_outputs
-from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE
-from crowdveil.service.loopback import Answers, LoopbackRun, Progress, run_on_loopback
-from crowdveil.service.store import today_utc
+from crowdveil.service.campaign_registration import prepare_database
+from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
+from crowdveil.service.server import ServerSettings, address_of, bind, run
+from crowdveil.service.store import Store, today_utc
 
 WORKERS, TASKS_PER_WORKER = 72, 5
 BUDGET_PER_WORKER = 5.0
 MIN_REPORTS = 30
 ABILITY, ANSWERED = 0.85, 0.9
 """Probabilities that a simulated worker knows the answer, and that it answers at all."""
+DEVICES_AT_ONCE = 8
 LABELS = ("true", "false")
+Answers = Mapping[int, str]
+"""Label of each answered task of one worker, by task index."""
+Progress = Callable[[int, int], None]
 STATEMENTS = (
     "A day on Venus is longer than its year.",
     "Goldfish forget everything after three seconds.",
@@ -56,12 +71,14 @@ class CampaignDemo:
     """Outcome of the demo.
 
     Attributes:
-        run: campaign and result.
+        campaign: the campaign.
+        result: its files, statement of privacy and warnings.
         page: path of the page of results.
         wrong: numbers of wrong truths: inferred from reports, inferred from the answers, and of the best constant.
     """
 
-    run: LoopbackRun
+    campaign: Campaign
+    result: CampaignResult
     page: Path
     wrong: tuple[int, int, int]
 
@@ -82,8 +99,8 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
         progress: called with the number of workers that reported, and that of all workers.
 
     Raises:
-        SettingsError: the folder holds other files of these names.
-        DeviceError: as `run_on_loopback`.
+        SettingsError: the folder holds other files of these names, or no port is free.
+        DeviceError: a device refused the campaign, or the service its report.
     """
     for outputs in demo_outputs(out):
         outputs.check()
@@ -91,12 +108,72 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
     count = len(STATEMENTS)
     assigned = [sorted((slot + step) % count for step in range(TASKS_PER_WORKER)) for slot in range(WORKERS)]
     answers = simulate_answers(assigned, seed)
-    found = run_on_loopback(demo_content(), assigned, answers, progress=progress)
+    campaign, result = run_on_loopback(demo_content(), assigned, answers, progress)
     for outputs in demo_outputs(out):
-        write_outputs(replace(outputs, reports_sha256=found.result.reports_sha256), found.result.files)
-    return CampaignDemo(
-        run=found, page=out / PAGE_FILE, wrong=_numbers_of_wrong_truths(answers, found.result.files["truths.csv"])
-    )
+        write_outputs(replace(outputs, reports_sha256=result.reports_sha256), result.files)
+    wrong = _numbers_of_wrong_truths(answers, result.files["truths.csv"])
+    return CampaignDemo(campaign=campaign, result=result, page=out / PAGE_FILE, wrong=wrong)
+
+
+def run_on_loopback(
+    content: CampaignContent,
+    assigned: Sequence[Sequence[int]],
+    answers: Sequence[Answers],
+    progress: Progress | None = None,
+) -> tuple[Campaign, CampaignResult]:
+    """Make a campaign, serve it, have every worker report, close it and infer; nothing is left on disk."""
+    with TemporaryDirectory(prefix="crowdveil-campaign-") as temporary:
+        folder = Path(temporary) / "campaign"
+        settings = ServerSettings(database=f"sqlite:///{temporary}/reports.sqlite", port=0)
+        listening = bind(settings)
+        campaign, parts = assemble_campaign(replace(content, url=address_of(settings, listening)), assigned)
+        write_campaign(folder, campaign, parts)
+        invite(folder)
+        prepare_database(settings.database, folder / CAMPAIGN_FILE)
+        with _served(settings, listening):
+            _report_all(folder / LINKS_FILE, assigned, answers, progress)
+        store = Store.open(settings.database)
+        try:
+            store.close_campaign(campaign.digest)
+            return campaign, Results(store).compute(campaign.digest)
+        finally:
+            store.close()
+
+
+@contextmanager
+def _served(settings: ServerSettings, listening: Any) -> Iterator[None]:
+    """Context in which the service runs in a process of its own."""
+    process = multiprocessing.get_context("spawn").Process(target=run, args=(settings, listening))
+    process.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.join()
+        listening.close()
+
+
+def _report_all(
+    links: Path, assigned: Sequence[Sequence[int]], answers: Sequence[Answers], progress: Progress | None
+) -> None:
+    """Have every worker answer on a device with a folder of its own, and send the report."""
+    sent_to = [row["link"] for row in csv.DictReader(links.read_text("utf-8").splitlines())]
+
+    def report(slot: int) -> None:
+        home = links.parent.parent / "devices" / str(slot)
+        with refusals_as_device_errors(), Device(sent_to[slot], home) as device:
+            device.open()
+            device.require_open()
+            for cell, task in enumerate(assigned[slot]):
+                if task in answers[slot]:
+                    device.answer(cell, answers[slot][task])
+            device.sample()
+            device.send()
+
+    with ThreadPoolExecutor(DEVICES_AT_ONCE) as pool:
+        for done, _ in enumerate(pool.map(report, range(len(sent_to))), start=1):
+            if progress is not None:
+                progress(done, len(sent_to))
 
 
 def demo_content() -> CampaignContent:

@@ -39,7 +39,7 @@ def demo(out: Path, seed: int) -> None:
     with progress_bar("collecting reports") as bar:
         shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
     inferred, unprotected, constant = shown.wrong
-    campaign = shown.run.campaign
+    campaign = shown.campaign
     data = {
         "simulated_answers": True,
         "campaign": campaign.name,
@@ -49,7 +49,7 @@ def demo(out: Path, seed: int) -> None:
         "epsilon_per_worker": campaign.worker_epsilon,
         "tasks": len(STATEMENTS),
         "wrong": {"inferred": inferred, "unprotected": unprotected, "constant": constant},
-        "warnings": [SIMULATED, *shown.run.result.warnings],
+        "warnings": [SIMULATED, *shown.result.warnings],
         "files": [str(path) for part in outputs for path in part.paths],
         "replaced": replaced,
     }
