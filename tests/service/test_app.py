@@ -16,7 +16,6 @@ from starlette.testclient import TestClient
 from crowdveil.campaign.document import Task
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.token import Token
-from crowdveil.service import store as store_module
 from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import register
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
@@ -167,11 +166,8 @@ def test_static_files_are_revalidated(client: TestClient) -> None:
     assert "no-cache" == first.headers["cache-control"]
 
 
-def test_the_service_is_ready_while_the_database_answers(
-    client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_service_is_ready_while_the_database_answers(client: TestClient, store: Store) -> None:
     """Readiness needs the newest schema; liveness does not."""
-    monkeypatch.setattr(store_module, "READY_SECONDS", 0)
     assert {"status": "ready"} == client.get("/readyz").json()
     with store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE schema_version SET version = 0")
@@ -180,23 +176,6 @@ def test_the_service_is_ready_while_the_database_answers(
     assert_problem(refused, "busy")
     assert "5" == refused.headers["retry-after"]
     assert {"status": "alive"} == client.get("/healthz").json()
-
-
-def test_a_service_whose_disk_is_full_is_not_ready(
-    client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While no file of this process can be written, readiness is refused; with room again it is back."""
-    resource = pytest.importorskip("resource")
-    monkeypatch.setattr(store_module, "READY_SECONDS", 0)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        refused = client.get("/readyz")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-    assert_problem(refused, "busy")
-    assert {"status": "ready"} == client.get("/readyz").json()
 
 
 def test_the_description_names_every_route_and_reply(client: TestClient, store: Store) -> None:

@@ -136,19 +136,15 @@ async def _receipt(request: Request) -> Response:
 
 async def _put_report(request: Request) -> Response:
     store, digest = _store(request), _digest(request)
-    loaded = store.is_loaded(digest)
-    campaign = store.campaign(digest) if loaded else await run_in_threadpool(store.campaign, digest)
+    campaign = await run_in_threadpool(store.campaign, digest)
     report_id = _report_id(request)
     _check_length(request, campaign.sent_bytes)
     if request.headers.get("content-type", "").strip().lower() != REPORT_MEDIA_TYPE:
         raise Problem("media-type")
     token = _token(request)
     body = await read_body(request, campaign.sent_bytes)
-    if store.is_loaded(digest, token.slot):
-        future = store.submit(digest, token, report_id, body)
-    else:
-        future = await run_in_threadpool(store.submit, digest, token, report_id, body)
-    receipt = await asyncio.wrap_future(future)
+    stored = await asyncio.wrap_future(await run_in_threadpool(store.submit, digest, token, report_id, body))
+    receipt = store.receipt_of(digest, report_id, stored)
     return Response(receipt, headers=NOT_STORED, media_type="application/json")
 
 

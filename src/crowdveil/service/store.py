@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, date, datetime
 from threading import Lock
-from time import monotonic
 from typing import Any, Literal, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, delete, func, select, update
@@ -33,13 +32,10 @@ from crowdveil.service.schema import (
     rewrite_database,
     tokens,
     version_of,
-    versions,
 )
 from crowdveil.standalone.checks import SLOTS_PER_PART
 
 MAX_PARTS_IN_MEMORY = 256
-READY_SECONDS = 1.0
-"""Time between two writes that test whether the database accepts any."""
 State = Literal["open", "closed", "purged"]
 LinkState = Literal["unused", "used", "revoked"]
 
@@ -82,7 +78,6 @@ class Store:
         self._writer = self.engine.execution_options(**{WRITES: True})
         self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
         self._loading = Lock()
-        self._readiness, self._is_ready, self._ready_until = Lock(), False, 0.0
         self._parts: dict[tuple[bytes, int], AssignmentPart] = {}
         self._on_purge: list[Callable[[bytes], object]] = []
 
@@ -107,24 +102,13 @@ class Store:
         self.engine.dispose()
 
     def is_ready(self) -> bool:
-        """Return whether the database has the newest schema and stores a write, as of at most `READY_SECONDS` ago.
+        """Return whether the database has the newest schema.
 
         Raises:
-            SQLAlchemyError: the database does not answer, or its disk is full.
+            SQLAlchemyError: the database does not answer.
         """
-        with self._readiness:
-            if monotonic() >= self._ready_until:
-                self._is_ready, self._ready_until = False, monotonic() + READY_SECONDS
-                self._is_ready = self._accepts_writes()
-            return self._is_ready
-
-    def _accepts_writes(self) -> bool:
-        with self._writer.begin() as connection:
-            found = version_of(connection)
-            if found == VERSION:
-                for value in (0, VERSION):  # SQLite writes nothing if the value stays
-                    connection.execute(update(versions).values(version=value))
-        return found == VERSION
+        with self.engine.connect() as connection:
+            return version_of(connection) == VERSION
 
     # Reading
 
@@ -168,10 +152,6 @@ class Store:
             with self._loading:
                 part = self._parts.get(key) or self._load_part(*key)
         return part.tasks(slot)
-
-    def is_loaded(self, digest: bytes, slot: int = 0) -> bool:
-        """Return whether the campaign and the tasks of a slot are in memory, so that `submit` reads no row itself."""
-        return digest in self._parsed and (digest, slot // SLOTS_PER_PART) in self._parts
 
     def link_state(self, digest: bytes, token: Token) -> LinkState:
         """Return the state of a link; raises Problem `unknown`, `purged` or `token`."""
@@ -226,11 +206,11 @@ class Store:
     # Reports
 
     def submit(self, digest: bytes, token: Token, report_id: str, body: bytes) -> Future[bytes]:
-        """Return a future of the receipt of a report; it, or the call, raises `Problem`.
+        """Return a future of the bytes that are stored for a report; it, or the call, raises `Problem`.
 
         `body` has the length that the campaign prescribes. Symbols are checked unless the token has stored a report.
         """
-        campaign, key = self._campaign(digest)
+        campaign = self.campaign(digest)
         if token.slot >= campaign.slots:
             raise Problem("token")
         submission = SubmittedReport(
@@ -241,15 +221,16 @@ class Store:
             period=campaign.state_on(self.today()),
             valid=self._is_valid(campaign, token.slot, body),
         )
-        stored: Future[bytes] = Future()
-        self._intake.submit(submission).add_done_callback(
-            lambda done: _resolve(stored, done, lambda found: make_receipt(key, campaign.name, report_id, found))
-        )
-        return stored
+        return self._intake.submit(submission)
 
     def store_report(self, digest: bytes, token: Token, report_id: str, body: bytes) -> bytes:
         """Store a report, wait for the commit and return the receipt; raises `Problem`."""
-        return self.submit(digest, token, report_id, body).result()
+        return self.receipt_of(digest, report_id, self.submit(digest, token, report_id, body).result())
+
+    def receipt_of(self, digest: bytes, report_id: str, stored: bytes) -> bytes:
+        """Return the receipt of a stored report; raises Problem `unknown` or `purged`."""
+        campaign, key = self._campaign(digest)
+        return make_receipt(key, campaign.name, report_id, stored)
 
     def receipt(self, digest: bytes, token: Token, report_id: str) -> bytes:
         """Return the receipt of a report that this token stored under this id.
@@ -259,7 +240,6 @@ class Store:
         """
         if self.link_state(digest, token) == "unused":
             raise Problem("unknown")
-        campaign, key = self._campaign(digest)
         found = select(reports.c.body).where(
             reports.c.campaign == digest,
             reports.c.report_id == bytes.fromhex(report_id),
@@ -269,7 +249,7 @@ class Store:
             body = connection.execute(found).scalar_one_or_none()
         if body is None:
             raise Problem("unknown")
-        return make_receipt(key, campaign.name, report_id, bytes(body))
+        return self.receipt_of(digest, report_id, bytes(body))
 
     # The curator's operations
 
@@ -422,13 +402,3 @@ def valid_link_reports(digest: bytes) -> Select[tuple[int, bytes]]:
     )
     columns = select(tokens.c.slot, reports.c.body).select_from(joined)
     return columns.where(reports.c.campaign == digest, ~tokens.c.revoked)
-
-
-def _resolve(waiting: Future[bytes], done: Future[bytes], convert: Callable[[bytes], bytes]) -> None:
-    error = done.exception()
-    if not waiting.set_running_or_notify_cancel():
-        return
-    if error is None:
-        waiting.set_result(convert(done.result()))
-    else:
-        waiting.set_exception(error)
