@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -109,34 +108,6 @@ def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monke
     assert {"a": "next", "b": "next", "last": "next"} == texts(tmp_path)
     assert 3 == len(read_record(tmp_path))
     refuse_unfinished(tmp_path)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_waits_until_all_files_are_in_place(
-    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A signal between two renames takes effect after the last one, and the usual handlers are back."""
-    moved = os.replace
-
-    def interrupt(source: Path, target: Path) -> None:
-        moved(source, target)
-        if target.name == "a":
-            signal.raise_signal(number)
-
-    def handler(found: int, _: object) -> None:
-        raise KeyboardInterrupt(found)
-
-    usual = signal.signal(number, handler)
-    try:
-        monkeypatch.setattr(atomic_write.os, "replace", interrupt)
-        with pytest.raises(KeyboardInterrupt, match=str(int(number))):
-            write_files(tmp_path, {"a": "new", "b": "new"}, kind="demo")
-        assert handler == signal.getsignal(number)
-    finally:
-        signal.signal(number, usual)
-
-    assert {"a": "new", "b": "new"} == texts(tmp_path)
-    assert 2 == len(read_record(tmp_path))
 
 
 def test_private_outputs_are_read_by_their_owner_only(tmp_path: Path) -> None:
@@ -261,7 +232,7 @@ def test_a_command_that_is_killed_at_any_write_leaves_all_or_what_is_refused(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    monkeypatch.setattr("crowdveil.files.filesystem.UNMARKED_SECONDS", -1)
+    monkeypatch.setattr("crowdveil.files.filesystem.NEW_SECONDS", -1)
     first.mkdir()
     for name, text in LISTS.items():
         (first / name).write_text(text)

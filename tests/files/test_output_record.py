@@ -12,7 +12,7 @@ import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_atomically, write_outputs
-from crowdveil.files.filesystem import MARKER_FILE, PREFIX, temporary_folder
+from crowdveil.files.filesystem import PREFIX, temporary_folder
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record
 
 
@@ -118,28 +118,20 @@ with temporary_folder(Path(sys.argv[1])) as folder:
 """
 
 
-def holder(place: Path) -> tuple[subprocess.Popen[str], Path]:
-    """Start a process that holds a temporary folder, and return both."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(place)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    return process, Path(process.stdout.readline().strip())
-
-
-def test_a_folder_of_a_dead_process_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    """A folder stays while its process lives; once that was killed, the next output into the place removes it."""
-    process, left = holder(tmp_path)
-    with process:
-        write_atomically(tmp_path / "x", "", kind="demo")
+def test_a_folder_of_a_dead_process_is_removed_by_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder stays while its process lives, or is new; after a kill the next output into the place removes it."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().strip())
+        for age, kill, stays in ((0, False, True), (60, True, True), (0, False, False)):
+            monkeypatch.setattr("crowdveil.files.filesystem.NEW_SECONDS", age)
+            if kill:
+                process.kill()
+                process.wait()
+            write_atomically(tmp_path / "x", "", kind="demo")
+            assert stays == left.exists()
         assert left.parent == tmp_path
-        assert {"data", MARKER_FILE} == set(os.listdir(left))
-        process.kill()
-        process.wait()
-        assert left.exists()
-        write_atomically(tmp_path / "x", "", kind="demo")
-
-    assert not left.exists()
 
 
 def test_a_folder_goes_with_its_context(tmp_path: Path) -> None:
@@ -157,19 +149,17 @@ def test_a_folder_goes_with_its_context(tmp_path: Path) -> None:
     assert [] == os.listdir(tmp_path)
 
 
-def test_what_was_not_made_here_is_never_removed(tmp_path: Path) -> None:
-    """Neither the name of a folder nor a link to one with a marker makes it ours; files of that name stay too."""
-    theirs = tmp_path / f"{PREFIX}theirs"
-    theirs.mkdir()
-    (theirs / "foreign").write_text("dear")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / MARKER_FILE).write_text("")
-    (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
-    (tmp_path / f"{PREFIX}file").write_text("")
+def test_what_was_not_made_here_is_never_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the prefix of a folder, nor a link or a file with the name of a temporary folder, makes it ours."""
+    monkeypatch.setattr("crowdveil.files.filesystem.NEW_SECONDS", -1)
+    for folder in (f"{PREFIX}theirs", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "foreign").write_text("dear")
+    (tmp_path / f"{PREFIX}a_link_8").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / f"{PREFIX}a_file_8").write_text("")
+    before = {path: os.listdir(path) for path in tmp_path.iterdir() if path.is_dir()}
     with temporary_folder(tmp_path):
         pass
 
-    assert {theirs.name, "elsewhere", f"{PREFIX}link", f"{PREFIX}file"} == set(os.listdir(tmp_path))
-    assert ["foreign"] == os.listdir(theirs)
-    assert [MARKER_FILE] == os.listdir(elsewhere)
+    assert before == {path: os.listdir(path) for path in tmp_path.iterdir() if path.is_dir()}
+    assert (tmp_path / f"{PREFIX}a_file_8").exists()

@@ -5,9 +5,7 @@ kind and its contents are unchanged since. No other file of the folder is touche
 """
 
 import os
-import signal
 import stat
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -238,18 +236,17 @@ def _commit(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries
     recorded = outputs.recognize is None
     interim = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs, unfinished=True)
     final = _write_record(temporary / f"{RECORD_FILE}-2", [*kept, *entries], outputs)
-    with _signals_deferred():
-        if recorded:
-            os.replace(interim, folder / RECORD_FILE)
-        for path in existing:
-            # A single file is overwritten: there is no mixture, and it is never absent.
-            if len(outputs.names) > 1 or path.name not in outputs.names:
-                path.unlink()
-        for name in outputs.names:
-            os.replace(temporary / name, folder / name)
-        if recorded:
-            with suppress(OSError):
-                os.replace(final, folder / RECORD_FILE)
+    if recorded:
+        os.replace(interim, folder / RECORD_FILE)
+    for path in existing:
+        # A single file is overwritten: there is no mixture, and it is never absent.
+        if len(outputs.names) > 1 or path.name not in outputs.names:
+            path.unlink()
+    for name in outputs.names:
+        os.replace(temporary / name, folder / name)
+    if recorded:
+        with suppress(OSError):
+            os.replace(final, folder / RECORD_FILE)
 
 
 def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs, *, unfinished: bool = False) -> Path:
@@ -258,25 +255,6 @@ def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs, 
     if outputs.private:
         path.chmod(PRIVATE_FILE)
     return path
-
-
-@contextmanager
-def _signals_deferred() -> Iterator[None]:
-    """Defer SIGINT and SIGTERM while files are renamed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pending: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in handlers:
-        signal.signal(number, lambda sent, _: pending.append(sent))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for received in pending[:1]:
-            signal.raise_signal(received)
 
 
 def refuse_unwritable(folder: Path) -> None:

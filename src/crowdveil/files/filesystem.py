@@ -1,11 +1,11 @@
 """File-system primitives: regular files, temporary folders and folder locks.
 
-A temporary folder holds a marker file that its process keeps locked (flock); the lock ends with the process. A folder
-whose marker is unlocked was abandoned, and is removed by the next process that creates a temporary folder there; so is
-one without a marker after an hour, if nothing is in it. On systems without flock nothing is removed.
+A temporary folder is locked (flock) by its process; the lock ends with the process. An unlocked one was abandoned, and
+is removed by the next process that creates a temporary folder there. On systems without flock nothing is removed.
 """
 
 import os
+import re
 import stat
 import sys
 import time
@@ -21,10 +21,10 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX = ".crowdveil-"
-MARKER_FILE = ".crowdveil-temporary"
-"""In every temporary folder; a folder with files and without it is never removed, whatever its name."""
-UNMARKED, UNMARKED_SECONDS = "marker", 3600
-"""Name of the marker before it is locked, and the age from which a folder with that alone was abandoned."""
+_TEMPORARY = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
+"""Names of temporary folders; others with the prefix are never removed."""
+NEW_SECONDS = 60
+"""Age below which a folder may not be locked yet."""
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 """Flag with which opening a named pipe does not wait."""
 
@@ -56,75 +56,42 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     remove_abandoned(parent)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     try:
-        with _marked_as_temporary(folder):
+        with folder_lock(folder):
             yield folder
     finally:
-        _remove_folder(folder)
+        rmtree(folder, ignore_errors=True)
 
 
 def remove_abandoned(parent: Path) -> None:
     """Remove this user's temporary folders in `parent` whose process has ended."""
     with suppress(OSError):
-        for folder in [Path(entry.path) for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
+        for folder in [Path(entry.path) for entry in os.scandir(parent) if _TEMPORARY.fullmatch(entry.name)]:
             with suppress(OSError):
                 if _is_abandoned(folder):
-                    _remove_folder(folder)
-
-
-@contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a folder; no effect on systems without flock."""
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _marked_as_temporary(folder: Path) -> Iterator[None]:
-    """Hold a locked marker in a folder; it is renamed after locking, so no live marker is ever seen unlocked."""
-    if sys.platform == "win32":
-        yield
-        return
-    with open(folder / UNMARKED, "wb") as stream:
-        _try_lock(stream.fileno())
-        os.replace(folder / UNMARKED, folder / MARKER_FILE)
-        yield
-
-
-def _remove_folder(folder: Path) -> None:
-    """Remove a temporary folder, its marker last: a process that is killed here leaves a folder that is still known."""
-    with suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                rmtree(entry.path, ignore_errors=True)
-            elif entry.name != MARKER_FILE:
-                os.unlink(entry.path)
-    rmtree(folder, ignore_errors=True)
+                    rmtree(folder, ignore_errors=True)
 
 
 def _is_abandoned(folder: Path) -> bool:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         return False
-    if set(os.listdir(folder)) <= {UNMARKED}:
-        return time.time() - about.st_mtime > UNMARKED_SECONDS
-    with open_regular(folder / MARKER_FILE) as stream:
-        return _try_lock(stream.fileno())
+    if time.time() - about.st_mtime < NEW_SECONDS:
+        return False
+    with folder_lock(folder, wait=False) as is_free:
+        return is_free
 
 
-def _try_lock(descriptor: int) -> bool:
-    """Try to acquire a lock that is held until the file is closed; return whether it was free."""
+@contextmanager
+def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold an exclusive lock on a folder; yield whether it is held, which it never is on systems without flock."""
     if sys.platform == "win32":
-        return False
+        yield False
+        return
+    descriptor, held = os.open(folder, os.O_RDONLY), False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        yield held
+    finally:
+        os.close(descriptor)

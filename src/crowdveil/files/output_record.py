@@ -7,14 +7,13 @@ folder can write the record. It names files of its own folder only, and no times
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import PREFIX, open_regular
-from crowdveil.standalone.checks import text_defect
+from crowdveil.standalone.checks import HEX, fits, text_defect
 from crowdveil.standalone.verification import parse_json
 
 RECORD_FILE = ".crowdveil.json"
@@ -26,7 +25,9 @@ RESERVED_PREFIXES = (RECORD_FILE, PREFIX)
 """Prefixes of the names of records and of temporary folders, which outputs cannot have."""
 OBJECTS = ("reading", "gold", "notes")
 """Members of an entry that are JSON objects."""
-DIGEST = re.compile("[0-9a-f]{64}")
+_ABSENT = {"reports_sha256": "", **{name: {} for name in OBJECTS}}
+_ENTRY = {"name": str, "kind": str, "size": range(2**53), "sha256": HEX, "reports_sha256": f"({HEX})?"}
+_ENTRY |= dict.fromkeys(OBJECTS, dict)
 
 
 class OutputEntry(NamedTuple):
@@ -82,7 +83,9 @@ def _read(folder: Path) -> tuple[bool, tuple[OutputEntry, ...]]:
             if size > MAX_RECORD_BYTES:
                 raise ValueError(f"more than {MAX_RECORD_BYTES} bytes")
             data = parse_json(stream.read(size))
-        return UNFINISHED in data, tuple(_entry(**entry) for entry in _files(data))
+        if set(data) - {UNFINISHED} != {"format", "files"} or data["format"] != RECORD_FORMAT:
+            raise ValueError(f"a record has the format {RECORD_FORMAT!r}")
+        return UNFINISHED in data, tuple(map(_entry, data["files"]))
     except (FileNotFoundError, NotADirectoryError):
         return False, ()
     except (OSError, ValueError, TypeError) as error:
@@ -134,21 +137,12 @@ def file_name_fault(name: str) -> str:
     return ""
 
 
-def _files(data: Any) -> list[dict[str, Any]]:
-    if set(data) - {UNFINISHED} != {"format", "files"} or data["format"] != RECORD_FORMAT:
-        raise ValueError(f"a record has the format {RECORD_FORMAT!r}")
-    return list(data["files"])
-
-
-def _entry(name: str, kind: str, size: int, sha256: str, reports_sha256: str = "", **more: Any) -> OutputEntry:
-    if not all(isinstance(text, str) for text in (name, kind, sha256, reports_sha256)) or type(size) is not int:
-        raise TypeError("an entry has a name, a kind, a size and a digest")
-    fault = file_name_fault(name)
-    if fault:
-        raise ValueError(f"{name!r}: {fault}")
-    if text_defect(kind) or size < 0 or not all(map(DIGEST.fullmatch, (sha256, reports_sha256 or sha256))):
-        raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
-    if not more.keys() <= set(OBJECTS) or not all(isinstance(value, dict) for value in more.values()):
-        raise TypeError(f"of further members an entry has the objects {', '.join(OBJECTS)}")
-    texts = {name: json.dumps(value, ensure_ascii=False, sort_keys=True) for name, value in more.items()}
-    return OutputEntry(name, kind, size, sha256, reports_sha256, **texts)
+def _entry(data: dict[str, Any]) -> OutputEntry:
+    """Return an entry of a record; ValueError or TypeError if it is none."""
+    entry = _ABSENT | data
+    if not fits(entry, _ENTRY) or text_defect(entry["kind"]) or file_name_fault(entry["name"]):
+        raise ValueError("an entry has a name of the folder, a kind that prints, a size and a digest")
+    texts = {
+        name: json.dumps(entry[name], ensure_ascii=False, sort_keys=True) if entry[name] else "" for name in OBJECTS
+    }
+    return OutputEntry(**entry | texts)
