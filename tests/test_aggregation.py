@@ -22,7 +22,7 @@ from crowdveil import (
     draw_gold,
 )
 from crowdveil.data.write_reports import reports_table
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError
 from crowdveil.evaluation.metrics import score
 from crowdveil.inference.methods import SLOW_WORK
 from crowdveil.randomness import seeded
@@ -49,14 +49,6 @@ def test_one_call_is_the_fit_of_the_default_method(crowd: Crowd) -> None:
     expected = HierarchicalDawidSkene().fit(Reports.from_frame(frame))
     pd.testing.assert_frame_equal(expected.to_frame(frame), tasks)
     pd.testing.assert_frame_equal(expected.to_frame(frame, "workers"), workers)
-
-
-@pytest.mark.parametrize("method", ["dawid-skene", DawidSkene(max_steps=5), None])
-def test_the_method_is_a_name_or_an_estimator(crowd: Crowd, method: Any) -> None:
-    """A name, a configured estimator and the default all give a truth for each task."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        assert 60 == len(aggregate(frame_of(crowd.answers), method))
 
 
 def test_numbers_have_a_default_of_their_own() -> None:
@@ -155,30 +147,10 @@ def test_gold_that_was_drawn_is_concluded_from_with_its_seed() -> None:
         conclude(answers, drawn.drop(index=3))
 
 
-def test_reports_give_an_arrow_table(crowd: Crowd) -> None:
-    """Reports that were read before are accepted."""
-    assert isinstance(aggregate(crowd.answers), pa.Table)
-
-
 def test_a_fit_that_does_not_converge_warns(crowd: Crowd) -> None:
     """A frame shows no steps: too few of them are a warning."""
     with pytest.warns(UserWarning, match="dawid-skene did not converge in 2 steps"):
         aggregate(crowd.answers, DawidSkene(max_steps=2))
-
-
-def test_bad_input_is_refused(crowd: Crowd) -> None:
-    """An unknown method, repeated answers and a path are refused with a rule."""
-    twice = pd.concat([frame_of(crowd.answers)] * 2)
-
-    with pytest.raises(SettingsError, match="the method must be one of"):
-        aggregate(crowd.answers, "dawidskene")
-    with pytest.raises(SettingsError, match="gold must be a mapping from task to truth, got 'Series'"):
-        aggregate(crowd.answers, gold=pd.Series({1: "no"}))
-    with pytest.raises(ReportsError, match="a worker answers a task once"):
-        aggregate(twice)
-    with pytest.raises(ReportsError, match="a frame must have named columns"):
-        aggregate("answers.csv")
-    assert 60 == len(aggregate(twice, duplicates="first"))
 
 
 @pytest.mark.parametrize(
@@ -197,13 +169,6 @@ def test_labels_of_several_spellings_or_for_no_answer_are_warned_of(labels: list
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         aggregate(frame, alphabet=Categories(tuple(dict.fromkeys(labels))))
-
-
-@pytest.mark.parametrize("given", [pd.Series(["a"]), np.array([["a"]]), [("t", "w", "a")], "answers.csv"])
-def test_what_has_no_named_columns_is_refused_as_that(given: Any) -> None:
-    """A series, an array, a list or a path is no frame; the hint names the reader for it."""
-    with pytest.raises(ReportsError, match=r"must have named columns.*Reports\.from_"):
-        aggregate(given)
 
 
 def test_a_long_fit_is_announced_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:

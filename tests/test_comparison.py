@@ -124,12 +124,6 @@ def test_nothing_to_compare_is_refused(crowd: Crowd) -> None:
         compare(["laplace"], free)
 
 
-def test_reports_alone_are_no_crowd(crowd: Crowd) -> None:
-    """Errors need known truths."""
-    with pytest.raises(SettingsError, match="must have answers and gold, got 'Reports'"):
-        compare(["randomized-response"], crowd.answers)  # type: ignore[arg-type]
-
-
 def test_a_frame_with_gold_is_a_crowd() -> None:
     """A frame of answers and its gold give the rows of the same answers as a crowd; a frame alone is refused."""
     crowd = categorical_crowd(workers=9, tasks=20, labels=Categories(("a", "b")), sparsity=0.0, source=seeded(3))

@@ -12,7 +12,6 @@ import pytest
 import crowdveil as cv
 from crowdveil import Categories, DawidSkene, RandomizedResponse, Reports, Scale, seeded
 from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.estimators import Catd
 from crowdveil.mechanisms import TwoLayer
 
 LABELS: Any = Categories(("no", "yes"))
@@ -42,24 +41,16 @@ def fit(**wrong: Any) -> Any:
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "epsilon as text": (lambda: response(epsilon="1"), "epsilon must be a number, got '1'. Write it without quotes"),
-    "no epsilon": (lambda: response(epsilon=None), "epsilon must be a number, got None"),
-    "epsilon as a list": (lambda: response(epsilon=[1.0]), "epsilon must be a number"),
     "epsilon as a truth value": (lambda: response(epsilon=True), "epsilon must be a number, got True"),
-    "epsilon of 0": (lambda: response(epsilon=0), "epsilon must be in [1e-06, 20], got 0"),
     "epsilon that is no number": (lambda: response(epsilon=float("nan")), "epsilon must be in [1e-06, 20], got nan"),
     "a list as alphabet": (lambda: response(alphabet=["no", "yes"]), "alphabet must be Categories or a Scale"),
-    "a text as alphabet": (lambda: response(alphabet="no,yes"), "alphabet must be Categories or a Scale, got 'no,yes'"),
-    "no alphabet": (lambda: response(alphabet=None), "alphabet must be Categories or a Scale"),
     "unknown participation": (lambda: response(participation="none"), "participation must be 'protected' or 'public'"),
     "a text as labels": (lambda: Categories("yn"), "names must be a tuple of labels, got 'yn'"),  # type: ignore[arg-type]
     "numbers as labels": (lambda: Categories((1, 2)), "labels must be texts, got (1, 2)"),  # type: ignore[arg-type]
-    "a set as labels": (lambda: Categories({"a", "b"}), "names must be a tuple of labels"),  # type: ignore[arg-type]
-    "no labels": (lambda: Categories(None), "names must be a tuple of labels"),  # type: ignore[arg-type]
     "one label": (lambda: Categories(("a",)), "an alphabet needs 2 to 1024 labels"),
     "labels twice": (lambda: Categories(("a", "a")), "labels must be distinct"),
     "ordered as text": (lambda: Categories(("a", "b"), ordered="yes"), "ordered must be True or False"),  # type: ignore[arg-type]
     "a scale of texts": (lambda: Scale("0", "10"), "low must be a number, got '0'"),  # type: ignore[arg-type]
-    "a scale without end": (lambda: Scale(0, None), "high must be a number, got None"),  # type: ignore[arg-type]
     "a scale backwards": (lambda: Scale(10, 0, 1), "a scale needs finite low < high"),
     "laplace on labels": (lambda: cv.Laplace(alphabet=LABELS, epsilon=1.0), "laplace needs numbers or ordered labels"),
     "cuts as text": (
@@ -73,33 +64,23 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "flips as text": (lambda: TwoLayer(alphabet=LABELS, low="0", high=0.5), "low must be a number"),  # type: ignore[arg-type]
     "a mechanism as channel": (lambda: fit(channel=MECHANISM), "channel must be a Channel or a ChannelTable"),
     "a method as channel": (lambda: fit(channel=MECHANISM.channel), "Give mechanism.channel(), or"),
-    "a certificate as channel": (lambda: fit(channel=MECHANISM.channel().certificate()), "got 'dict'"),
     "a mechanism in aggregate": (lambda: cv.aggregate(VOTES, channel=MECHANISM), "channel must be a Channel"),
-    "a mechanism in agreement": (lambda: cv.agreement(VOTES, channel=MECHANISM), "channel must be a Channel"),
     "a class as method": (lambda: cv.aggregate(VOTES, DawidSkene), "Give an estimator: DawidSkene()."),  # type: ignore[arg-type]
     "a number as method": (lambda: cv.aggregate(VOTES, 3), "method must be a name or an estimator, got 3"),  # type: ignore[arg-type]
     "a misspelt method": (lambda: cv.aggregate(VOTES, "dawid-skeen"), "Did you mean 'dawid-skene'?"),
-    "a class name as method": (lambda: cv.aggregate(VOTES, "DawidSkene"), "Did you mean 'dawid-skene'?"),
     "an engine by name": (lambda: fit(engine="gpu"), "engine must be one of crowdveil.engines, got 'gpu'"),
     "memory as text": (lambda: fit(memory="1XB"), "memory must be a whole number, got '1XB'"),
-    "negative memory": (lambda: fit(memory=-1), "memory must be at least 0, got -1"),
     "progress as text": (lambda: fit(progress="yes"), "progress must be True, False or a function"),
     "an assignment as a list": (lambda: fit(assignment=[(1, "v")]), "assignment must be an Assignment"),
     "an estimate as state": (lambda: fit(warm_start=fit()), "Give estimate.state."),
     "gold as a list": (lambda: cv.aggregate(VOTES, gold=["no"]), "gold must be a mapping from task to truth"),  # type: ignore[arg-type]
     "gold of other labels": (lambda: cv.aggregate(VOTES, gold={1: "maybe"}), "must be among ('no', 'yes')"),
-    "gold of other tasks": (lambda: cv.aggregate(VOTES, gold={9: "no"}), "no gold task is among the tasks"),
     "a prior as a list": (lambda: cv.aggregate(VOTES, prior=[0.5, 0.5]), "the prior must give a probability"),  # type: ignore[arg-type]
     "a prior of other labels": (lambda: cv.aggregate(VOTES, prior={"no": 1.0}), "exactly the labels ('no', 'yes')"),
     "a history as a list": (lambda: cv.aggregate(VOTES, history=[1]), "a frame must be a pandas"),
     "a tolerance as text": (lambda: DawidSkene(tolerance="x"), "tolerance must be a number, got 'x'"),  # type: ignore[arg-type]
-    "a negative tolerance": (lambda: DawidSkene(tolerance=-1), "tolerance must be finite and not negative, got -1"),
     "steps as a fraction": (lambda: DawidSkene(max_steps=2.5), "max_steps must be a whole number, got 2.5"),  # type: ignore[arg-type]
-    "no steps": (lambda: DawidSkene(max_steps=0), "max_steps must be at least 1, got 0"),
-    "smoothing as text": (lambda: DawidSkene(smoothing="a"), "smoothing must be a number, got 'a'"),  # type: ignore[arg-type]
-    "a setting that is none": (lambda: DawidSkene().set_params(alpha=1), "DawidSkene has no argument 'alpha'"),
     "the name of scikit-learn": (lambda: DawidSkene(max_iter=9), "no argument 'max_iter'. Did you mean 'max_steps'?"),  # type: ignore[call-arg]
-    "the tolerance of scikit-learn": (lambda: DawidSkene().set_params(tol=1), "Did you mean 'tolerance'?"),
     "a setting of the method": (lambda: cv.aggregate(VOTES, max_iter=9), "Settings are those of an estimator"),  # type: ignore[call-overload]
     "labels for an alphabet": (
         lambda: RandomizedResponse(labels=("a", "b"), epsilon=1),  # type: ignore[call-arg]
@@ -119,10 +100,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: cv.plan(LABELS, target_error=0.1),  # type: ignore[call-arg]
         "plan has no argument 'target_error'. Did you mean 'target'?",
     ),
-    "nothing to plan": (
-        lambda: cv.plan(LABELS),
-        "plan needs its arguments, got \"missing a required argument: 'workers'",
-    ),  # type: ignore[call-arg]
     "truth values as gold of texts": (lambda: cv.aggregate(VOTES, gold={1: True}), "as in the answers, such as 'no'"),
     "gold without truths": (lambda: cv.aggregate(VOTES, gold={"task": [1], "x": [2]}), "one column for the truth"),
     "a column for each worker": (lambda: cv.aggregate(WIDE), "by frame.melt('task', var_name='worker'"),
@@ -131,27 +108,17 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "These are the labels of the channel of randomized-response",
     ),
     "an unknown worker": (lambda: fit().plot_confusion("nobody"), "got 'nobody'. There are v, w."),
-    "one epsilon to compare": (
-        lambda: cv.compare(["randomized-response"], VOTES, gold={1: "no"}, epsilons=1),  # type: ignore[arg-type]
-        "epsilons must be a list, got 1. Such as epsilons=[1.0, 2.0].",
-    ),
     "a misspelt mechanism": (lambda: cv.compare(["laplas"], VOTES, gold={1: "no"}), "Did you mean 'laplace'?"),
     "a crowd without gold": (lambda: cv.compare(["laplace"], VOTES), "a crowd must have answers and gold"),
-    "gold to compare as a list": (lambda: cv.compare(["laplace"], VOTES, gold=["no"]), "gold must be a mapping"),  # type: ignore[arg-type]
     "a seed as text": (lambda: cv.compare(["laplace"], VOTES, gold={1: "no"}, seed="1"), "seed must be a whole"),  # type: ignore[arg-type]
     "decimals as labels": (lambda: cv.aggregate(NUMBERS, "dawid-skene"), "the column 'value' has decimals, got '3.5'"),
     "labels with catd": (lambda: cv.aggregate(VOTES, "catd"), "values must be finite numbers"),
-    "label reports with catd": (lambda: Catd().fit(Reports.from_frame(VOTES)), "these labels have no order"),
-    "gaussian on two names": (lambda: cv.aggregate(VOTES, "gaussian"), "values must be finite numbers"),
     "an indexed frame": (lambda: cv.aggregate(pd.DataFrame(VOTES).set_index("task")), "give frame.reset_index()"),
     "one label in a frame": (lambda: cv.aggregate(votes(label=["a"] * 4)), "there must be 2 to 1024 different labels"),
     "dates": (lambda: cv.aggregate(DATES), "columns must hold text or numbers"),
     "lists in cells": (lambda: cv.aggregate(votes(label=[["a"]] * 4)), "columns must hold text or numbers"),
     "a series": (lambda: cv.aggregate(pd.Series([1])), "a frame must have named columns"),
     "a path": (lambda: cv.aggregate("labels.csv"), "Read files with Reports.from_source"),
-    "an array": (lambda: cv.aggregate(np.zeros((2, 2))), "a frame must have named columns"),
-    "nothing": (lambda: cv.aggregate(None), "a frame must be a pandas"),
-    "unequal columns": (lambda: cv.aggregate(votes(worker=["v"])), "a frame must be a pandas"),
     "a missing label": (lambda: cv.aggregate(votes(label=["no", None, "yes", "no"])), "labels must not be empty"),
     "a missing worker": (lambda: cv.aggregate(votes(worker=["v", None, "v", "w"])), "every row needs a worker"),
     "a cell twice": (lambda: cv.aggregate(votes(worker=["v"] * 4)), "a worker answers a task once"),
@@ -161,102 +128,46 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an alphabet as a list": (lambda: cv.aggregate(VOTES, alphabet=["no", "yes"]), "alphabet must be Categories"),  # type: ignore[arg-type]
     "an unknown kind": (lambda: cv.aggregate(VOTES, kind="labels"), "kind must be 'categorical' or 'numeric'"),  # type: ignore[arg-type]
     "an unknown option": (lambda: cv.aggregate(VOTES, duplicate="first"), "Did you mean 'duplicates'?"),  # type: ignore[call-overload]
-    "another option": (lambda: cv.review(VOTES, foo=1), "options must be known, got 'foo'"),  # type: ignore[call-arg]
     "a channel to perturb with": (lambda: cv.perturb(VOTES, MECHANISM.channel()), "mechanism must be a mechanism"),
     "a mechanism by name": (lambda: cv.perturb(VOTES, "laplace"), "mechanism must be a mechanism, got 'laplace'"),  # type: ignore[arg-type]
     "a seed as source": (lambda: cv.perturb(VOTES, MECHANISM, 1), "source must be a source of randomness, got 1"),  # type: ignore[arg-type]
     "a seed that is text": (lambda: seeded("1"), "seed must be a whole number, got '1'"),  # type: ignore[arg-type]
-    "a negative seed": (lambda: seeded(-1), "seed must be at least 0, got -1"),
     "a budget as text": (lambda: cv.next_answers(VOTES, budget="3"), "budget must be a whole number"),  # type: ignore[arg-type]
-    "no budget": (lambda: cv.next_answers(VOTES, budget=0), "budget must be at least 1, got 0"),
-    "no answers of a worker": (lambda: cv.next_answers(VOTES, budget=1, per_worker=0), "per_worker must be at least 1"),
     "no budget given as a number": (lambda: cv.next_answers(VOTES, budget="x"), "Such as budget=100."),  # type: ignore[arg-type]
     "a bound above 1": (lambda: cv.review(VOTES, below=2), "below must be between 0 and 1, got 2. Such as below=0.6."),
     "memory with a unit": (lambda: cv.aggregate(VOTES, memory="2GB"), "Such as memory=2_000_000_000 (bytes, 2 GB)"),  # type: ignore[call-overload]
-    "an ordered alphabet": (lambda: cv.agreement(VOTES, ordered=True), "('low', 'high'), ordered=True)"),  # type: ignore[call-arg]
-    "labels as an option": (lambda: cv.aggregate(VOTES, labels=["a"]), "Give alphabet=Categories"),  # type: ignore[call-overload]
     "an option of the command line": (lambda: cv.aggregate(VOTES, task_column="t"), "Give task=."),  # type: ignore[call-overload]
     "no gold to conclude from": (lambda: cv.conclude(VOTES, None), "gold must be a mapping from task to truth"),  # type: ignore[arg-type]
-    "frames as text": (
-        lambda: cv.aggregate(VOTES, with_workers="yes"),
-        "with_workers must be True or False",
-    ),  # type: ignore[call-overload]
     "a mean of duplicates": (
         lambda: cv.aggregate(VOTES, duplicates="mean"),
         "if the mean of the answers is meant",
     ),  # type: ignore[call-overload]
-    "a method by initials": (lambda: cv.aggregate(VOTES, "DS"), "Did you mean 'dawid-skene'?"),
-    "a mechanism by initials": (
-        lambda: cv.compare(["rr"], VOTES, gold={1: "no"}),
-        "Did you mean 'randomized-response'",
-    ),
     "no epsilons": (lambda: cv.compare(["laplace"], VOTES, gold={1: "no"}, epsilons=[]), "epsilons is empty, got []"),
-    "no mechanisms": (lambda: cv.compare([], VOTES, gold={1: "no"}), "mechanisms is empty, got []"),
-    "a history as a number": (lambda: cv.aggregate(VOTES, history=3), "history: a frame must be a pandas"),
-    "a number as frame": (lambda: cv.aggregate(3), "Found: int."),
     "arrays of other lengths": (lambda: Reports.from_arrays([1], [2, 3], ["a"]), "Found: 1, 2, 1."),
     "too many gold tasks": (lambda: cv.draw_gold(VOTES, 99), "number must be at most 2"),
-    "no columns": (lambda: cv.aggregate(pd.DataFrame()), "Found: no columns."),
-    "a worker who is not there": (
-        lambda: DawidSkene().fit(Reports.from_frame(VOTES)).plot_confusion("vx"),
-        "there must be such a worker",
-    ),
     "one candidate as text": (lambda: cv.next_answers(VOTES, budget=1, candidates="zoe"), "candidates must be a list"),
     "a set of truths": (lambda: cv.aggregate(NUMBERS, truths={"no", "yes"}), "truths must be a list, got 'set'"),  # type: ignore[arg-type]
-    "truths that are read once": (lambda: cv.aggregate(NUMBERS, truths=iter(("no", "yes"))), "must be a list"),
-    "a set of truths of a review": (lambda: cv.review(NUMBERS, truths={"no", "yes"}), "truths must be a list"),  # type: ignore[arg-type]
-    "a set of truths of next answers": (
-        lambda: cv.next_answers(NUMBERS, budget=1, truths=frozenset(("no", "yes"))),  # type: ignore[arg-type]
-        "truths must be a list",
-    ),
-    "a set of truths of conclusions": (
-        lambda: cv.conclude(NUMBERS, {1: "no"}, truths={"no", "yes"}),  # type: ignore[arg-type]
-        "truths must be a list",
-    ),
-    "a set of candidates": (lambda: cv.next_answers(VOTES, budget=1, candidates={"v", "w"}), "must be a list"),  # type: ignore[arg-type]
     "a set of tasks": (lambda: cv.aggregate(VOTES, tasks={1, 2}), "tasks must be a list, got 'set'"),
     "a pair as a set": (lambda: cv.conclude(VOTES, {1: "no"}, compare=[{"v", "w"}]), "a pair to compare must be"),  # type: ignore[list-item]
-    "a bound as text": (lambda: cv.review(VOTES, below="low"), "below must be a number, got 'low'"),  # type: ignore[arg-type]
     "a review of numbers": (lambda: cv.review(NUMBERS), "reviewed by their labels"),
     "labels of a plan as a list": (lambda: cv.plan(["no", "yes"], **SIZE), "alphabet must be Categories or a Scale"),  # type: ignore[arg-type]
-    "workers of a plan as text": (
-        lambda: cv.plan(LABELS, **{**SIZE, "workers": "3"}),
-        "workers must be a whole number",
-    ),
-    "one epsilon to plan with": (lambda: cv.plan(LABELS, **SIZE, epsilons=1.0), "epsilons must be a list, got 1.0"),
-    "epsilons as texts": (lambda: cv.plan(LABELS, **SIZE, epsilons=["1"]), "epsilon must be a number, got '1'"),
     "an ability above 1": (lambda: cv.plan(LABELS, **SIZE, ability=1.5), "an ability in [0, 1]"),
-    "one deviation": (lambda: cv.plan(GRADES, **SIZE, sigmas=1.0), "sigmas must be a list, got 1.0"),
     "a prior of a plan as a list": (lambda: cv.plan(LABELS, **SIZE, prior=[0.5, 0.5]), "prior must be a mapping"),
-    "a target as text": (lambda: cv.plan(LABELS, **SIZE, target="low"), "target must be a number, got 'low'"),
-    "tasks per worker as text": (lambda: cv.plan(LABELS, **SIZE, assigned_per_task="a"), "must be a whole number"),  # type: ignore[arg-type]
-    "deviations as texts": (lambda: cv.plan(GRADES, **SIZE, sigmas=["a"]), "a sigma must be a number"),  # type: ignore[list-item]
-    "a prior of texts": (lambda: cv.plan(LABELS, **SIZE, prior={"no": "a", "yes": "b"}), "must be a number"),  # type: ignore[dict-item]
     "a prior above 1": (lambda: cv.plan(LABELS, **SIZE, prior={"no": 0.9, "yes": 0.9}), "the prior must sum to 1"),
     "progress of a plan as a truth value": (
         lambda: cv.plan(LABELS, **SIZE, progress=True),
         "progress must be a function",
     ),  # type: ignore[arg-type]
-    "a number as mechanism": (lambda: cv.compare([3], VOTES, gold={1: "no"}), "a mechanism must be a name"),  # type: ignore[list-item]
-    "an unknown mechanism": (lambda: cv.compare(["nothing"], VOTES, gold={1: "no"}), "Such as randomized-response"),
     "a participation rate above 1": (
         lambda: cv.plan(LABELS, **{**SIZE, "participation_rate": 2.0}),
         "the participation rate must be in (0, 1], got 2.0. Such as 0.3",
     ),
     "a class as mechanism": (lambda: cv.compare([RandomizedResponse], VOTES, gold={1: "no"}), "a mechanism must be"),
-    "a function of a number": (lambda: cv.compare([lambda _: 3], VOTES, gold={1: "no"}), "a mechanism must be"),  # type: ignore[list-item,return-value]
-    "a number as method to compare": (
-        lambda: cv.compare(["one-layer"], VOTES, gold={1: "no"}, methods=[3]),  # type: ignore[list-item]
-        "a method must be a name or an estimator, got 3",
-    ),
     "gold twice": (lambda: cv.compare(["one-layer"], VOTES, gold={1: "no", "1": "yes"}), "gold names a task once"),
     "an option of compare": (
         lambda: cv.compare(["one-layer"], VOTES, gold={1: "no"}, lable="x"),
         "Did you mean 'label'?",
     ),  # type: ignore[call-arg]
-    "a misspelled argument of aggregate": (lambda: cv.aggregate(VOTES, metod="dawid-skene"), "Did you mean 'method'?"),  # type: ignore[call-arg]
-    "an option of perturb": (lambda: cv.perturb(VOTES, MECHANISM, tasksx=[1]), "Did you mean 'tasks'?"),  # type: ignore[call-arg]
-    "a task without a name": (lambda: cv.aggregate(VOTES, tasks=[1, 2, None]), "tasks must have names"),
     "a candidate without a name": (lambda: cv.next_answers(VOTES, budget=1, candidates=[None]), "at least one worker"),
     "an unknown row": (lambda: fit().to_pandas("task"), "rows must be 'tasks' or 'workers', got 'task'"),
     "no such file": (lambda: Reports.from_csv("nowhere.csv"), "the file must exist and be readable"),

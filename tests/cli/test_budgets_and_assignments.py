@@ -130,25 +130,6 @@ def test_an_assignment_at_a_delta_has_more_tasks(run: Run, run_json: RunJson) ->
     assert 100 <= run_json(*words, "--delta", 1e-6, "--out", "delta.csv")["most"] <= 300
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--shuffled", 500), "--shuffled needs --delta"),
-        (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--linked", 2), "--linked goes with --shuffled"),
-        (("plan", *SIZE, "--target-error", 0.2, "--delta", 1e-6), "--delta goes with --budget"),
-        (
-            ("data", "assign", "--tasks", "t", "--workers", "w", "--per-task", 2, "--delta", 0.1, "--out", "x"),
-            "with --budget",
-        ),
-        (("campaign", "answer", "--spent", "a link"), "leave out LINK"),
-        (("campaign", "answer", "--json"), "Missing argument"),
-    ],
-)
-def test_delta_and_shuffling_go_with_what_they_change(words: tuple[object, ...], said: str, run: Run) -> None:
-    """An option without effect is wrong usage."""
-    assert said in " ".join(run(*words, code=2).stderr.split())
-
-
 @pytest.mark.slow
 def test_account_shuffled_states_the_worker_first(run: Run, run_json: RunJson) -> None:
     """Central figures are below the local ones, in JSON and in words; delta of 1/n is refused."""
@@ -200,14 +181,6 @@ def test_a_changed_assignment_is_refused(run: Run, refusal: Refusal, asked: str)
     assert "must be in the folder of the reports, unchanged" in refusal("infer", "sent/reports.csv")
 
 
-def test_an_old_assignment_does_not_stay(run: Run, asked: str) -> None:
-    """A collection without an assignment that replaces one with an assignment leaves none behind."""
-    run("perturb", "labels.csv", *ASSIGNED_RESPONSE, "--assignment", asked, "--out", "sent")
-    run("perturb", "labels.csv", *ASSIGNED_RESPONSE, "--out", "sent", "--replace")
-
-    assert not Path("sent/assignment.csv").exists()
-
-
 @pytest.mark.slow
 def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
     """Two cuts are dealt to the workers in turn; the certificate says who has which, and infer reads it."""
@@ -220,21 +193,6 @@ def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
     assert "2 channels by worker" in data["description"]
     assert found["channel_used"]
     assert "SIMULATION from seed 1" in found["noise_model"]
-
-
-def test_numbers_through_dealt_cuts_on_assigned_cells(run: Run, run_json: RunJson) -> None:
-    """Cuts dealt to workers, and assigned tasks together reach gaussian, and it beats the constant."""
-    answers = rows("numbers.csv")
-    write("asked.csv", "task,worker", *(f"{row['task']},{row['worker']}" for row in answers))
-    words = ("--cuts", "0", "--cuts", "2", "--assignment", "asked.csv", "--seed", 1, "--out", "sent")
-    made = run_json(*CUTS[:-1], 6, *words)
-    found = run_json(
-        "infer", "sent/reports.csv", "--method", "gaussian", "--score", "numbers-gold.csv", "--out", "found"
-    )
-
-    assert ("gaussian", True, len(answers)) == (found["method"], found["channel_used"], made["assigned"])
-    assert f"on {len(answers)} assigned cells" in found["noise_model"]
-    assert found["score"]["error"] < found["score"]["baseline"]
 
 
 def test_workers_choose_their_own_epsilon(run: Run, run_json: RunJson) -> None:
@@ -252,18 +210,6 @@ def test_workers_choose_their_own_epsilon(run: Run, run_json: RunJson) -> None:
     assert "from 1 to 2 per cell" in data["accounts"][0]["reason"]
     assert "randomized-response; epsilon from own.csv" in shown
     assert "epsilon=" not in shown
-
-
-def test_thresholds_of_a_file_are_named_by_the_file(run: Run) -> None:
-    """With --channels the table names mechanism and file, and no setting that is not used."""
-    workers = sorted({row["worker"] for row in rows("labels.csv")})
-    write("cuts.csv", "worker,cuts", *(f"{name},{1 + k % 2}" for k, name in enumerate(workers)))
-    words = (*CUTS[:1], *CUTS[1:], "--channels", "cuts.csv", "--seed", 1, "--out", "sent")
-
-    shown = " ".join(run(*words).stdout.split())
-
-    assert "quantized-response; thresholds from cuts.csv" in shown
-    assert "cuts=" not in shown
 
 
 def test_only_some_tasks_are_sensitive(run: Run, run_json: RunJson) -> None:

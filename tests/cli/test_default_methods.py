@@ -74,18 +74,6 @@ def test_the_default_method_reads_every_channel(
         assert expected.removeprefix("Warning: ") in data["warnings"]
 
 
-@pytest.mark.slow
-def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: RunJson) -> None:
-    """Through laplace at epsilon 4, seed 1, the default gaussian errs less than weighted-mean and than the constant."""
-    words = (*ALPHABETS["scale"], "--epsilon", 4, "--seed", 1, "--out", "sent")
-    run_json("perturb", *words, "--mechanism", "laplace")
-    usual = run_json("infer", "sent/reports.csv", "--score", "numbers-gold.csv")
-    mean = run_json("infer", "sent/reports.csv", "--score", "numbers-gold.csv", "--method", "weighted-mean")
-
-    assert "gaussian" == usual["method"]
-    assert usual["score"]["error"] < min(mean["score"]["error"], usual["score"]["baseline"])
-
-
 @pytest.mark.parametrize(
     ("method", "alphabet", "readers"),
     [
@@ -104,12 +92,3 @@ def test_a_method_that_cannot_read_the_channel_says_so_first(
     assert stderr.startswith(f"Warning: {method} reads no channel: it reads reports of one-layer as answers.")
     assert f"Methods that read the channel: {readers}." in stderr
     assert stderr.removeprefix("Warning: ") in data["warnings"]
-
-
-def test_reports_read_as_answers_on_purpose_need_no_warning(run: Run) -> None:
-    """With --no-certificate the method is the one for answers, and nothing is announced."""
-    run("perturb", *ALPHABETS["scale"], *("--mechanism", "laplace", "--epsilon", 3, "--seed", 1, "--out", "sent"))
-    result = run("infer", "sent/reports.csv", "--no-certificate")
-
-    assert "" == result.stderr
-    assert "student-t" in result.stdout

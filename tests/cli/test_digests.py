@@ -5,14 +5,12 @@ import hashlib
 import json
 import os
 import shutil
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crowdveil.data.columnar_store import STORE_FILES
-from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
@@ -121,15 +119,6 @@ def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: Ru
     assert "warning" in run("infer", given, "--accept-edited", "--out", "z").stdout
 
 
-def test_untouched_reports_need_no_leave(run: Run, run_json: RunJson) -> None:
-    """--accept-edited changes nothing where nothing was edited."""
-    run(*RESPONSE, "--epsilon", 2, "--out", "sent")
-
-    plain, accepted = (run_json("infer", "sent/reports.csv", *extra) for extra in ((), ("--accept-edited",)))
-
-    assert plain | {"replaced": accepted["replaced"]} == accepted
-
-
 def test_a_certificate_alone_is_tied_to_nothing(run: Run, run_json: RunJson) -> None:
     """Without crowd.json the channel is read, and a warning says that nothing ties the reports to it."""
     run(*RESPONSE, "--epsilon", 2, "--participation", "public", "--out", "sent")
@@ -138,18 +127,6 @@ def test_a_certificate_alone_is_tied_to_nothing(run: Run, run_json: RunJson) -> 
     warnings = run_json("infer", "sent/reports.csv")["warnings"]
 
     assert any("whether the certificate is theirs cannot be checked" in text for text in warnings)
-
-
-def test_a_digest_is_streamed(tmp_path: Path) -> None:
-    """The digest of 32 MiB is taken in less than 4 MiB of memory."""
-    (tmp_path / "large").write_bytes(bytes(32 << 20))
-    tracemalloc.start()
-    found = content_digest(tmp_path / "large")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-
-    assert hashlib.sha256(bytes(32 << 20)).hexdigest() == found
-    assert peak < 4 << 20
 
 
 STATED_LABELS = ("--labels", "no,yes", "--mechanism", "randomized-response", "--epsilon", 2)

@@ -1,12 +1,10 @@
 """`crowdveil infer`: channels, gold, data sets and saved fits; truths and workers are written, table and JSON agree."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
-from crowdveil.inference.inference import skipped_warning
 from crowdveil.registry import capabilities_of, estimators_with
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
@@ -133,48 +131,11 @@ def test_a_fit_that_has_not_settled_says_so(sent: Path, run: Run, run_json: RunJ
     assert run_json("infer", *SENT, "--tolerance", 1)["converged"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--mechanism", "quantized-response"),
-        ("--mechanism", "designed", "--sigmas", "1,5"),
-        ("--mechanism", "randomized-response"),
-    ],
-    ids=lambda words: words[1],
-)
-def test_numbers_from_file_to_truth_through_a_channel_with_a_public_prior(
-    words: tuple[str, ...], run: Run, run_json: RunJson
-) -> None:
-    """A prior by label chooses the channel and guides gaussian, which beats the constant."""
-    weights = [math.exp(-0.5 * x * x) for x in range(-2, 8)]
-    rows = "".join(f"{x},{weight / sum(weights):.12g}\n" for x, weight in zip(range(-2, 8), weights, strict=True))
-    Path("prior.csv").write_text("label,probability\n" + rows)
-    chosen = () if words[1] == "randomized-response" else ("--prior", "prior.csv", "--participation-rate", 0.8)
-    run("perturb", "numbers.csv", "--scale", "-2:7", *words, *chosen, "--epsilon", 5, "--seed", 1, "--out", "sent")
-    through = ("infer", *SENT, "--certificate", "sent/certificate.json", "--method", "gaussian")
-    labels = run_json(*through, "--prior", "prior.csv", "--score", "numbers-gold.csv")
-
-    assert ("gaussian", True, True) == (labels["method"], labels["channel_used"], labels["converged"])
-    assert labels["score"]["error"] < 0.75 * labels["score"]["baseline"]
-
-
 def test_a_public_prior_is_read(sent: Path, run_json: RunJson) -> None:
     """A prior over the labels changes the fit."""
     Path("prior.csv").write_text("label,probability\nno,0.98\nyes,0.01\nmaybe,0.01\n")
 
     assert run_json("infer", *SENT)["truths"] != run_json("infer", *SENT, "--prior", "prior.csv")["truths"]
-
-
-def test_kind_and_duplicates_are_choices(run_json: RunJson, refusal: Refusal) -> None:
-    """A column of numbers can be labels if known so, and repeats follow the stated policy."""
-    Path("twice.csv").write_text("task,worker,value\na,u,1\na,u,2\nb,u,2\nb,v,2\n")
-
-    assert "--duplicates" in refusal("infer", "twice.csv", "--out", "found")
-    first = run_json("infer", "twice.csv", "--kind", "categorical", "--duplicates", "first", "--out", "found")
-    every = run_json("infer", "twice.csv", "--duplicates", "all", "--out", "found")
-    assert ("hierarchical-dawid-skene", 3) == (first["method"], first["reports"])
-    assert ("student-t", 4) == (every["method"], every["reports"])
 
 
 def test_a_vote_without_probabilities_leaves_confidence_empty(run: Run, run_json: RunJson) -> None:
@@ -195,14 +156,6 @@ def test_mistakes_in_names_of_files_and_methods_are_explained(sent: Path, run: R
     assert "Did you mean" not in run("infer", *SENT, "--method", "xyz", code=2).stderr
 
 
-@pytest.mark.slow
-def test_a_method_without_channel_warns_once(sent: Path, run: Run) -> None:
-    """The warning on reports read as answers is on stderr before the fit, and not in the table too."""
-    result = run("infer", *SENT, "--method", "glad")
-
-    assert 1 == " ".join((result.stdout + result.stderr).split()).count("glad reads no channel: it reads reports")
-
-
 def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> None:
     """Gold fixes its tasks; gold of unknown tasks is counted; a score on the same tasks is called flattering."""
     wrong = {row["task"]: "yes" if row["truth"] == "no" else "no" for row in rows("labels-gold.csv")[:3]}
@@ -216,19 +169,6 @@ def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> N
     assert wrong == {task: truths[task] for task in wrong}
     assert data["score"]["error"] >= 3 / 20
     assert any("3 of the scored tasks also guided" in text for text in data["warnings"])
-
-
-@pytest.mark.slow
-def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
-    """Gold numbers between grid points guide methods for numbers as they are."""
-    run_json(
-        "perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
-    )
-    Path("gold.csv").write_text("task,truth\n1,0.25\n2,3\n")
-    run_json("infer", *SENT, "--gold", "gold.csv")
-    truths = {row["task"]: float(row["truth"]) for row in rows("found/truths.csv")}
-
-    assert (0.25, 3.0) == (truths["1"], truths["2"])
 
 
 def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -> None:
@@ -274,18 +214,6 @@ def test_known_truths_that_match_in_part_are_counted(sent: Path, run_json: RunJs
     assert "2 of 5 tasks to score are among the tasks; 3 were skipped." in scored["warnings"]
 
 
-@pytest.mark.parametrize(
-    ("used", "unknown", "text"),
-    [
-        (20, 1, "20 of 21 gold tasks are among the tasks; 1 was skipped."),
-        (1, 2, "1 of 3 gold tasks is among the tasks; 2 were skipped."),
-    ],
-)
-def test_one_known_truth_is_singular(used: int, unknown: int, text: str) -> None:
-    """The verbs follow the numbers that are used and skipped."""
-    assert text == skipped_warning("gold tasks", used, unknown)
-
-
 @pytest.fixture
 def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a data directory with a set of labels (a repeated answer, gold for two tasks) and one of numbers."""
@@ -309,24 +237,6 @@ def test_a_data_set_is_read_as_answers(tiny: Path, run_json: RunJson) -> None:
     assert (3, 2, 2, 0) == tuple(data[name] for name in ("reports", "tasks", "workers", "gold_used"))
     assert ("hierarchical-dawid-skene", "none: a data set holds answers") == (data["method"], data["noise_model"])
     assert ["1 answer repeats a (task, worker) pair; policy: first."] == data["warnings"]
-
-
-def test_options_apply_to_a_data_set(tiny: Path, run_json: RunJson) -> None:
-    """--duplicates chooses among repeated answers, and --score dataset:NAME takes its own gold."""
-    data = run_json(
-        "infer", "dataset:tiny", "--duplicates", "last", "--score", "dataset:tiny", "--method", "majority-vote"
-    )
-
-    assert ("majority-vote", 0.5, 2) == (data["method"], data["score"]["error"], data["score"]["scored"])
-
-
-def test_numbers_of_a_data_set_need_no_scale(tiny: Path, run_json: RunJson) -> None:
-    """Numbers are inferred as they are; with --scale they are put on its grid, and changes are counted."""
-    free = run_json("infer", "dataset:sizes", "--out", "found")
-    scaled = run_json("infer", "dataset:sizes", "--scale", "0:5", "--method", "gaussian", "--out", "found")
-
-    assert ("student-t", 7.0) == (free["method"], free["truths"]["items"][1]["truth"])
-    assert any(text.startswith("1 answer outside the scale was clipped: task ") for text in scaled["warnings"])
 
 
 def test_nothing_is_written_into_the_data_directory(
@@ -371,24 +281,6 @@ def test_a_fit_goes_on_with_more_reports(run_json: RunJson, grown: tuple[str, st
     assert "fits/one.fit" in first["files"]
     assert second["steps"] < whole["steps"]
     assert whole["log_likelihood"] == pytest.approx(second["log_likelihood"], abs=1e-6)
-
-
-def test_another_channel_is_refused(run: Run, grown: tuple[str, str]) -> None:
-    """A fit of answers is not gone on from with reports that went through a channel."""
-    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
-    run("perturb", "labels.csv", *words, "--out", "sent")
-    run("infer", "labels.csv", "--labels", ",".join(LABELS), "--save-fit", "one.fit", "--out", "a")
-
-    output = run("infer", "sent/reports.csv", "--start-from", "one.fit", "--out", "b", code=1).output
-
-    assert "cannot resume: the channel" in output
-    assert "fit from the start" in output
-
-
-def test_missing_reports_damage_and_inputs_are_refused(run: Run, grown: tuple[str, str]) -> None:
-    """A file that is no fit is refused, and so is a fit that would replace the reports."""
-    assert "a saved fit must be whole" in run("infer", grown[1], "--start-from", grown[0], code=1).output
-    assert "must not replace an input" in run("infer", grown[1], "--save-fit", grown[1], code=1).output
 
 
 def test_reports_without_crowd_or_certificate_are_answers(run_json: RunJson) -> None:

@@ -1,6 +1,5 @@
 """Output files of all commands: only earlier ones of the same kind are replaced, and what stays is named."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil.release.result_files import read_results
-from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, written
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, written
 
 RECORD = ".crowdveil.json"
 UNLISTED = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS))
@@ -77,19 +76,6 @@ def test_perturb_never_removes_its_input(form: str, run: Run, refusal: Refusal) 
     refusal(*words)
     assert "must not replace an input" in refusal(*words, "--replace")
     assert before == contents("p")
-
-
-def test_links_to_an_input_are_that_input(run: Run, refusal: Refusal) -> None:
-    """An output that is a hard or symbolic link to an input, or the input by another path, is refused."""
-    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
-    before = contents("sent")
-    os.link("sent/reports.csv", "hard.csv")
-    os.symlink("sent/reports.csv", "soft.csv")
-
-    for answers in ("hard.csv", "soft.csv", "sent/../sent/reports.csv"):
-        line = refusal("perturb", answers, *RESPONSE, "--out", "sent", "--replace")
-        assert "must not replace an input" in line
-    assert before == contents("sent")
 
 
 def test_an_assignment_of_the_user_stays(run: Run, refusal: Refusal) -> None:
@@ -160,16 +146,6 @@ def test_known_truths_in_the_folder_of_the_reports_are_kept(words: tuple[str, ..
     run("infer", *words, "--out", "found")
 
 
-def test_an_estimate_replaces_its_predecessor_and_says_so(run: Run, run_json: RunJson) -> None:
-    """A second run of infer replaces the files of the first, in table and JSON, but not one that was edited."""
-    run("infer", "labels.csv", "--out", "found")
-    data = run_json("infer", "labels.csv", "--out", "found")
-    table = " ".join(run("infer", "labels.csv", "--out", "found").stdout.split())
-
-    assert ["found/truths.csv", "found/workers.csv"] == data["replaced"]
-    assert "replaced found/truths.csv, found/workers.csv" in table
-
-
 def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, run_json: RunJson) -> None:
     """Blocks in the folder of another collection are refused; --replace removes that collection."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "c6")
@@ -225,25 +201,6 @@ def test_long_work_does_not_begin_for_an_output_that_is_refused(
     assert {name: b"mine"} == contents("out")
 
 
-def test_the_record_names_files_of_its_folder_and_nothing_else(run: Run) -> None:
-    """The record holds name, kind, size and SHA-256 of each file, no time and no path, so that runs agree on it."""
-    run("perturb", "labels.csv", *RESPONSE, "--seed", 1, "--out", "a")
-    run("perturb", "labels.csv", *RESPONSE, "--seed", 1, "--out", "b")
-    names = ["certificate.json", "crowd.json", "reports.csv"]
-    wanted = [
-        {
-            "name": name,
-            "kind": "collection",
-            "size": Path("a", name).stat().st_size,
-            "sha256": hashlib.sha256(Path("a", name).read_bytes()).hexdigest(),
-        }
-        for name in names
-    ]
-
-    assert {"format": "crowdveil-record/1", "files": wanted} == json.loads(Path("a", RECORD).read_bytes())
-    assert contents("a") == contents("b")
-
-
 @pytest.mark.parametrize(
     "text", ["", "{}", "[1]", '{"format": "crowdveil-record/1", "files": [{"name": 1}]}', "[" * 9999]
 )
@@ -294,20 +251,6 @@ def test_a_run_in_another_format_replaces_the_files(first: str, second: str, fol
     assert {"no", "yes", "maybe"} == set(getattr(read_results(Path("found")).estimate.alphabet, "names", ()))
 
 
-def test_files_that_crowdveil_did_not_write_are_refused(folder: Path, run: Run, refusal: Refusal) -> None:
-    """Truths of another format that were changed, or that the record does not list, stay as they are."""
-    run("infer", "labels.csv", "--out", "changed")
-    with open("changed/truths.csv", "a") as stream:
-        stream.write("mine\n")
-    Path("foreign").mkdir()
-    Path("foreign/truths.csv").write_text("task,truth\n")
-
-    for name, rule in (("changed", "changed after it was written"), ("foreign", "not an output of crowdveil")):
-        before = Path(name, "truths.csv").read_bytes()
-        assert rule in refusal("infer", "labels.csv", "--out", name, "--format", "parquet")
-        assert before == Path(name, "truths.csv").read_bytes()
-
-
 def test_truths_in_two_forms_are_refused(folder: Path, run: Run, refusal: Refusal) -> None:
     """A folder of an earlier version may hold truths of two runs: none is read as the current one."""
     run("infer", "numbers.csv", "--out", "found")
@@ -322,19 +265,6 @@ def test_truths_in_two_forms_are_refused(folder: Path, run: Run, refusal: Refusa
 
     for words in (("report", "found"), ("infer", "labels.csv", "--history", "found", "--out", "new")):
         assert "truths in one form" in refusal(*words)
-
-
-def test_several_questions_then_one(folder: Path, run: Run, run_json: RunJson) -> None:
-    """Truths of one question leave those of the others where an earlier run wrote them, readable, and name them."""
-    write_questions("first", "second")
-    run("infer", "questions.csv", "--out", "found")
-    for words in (("labels.csv",), ("questions.csv", "--question", "second")):
-        data = run_json("infer", *words, "--out", "found")
-
-        assert {"first", "second", "truths.csv", "workers.csv"} == written("found")
-        assert "found/first, found/second: truths of an earlier run, kept." in " ".join(data["warnings"])
-        assert not {path for path in data["replaced"] if "first" in path or "second" in path}
-    run("report", "found/first")
 
 
 def test_tables_of_other_reports_are_named(folder: Path, run: Run, run_json: RunJson) -> None:
@@ -379,29 +309,6 @@ def test_one_question_then_several_then_others(folder: Path, run: Run, run_json:
     assert first == Path("found/first/truths.csv").read_bytes()
 
 
-def test_one_question_is_inferred_again_in_its_folder(folder: Path, run: Run, run_json: RunJson) -> None:
-    """The folder of a question takes new truths of this question, and those of all questions after them."""
-    write_questions("first", "second")
-    run("infer", "questions.csv", "--out", "found")
-    one = run_json("infer", "questions.csv", "--question", "first", "--out", "found/first", "--method", "mace")
-    every = run_json("infer", "questions.csv", "--out", "found")
-
-    assert {"found/first/truths.csv", "found/first/workers.csv"} == set(one["replaced"])
-    assert 4 == len(every["replaced"])
-    assert not {warning for warning in every["warnings"] if "kept" in warning}
-
-
-def test_a_page_of_earlier_truths_is_named(folder: Path, run: Run, run_json: RunJson) -> None:
-    """The page in the folder stays, as another command wrote it, and a warning says that it is out of date."""
-    run("infer", "labels.csv", "--out", "found")
-    run("report", "found")
-    page = Path("found/report.html").read_bytes()
-    data = run_json("infer", "labels.csv", "--method", "majority-vote", "--out", "found")
-
-    assert any("found/report.html: of earlier truths" in text for text in data["warnings"])
-    assert page == Path("found/report.html").read_bytes()
-
-
 @pytest.mark.parametrize("name", ["", "workers.csv"])
 def test_a_history_that_its_record_does_not_have_is_refused(
     name: str, folder: Path, run: Run, refusal: Refusal
@@ -415,16 +322,6 @@ def test_a_history_that_its_record_does_not_have_is_refused(
 
     assert "unchanged since `infer` wrote it" in refusal(*given, Path("earlier", name))
     run(*given, "mine.csv")
-
-
-def test_a_history_is_read_from_the_files_that_the_record_names(folder: Path, run: Run, run_json: RunJson) -> None:
-    """A file of workers that is not in the record of a folder does not stand in for the recorded one."""
-    run("infer", "labels.csv", "--out", "earlier", "--format", "parquet")
-    known = run_json("infer", "labels.csv", "--history", "earlier", "--out", "found")
-    lines = [f"{row['worker']},1,20" for row in rows("labels.csv")[:3]]
-    Path("earlier/workers.csv").write_text("\n".join(["worker,correct,answers", *lines]) + "\n", "utf-8")
-
-    assert known["history"] == run_json("infer", "labels.csv", "--history", "earlier", "--out", "again")["history"]
 
 
 @pytest.mark.slow

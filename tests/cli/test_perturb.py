@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import format_number
-from crowdveil.mechanisms import SunTwoLayer, TwoLayer
+from crowdveil.mechanisms import TwoLayer
 from tests.cli.conftest import LABELS, LISTS, Run, RunJson, rows, written
 
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
@@ -117,25 +117,6 @@ def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crow
     assert "no channel per cell" in result.stdout
 
 
-def test_suns_two_layer_states_claim_and_exact_loss_and_infer_says_how_it_reads(run: Run, run_json: RunJson) -> None:
-    """The crowd states mean budget and exact epsilon of 20 cells, per cell; infer reads reports as answers."""
-    layers = ("--mechanism", "sun-two-layer", "--epsilon", 3, "--low", 1, "--labels", ",".join(LABELS), *LISTS)
-    data = run_json("perturb", "labels.csv", *layers, "--out", "sent")
-    crowd = json.loads(Path("sent/crowd.json").read_bytes())
-    expected = SunTwoLayer(alphabet=Categories(LABELS), epsilon=3.0, low=1.0, answers=20)
-
-    assert crowd["mechanism"] == "sun-two-layer (epsilon=3.0, low=1.0, answers=20)"
-    assert "per cell, participation protected; 20 cells of a worker share a budget of at most 5" in crowd["guarantee"]
-    assert [3.0, 60.0] == [account["claimed"] for account in data["accounts"]]
-    assert [one.epsilon for one in expected.guarantees(20)] == pytest.approx(
-        [account["exact"] for account in data["accounts"]], rel=1e-5
-    )
-    assert "sun-two-layer has no channel certificate" in run("infer", "sent/reports.csv").stdout
-    assert "no public participation" in run(
-        "perturb", "labels.csv", *layers, "--participation", "public", "--out", "other", code=1
-    ).stderr  # fmt: skip
-
-
 def test_matrix_factorization_writes_sums(folder: Path, run_json: RunJson) -> None:
     """The vectors of all workers are written as their sum; nothing about single workers is kept."""
     data = run_json(
@@ -147,20 +128,6 @@ def test_matrix_factorization_writes_sums(folder: Path, run_json: RunJson) -> No
     assert {"sums.json", "crowd.json"} == written(folder / "sent")
     assert (4, 4) == (len(sums["values"]), len(sums["participation"]))
     assert 30 == data["reports"]
-
-
-def test_lists_of_tasks_and_workers_name_the_silent(run_json: RunJson) -> None:
-    """Workers and tasks without an answer are part of the crowd if the lists name them, and may report."""
-    Path("tasks.csv").write_text("task\n" + "".join(f"{k}\n" for k in range(1, 26)))
-    Path("workers.csv").write_text("worker,mail\n" + "".join(f"{k},x@y\n" for k in range(1, 36)))
-    data = run_json(
-        "perturb", "labels.csv", *RESPONSE, "--tasks", "tasks.csv", "--workers", "workers.csv", "--out", "."
-    )
-    crowd = json.loads(Path("crowd.json").read_bytes())
-
-    assert (25, 35) == (data["tasks"], data["workers"])
-    assert [str(k) for k in range(1, 26)] == crowd["tasks"]
-    assert {row["worker"] for row in rows(Path("reports.csv"))} > {row["worker"] for row in rows(Path("labels.csv"))}
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 0.4), (0.1, 0.3), (0.25, 0.45), (0.3, 0.5)])

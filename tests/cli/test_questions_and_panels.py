@@ -38,15 +38,6 @@ def test_each_question_is_inferred_as_if_alone(questions: Path, run: Run, run_js
             assert Path("alone", name).read_text("utf-8") == Path("found", one, name).read_text("utf-8")
 
 
-def test_the_table_names_every_question(questions: Path, run: Run) -> None:
-    """Of each question a line has its numbers and its folder, and one its expected error and the verdict."""
-    lines = run("infer", "both.csv", "--out", "found").stdout.splitlines()
-
-    assert ["is it clear?", "size        "] == [line[:12] for line in lines[::2]]
-    assert all("30 workers on 20 tasks" in line and "written to found/" in line for line in lines[::2])
-    assert all("Constant " in line and line.endswith("Verdict: use") for line in lines[1::2])
-
-
 def test_noise_and_grades_are_named(folder: Path, run_json: RunJson, refusal: Refusal) -> None:
     """A question answered at random has the verdict of its page, not to use it; labels 1 to 5 have a hint."""
     guess = random.Random(1)
@@ -114,14 +105,6 @@ def test_a_report_of_several_questions_names_their_folders(questions: Path, run:
 
     assert "give one: found/is_it_clear, found/size." in refusal("report", "found")
     assert "found/size/report.html" in run("report", "found/size").stdout
-
-
-@pytest.mark.parametrize("words", [("report",), ("export", "label-studio", "--tasks", "t.json", "--out", "p.json")])
-def test_a_file_in_place_of_the_folder_is_named(questions: Path, run: Run, words: tuple[str, ...]) -> None:
-    """Truths are given by their folder; a file is wrong usage, and not taken for an output folder or a record."""
-    refused = run(*words, "both.csv", code=2)
-
-    assert "Directory 'both.csv' is a file." in refused.stderr
 
 
 def lines(path: str) -> list[str]:
@@ -218,20 +201,6 @@ def test_gold_of_a_folder_corrects_a_reversed_order(run: Run, run_json: RunJson,
     assert {row["task"]: row["truth"] for row in rows("found/truths.csv") if row["task"] in probable} == probable
 
 
-def test_labels_without_order_are_read_by_gold(run: Run, run_json: RunJson, refusal: Refusal, scores: None) -> None:
-    """`next` reads labels without order by the gold of the folder; without gold it says how truths are mapped."""
-    lines = Path("scores.csv").read_text().splitlines()
-    grades = [f"{line.rpartition(',')[0]},{'abc'[int(line.rpartition(',')[2]) % 3]}" for line in lines[1:]]
-    Path("grades.csv").write_text("\n".join(["task,worker,label", *grades]) + "\n")
-    run("infer", "grades.csv", "--truths", "no,yes", "--gold", "gold.csv", "--out", "found")
-    run("report", "found")
-    write("new.csv", "worker", "dora")
-
-    assert "crowdveil next" in Path("found/report.html").read_text("utf-8")
-    assert 1 == run_json("next", "found", "--budget", 1, "--workers", "new.csv")["answers"]["of"]
-    assert "give the order of the answers" in refusal("next", "grades.csv", "--truths", "no,yes", "--budget", 3)
-
-
 @pytest.fixture
 def earlier(run: Run) -> Path:
     """Return the folder of an earlier estimate of the labels."""
@@ -248,18 +217,6 @@ def test_an_earlier_result_is_the_prior_of_the_workers(earlier: Path, run_json: 
     assert plain["history"] is None
     assert "workers are known by ability" in known["history"]
     assert rows("plain/workers.csv") != rows("found/workers.csv")
-
-
-def test_gold_counts_are_a_history(run_json: RunJson, folder: Path) -> None:
-    """A table of right answers and answers by worker."""
-    workers = sorted({row["worker"] for row in rows("labels.csv")})
-    lines = [f"{worker},9,10" for worker in workers[:3]]
-    Path("gold-counts.csv").write_text("\n".join(["worker,correct,answers", *lines]) + "\n", encoding="utf-8")
-
-    data = run_json("infer", "labels.csv", "--history", "gold-counts.csv", "--out", "found")
-
-    assert data["history"].startswith("3 of ")
-    assert "worth 10.0 earlier answers" in data["history"]
 
 
 @pytest.mark.parametrize("verb", [("next", "--budget", 3), ("review",)])
@@ -311,18 +268,6 @@ def test_numbers_given_by_two_imports_are_never_the_same_worker(
     command, *options = verb
 
     assert "hold within one import" in refusal(command, "tuesday.json", *options, "--history", "earlier")
-
-
-def test_numbered_names_in_a_table_are_named(folder: Path, run: Run, run_json: RunJson) -> None:
-    """A table of imported answers has no mark of its import, so that a warning must do."""
-    export_of("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
-    export_of("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
-    run("infer", "monday.json", "--out", "earlier")
-    run("import", "label-studio", "tuesday.json", "--out", "tuesday.csv")
-
-    warnings = run_json("infer", "tuesday.csv", "--history", "earlier", "--out", "found")["warnings"]
-
-    assert ["Names such as worker-1"] == [text[:22] for text in warnings if "two imports" in text]
 
 
 def test_a_history_of_the_same_tasks_is_named(earlier: Path, run_json: RunJson) -> None:

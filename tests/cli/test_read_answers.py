@@ -43,14 +43,6 @@ def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -
     assert "task,truth,confidence,probability_1,probability_no,probability_yes,n_tied_labels,reports" == header
 
 
-def test_no_answer_is_no_spelling(folder: Path, run_json: RunJson) -> None:
-    """Empty cells and NULL are not counted among the spellings that were merged."""
-    write("few.csv", "task,worker,label", "a,v,Yes", "a,w,", "b,v,NULL", "b,w,yes", "c,v,no")
-    found = run_json("infer", "few.csv", "--merge-labels", "--missing", "skip", *VOTE, "--out", "out")
-
-    assert ["No answer (NULL): 2 records.", "3 spellings were merged into 2 labels."] == found["warnings"]
-
-
 def test_known_truths_are_merged_like_answers(mixed: str, run_json: RunJson) -> None:
     """With --merge-labels gold and scored truths may have any spelling of a label, as gold= in Python."""
     gold = write("gold.csv", "task,truth", "a,YES", "b,yes ", "d,No", "e,1.00")
@@ -71,17 +63,6 @@ def test_given_labels_are_not_warned_of(mixed: str, run_json: RunJson) -> None:
 
     assert [] == every["warnings"]
     assert ",probability_YES,probability_No,probability_1," in Path("merged/truths.csv").read_text()
-
-
-def test_encode_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, refusal: Callable[..., str]) -> None:
-    """Blocks are warned of when they are written and when they are read; merging is said when encoding."""
-    apart = run_json("data", "encode", mixed, "--out", "apart")
-    merged = run_json("data", "encode", mixed, "--merge-labels", "--out", "merged")
-
-    assert [NOTE] == apart["warnings"]
-    assert (["5 spellings were merged into 3 labels."], ["1", "no", "yes"]) == (merged["warnings"], merged["labels"])
-    assert NOTE in run_json("infer", "apart", "--out", "out")["warnings"]
-    assert "Give kind, duplicates and merge_labels to encode" in refusal("infer", "apart", "--merge-labels")
 
 
 def test_perturb_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, refusal: Callable[..., str]) -> None:
@@ -156,13 +137,6 @@ def test_a_column_of_repeated_votes_is_named(form: str, name: str, run_json: Run
     warnings = run_json("infer", f"counted.{form}", "--out", "found")["warnings"]
 
     assert 1 == len([text for text in warnings if text.startswith(f"Not read: '{name}'.")])
-
-
-def test_other_columns_are_left_unread_without_a_word(run_json: RunJson) -> None:
-    """Times, and columns whose names only contain such a word, are no weights."""
-    Path("timed.csv").write_text("task,worker,label,time,country\na,u,x,3,n\na,v,y,1,n\n")
-
-    assert [] == [text for text in run_json("infer", "timed.csv", "--out", "f")["warnings"] if "Not read" in text]
 
 
 def test_truths_outside_the_scale_guide_no_fit_and_are_counted_in_scores(

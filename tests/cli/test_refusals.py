@@ -1,6 +1,5 @@
 """Wrong usage ends with 2, refused values and bad input with 1: each one line with the rule, nothing written."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -216,15 +215,6 @@ def test_files_that_are_not_there_are_named(refusal: Refusal) -> None:
     assert not Path("found").exists()
 
 
-def test_numbers_without_a_scale_are_refused(refusal: Refusal) -> None:
-    """A column of numbers asks for --scale, and a mechanism for numbers refuses labels."""
-    Path("free.csv").write_text("task,worker,value\na,u,1.5\nb,u,2\n")
-
-    assert "--scale LOW:HIGH" in refusal("perturb", "free.csv", *PERTURB)
-    line = refusal("perturb", "labels.csv", "--mechanism", "matrix-factorization", "--epsilon", 1, "--out", "sent")
-    assert "numeric answers" in line
-
-
 def test_lists_must_be_complete_and_named(refusal: Refusal) -> None:
     """A list of tasks that misses one, repeats one or holds an empty name is refused."""
     for contents, said in (("task\n1\n2\n", "given list"), ("task\n1\n1\n", "repeat"), ("task,x\n1,2\n,3\n", "line 3")):
@@ -249,7 +239,6 @@ def test_a_failed_run_leaves_earlier_files_as_they_were(run: Run, refusal: Refus
     assert before == {path: path.read_bytes() for path in Path("sent").iterdir()}
 
 
-BOUNDARY_ASSIGN = ("data", "assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
 FULL = Path("/dev/full")
 
 
@@ -290,29 +279,6 @@ def test_every_path_must_not_be_empty(path: tuple[str, ...]) -> None:
 
     with pytest.raises(click.UsageError, match="must not be empty"):
         parameter.type.convert("", parameter, None)
-
-
-def test_an_output_cannot_take_the_place_of_the_record(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The record of a folder, and names that no record can hold, are refused as outputs before the work begins."""
-    monkeypatch.setattr("crowdveil.folder.answers.read_names", lambda *_: pytest.fail("the work began"))
-    monkeypatch.setattr("crowdveil.inference.inference.infer", lambda *_, **__: pytest.fail("the work began"))
-
-    for name in (".crowdveil.json", ".crowdveil-x", "kk\udcff.csv"):
-        assert "must have the name of a file" in refusal(*BOUNDARY_ASSIGN, "--out", f"new/{name}")
-        line = refusal("infer", "labels.csv", "--save-fit", f"new/{name}", "--out", "found")
-        assert "must have the name of a file" in line
-    assert not Path("new").exists()
-    assert not Path("found").exists()
-
-
-def test_a_pipe_in_the_output_folder_is_not_waited_for(refusal: Refusal) -> None:
-    """A record, or a saved fit to be replaced, that is a named pipe is refused at once."""
-    Path("found").mkdir()
-    os.mkfifo("found/.crowdveil.json")
-    os.mkfifo("x.fit")
-
-    assert "the record of a folder must be readable" in refusal("infer", "labels.csv", "--out", "found")
-    assert "x.fit" in refusal("infer", "labels.csv", "--save-fit", "x.fit", "--out", "other")
 
 
 def test_messages_show_names_as_people_wrote_them(refusal: Refusal) -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from crowdveil.files.output_record import RECORD_FILE
@@ -32,32 +31,6 @@ def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run)
     assert written() == {"synthetic.csv", "guarantee.json"}
     assert "exact 2 (per claim, participation public)" in shown
     assert "(per worker, participation public)" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["two files", "json", "names"])
-def test_claims_are_read_as_by_the_other_commands(run_json: RunJson, form: str) -> None:
-    """Several files, JSON and stated columns give the release of the plain file, seed for seed."""
-    header, *lines = Path("numbers.csv").read_text("utf-8").splitlines()
-    rows = [line.split(",") for line in lines]
-    plain = run_json(*PRIVATE, "--seed", 1)
-    expected = Path("made/synthetic.csv").read_bytes()
-    sources: tuple[str, ...] = ("a.csv",)
-    if form == "two files":
-        sources = ("a.csv", "b.csv")
-        for name, part in zip(sources, (lines[:50], lines[50:]), strict=True):
-            Path(name).write_text("\n".join([header, *part]), "utf-8")
-    elif form == "json":
-        sources = ("a.json",)
-        records = [{"task": task, "worker": worker, "value": float(value)} for task, worker, value in rows]
-        Path("a.json").write_text(json.dumps(records), "utf-8")
-    else:
-        sources = ("a.csv", "--task-column", "a", "--worker-column", "b", "--value-column", "c")
-        Path("a.csv").write_text("\n".join(["a;b;c", *(";".join(row) for row in rows)]), "utf-8")
-    read = run_json("data", "synthesize", *sources, *PRIVATE[3:], "--seed", 1)
-
-    assert expected == Path("made/synthetic.csv").read_bytes()
-    assert plain["guarantees"] == read["guarantees"]
 
 
 def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) -> None:
@@ -142,15 +115,6 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
     assert "there must be at least one answer" in refusal("data", "synthesize", "none.csv", *PRIVATE[3:], *hidden)
 
 
-def test_a_database_without_a_claim_is_released_too(run_json: RunJson) -> None:
-    """An empty table of a database makes a release, as an empty file does."""
-    with duckdb.connect("claims.duckdb") as database:
-        database.execute("CREATE TABLE claims (task TEXT, worker TEXT, value REAL)")
-    hidden = ("--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
-
-    assert 20 == run_json("data", "synthesize", "claims.duckdb?claims", *PRIVATE[3:], *hidden)["tasks"]
-
-
 def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
     """Two runs with one seed write the same numbers and promise nothing."""
     first = run_json(*PRIVATE, "--seed", 3)
@@ -183,24 +147,9 @@ def test_wrong_usage_is_named(run: Run, words: tuple[object, ...], rule: str) ->
     assert rule in " ".join(run(*PRIVATE, *words, code=2).stderr.split())
 
 
-def test_epsilon_must_be_said(run: Run) -> None:
-    """A private method without an epsilon is wrong usage."""
-    assert "--epsilon" in run("data", "synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
-
-
 def test_refusals_name_the_way_out(refusal: Callable[..., str]) -> None:
     """Claims outside the bounds, and an output that would replace the input, are refused in one line."""
     assert "outside='clip'" in refusal(*(word if word != "-2:7" else "0:5" for word in PRIVATE))
     Path("made").mkdir()
     Path("numbers.csv").rename("made/synthetic.csv")
     assert "must not replace" in refusal("data", "synthesize", "made/synthetic.csv", *PRIVATE[3:])
-
-
-def test_json_has_the_numbers_of_the_table(run: Run, run_json: RunJson) -> None:
-    """The object on stdout holds what guarantee.json holds, and the files."""
-    said = run_json(*PRIVATE)
-    file = json.loads(Path("made/guarantee.json").read_text("utf-8"))
-
-    assert "crowdveil-json/1" == said["format"] != file.pop("format")
-    assert file.items() <= said.items()
-    assert len(said["files"]) == 2

@@ -6,28 +6,24 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.comparison.trials import ASSIGNED, Trial, compare_with_unprotected, run_trial
+from crowdveil.comparison.trials import Trial, compare_with_unprotected, run_trial
 from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.crowds import (
     POINTS_PER_STEP,
     VOTES,
     DemoCrowd,
-    demo_assignment,
     demo_crowds,
     demo_mechanisms,
     demo_models,
     design_objective,
     every_nth_task,
-    on_scale,
     simulated_ratings,
-    trials_for,
 )
-from crowdveil.demo.page import bound_text, claim_text, comparison_with_constant, page_html, participation_text
+from crowdveil.demo.page import bound_text, chart_lines, claim_text, comparison_with_constant, page_html
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.evaluation.metrics import score
@@ -55,18 +51,10 @@ def test_every_mechanism_is_shown(demo: Demo) -> None:
 def test_every_private_row_names_epsilon_and_participation(demo: Demo) -> None:
     """Every perturbed row has participation, claimed and exact epsilon; an epsilon above the claim has a reason."""
     for row in (row for row in demo.rows if row.requested is not None):
-        assert row.participation in ("protected", ASSIGNED, "public")
+        assert row.participation in ("protected", "public")
         assert row.claimed is not None
         assert row.exact is not None
         assert (row.exact > row.claimed * (1 + 1e-9)) == bool(row.reason), row
-
-
-def test_rows_have_the_error_on_unprotected_answers(demo: Demo) -> None:
-    """Each row has the error of its own method on unprotected answers."""
-    plain = {(row.crowd, row.method): row.error for row in demo.rows if row.requested is None}
-    row = next(r for r in demo.rows if r.method == "dawid-skene + channel" and r.crowd == "simulated-judgements")
-
-    assert plain["simulated-judgements", "dawid-skene"] == row.unprotected
 
 
 def test_a_row_equals_a_direct_fit() -> None:
@@ -97,26 +85,6 @@ def test_numbers_are_inferred_with_their_public_prior() -> None:
     found = score(gaussian.fit(reports, channel=mechanism.channel()), crowd.gold)
 
     assert ("gaussian + channel", found.error, found.correlation) == (row.method, row.error, row.correlation)
-
-
-def test_assigned_cells_have_a_weaker_guarantee(demo: Demo) -> None:
-    """Rows of assigned cells name them, have a smaller loss per worker, and use the channel."""
-    rows = [row for row in demo.rows if row.crowd == "simulated-judgements" and row.mechanism == "randomized-response"]
-    whole, assigned = ([row for row in rows if row.participation == what] for what in ("protected", ASSIGNED))
-    by_epsilon = {row.exact: row.exact_worker or 0.0 for row in whole}
-
-    assert {row.exact for row in assigned} == set(by_epsilon)
-    assert all(row.channel_used and (row.exact_worker or 0.0) < by_epsilon[row.exact] for row in assigned)
-    assert "only" in participation_text(ASSIGNED)
-
-
-def test_a_complete_crowd_has_no_assignment() -> None:
-    """A crowd in which every worker answers every task has no trial with an assignment."""
-    crowd = categorical_crowd(workers=5, tasks=6, labels=LABELS, sparsity=0.0, source=seeded(1))
-    crowd = replace(small_crowd(), answers=crowd.answers, gold=crowd.gold)
-
-    assert demo_assignment(crowd) is None
-    assert {"-", "protected", "public"} == {trial.participation for trial in trials_for(crowd, 1)}
 
 
 def test_the_design_objective_has_the_public_prior() -> None:
@@ -154,20 +122,14 @@ def test_page_has_no_external_resources(demo: Demo) -> None:
     assert len(re.findall(r'\bid="([^"]+)"', page)) == len(set(re.findall(r'\bid="([^"]+)"', page)))
 
 
-def test_page_is_marked_as_a_simulation(demo: Demo) -> None:
-    """The page and demo.json state the seed and that the run is a simulation."""
+def test_json_rows_equal_the_table(demo: Demo) -> None:
+    """Page and file name the seed of the simulation; demo.json has every row, an infinite epsilon as text."""
     data = json.loads((demo.page.parent / "demo.json").read_text())
 
     assert (True, 1) == (data["simulation"], data["seed"])
     assert "This page is a simulation" in demo.page.read_text()
-
-
-def test_json_rows_equal_the_table(demo: Demo) -> None:
-    """demo.json has every row with the same numbers, an infinite epsilon as text."""
-    rows = json.loads((demo.page.parent / "demo.json").read_text())["rows"]
-
-    assert [row.error for row in demo.rows] == [row["error"] for row in rows]
-    assert {"infinity"} == {r["exact"] for r in rows if r["mechanism"] == "matrix-factorization-published"}
+    assert [row.error for row in demo.rows] == [row["error"] for row in data["rows"]]
+    assert {"infinity"} == {r["exact"] for r in data["rows"] if r["mechanism"] == "matrix-factorization-published"}
 
 
 def test_progress_reaches_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,13 +145,6 @@ def test_a_directory_without_the_data_sets_is_refused(tmp_path: Path) -> None:
     """A given data directory without a data set raises an error with a hint."""
     with pytest.raises(SettingsError, match="CROWDVEIL_DATA"):
         demo_crowds(tmp_path)
-
-
-def test_numbers_are_rounded_to_the_scale() -> None:
-    """Numbers are rounded to the scale and clipped to its bounds; every answer is kept."""
-    free = Reports(np.arange(3), np.zeros(3, dtype=int), np.array([-7.0, 52.4, 300.0]), np.arange(3), np.array(["w"]))
-
-    assert [0.0, 50.0, 120.0] == on_scale(free, Scale(0, 120, 5)).numbers.tolist()
 
 
 def test_every_nth_task_keeps_its_answers() -> None:
@@ -217,6 +172,18 @@ def test_two_layer_is_omitted_without_a_setting_for_its_claim() -> None:
 
     assert 1.0 not in {round(epsilon, 6) for epsilon in requested}
     assert 3.0 in {round(epsilon, 6) for epsilon in requested}
+
+
+def test_a_chart_has_the_best_methods_with_the_channel_and_one_without(demo: Demo) -> None:
+    """Lines are of randomized response: at most three methods with the channel, best first, and one that ignores it."""
+    for crowd in demo.crowds:
+        lines = chart_lines([row for row in demo.rows if row.crowd == crowd.name])
+        sums = [sum(error for _, error in points) for _, points in lines]
+
+        assert "noise ignored" == lines[-1][0]
+        assert 2 <= len(lines) <= 4
+        assert sorted(sums[:-1]) == sums[:-1]
+        assert [1.0, 2.0, 3.0, 4.0, 5.0] == [epsilon for epsilon, _ in lines[0][1]]
 
 
 def test_verdict_compares_with_the_constant(demo: Demo) -> None:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.docs_numbers import computed, measured
 from tests.docs_numbers.claim import Claim, as_printed, page_text
+from tests.docs_numbers.measured import CLAIMS
 
-CLAIMS = (*computed.CLAIMS, *measured.CLAIMS)
 SAMPLE = Claim("", "has {} and\n{} %.", lambda: (0.84449, 1234.4))
 
 

@@ -6,12 +6,10 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from markupsafe import Markup, escape
 
 from crowdveil import Categories, Guarantee, RandomizedResponse, Reports, Scale
-from crowdveil.channels.channel import Channel
 from crowdveil.estimators import DawidSkene, StudentT, WeightedVote
 from crowdveil.planning import Plan, plan
 from crowdveil.presentation.html import STYLE, Html, card, filled, table
@@ -178,14 +176,6 @@ def test_an_estimate_shows_convergence_and_the_best_constant() -> None:
     assert "and 20 more" in text_of(estimate)
 
 
-def test_reports_show_their_size_and_labels() -> None:
-    """The numbers of reports, workers and tasks are shown, and the counts of labels in the picture."""
-    counts = np.bincount(CROWD.value, minlength=2)
-
-    assert f"{len(CROWD):,} reports of 20 workers on 30 tasks" in text_of(CROWD)
-    assert f"<no>: {counts[0]}; yes & no: {counts[1]}" in text_of(CROWD)
-
-
 def test_a_guarantee_shows_what_can_be_guessed() -> None:
     """The largest probability of a right guess is (e^epsilon + delta) / (e^epsilon + 1), rounded up."""
     assert pytest.approx(math.e / (1 + math.e)) == Guarantee(epsilon=1.0).largest_guess_probability
@@ -193,16 +183,6 @@ def test_a_guarantee_shows_what_can_be_guessed() -> None:
     assert 1.0 == Guarantee(epsilon=float("inf")).largest_guess_probability
     assert pytest.approx(0.75) == Guarantee(epsilon=0.0, delta=0.5).largest_guess_probability
     assert "73.2 %" in text_of(Guarantee(epsilon=1.0))
-
-
-def test_a_channel_shows_its_guarantee_and_table() -> None:
-    """Epsilon with its unit and participation, and the probabilities in per cent."""
-    channel: Channel = CARDS["channel"]  # type: ignore[assignment]
-    shown = text_of(channel)
-
-    assert str(channel.guarantee) in shown
-    assert "no answer" in shown
-    assert all(f"{100 * chance:.0f}" in shown for chance in channel.probabilities.ravel())
 
 
 def test_a_plan_shows_its_recommendation() -> None:

@@ -49,11 +49,7 @@ def demo(data: Path | None, out: Path, seed: int) -> None:
         _print_table(done)
     note = f"simulation only: no privacy. The reports follow from the seed {seed}"
     document = done.to_json(seed) | {"warnings": [note]}
-    rows = [
-        *[("conclusion", f"{crowd}: {text}") for crowd, text in done.conclusions.items()],
-        *warning_rows(document),
-    ]
-    print_written(document, rows, outputs.paths, replaced)
+    print_written(document, warning_rows(document), outputs.paths, replaced)
 
 
 @stdout_errors()
@@ -80,10 +76,7 @@ def _print_table(done: Demo) -> None:
 
 def _mechanism_and_epsilon(row: Row) -> str:
     """Return mechanism, participation and epsilon per cell."""
-    from crowdveil.demo.page import participation_text
-
     if row.claimed is None or row.exact is None:
         return row.mechanism
     claim = "" if row.exact <= row.claimed * (1 + 1e-9) else f" (claimed {row.claimed:.4g})"
-    hidden = participation_text(row.participation)
-    return f"{row.mechanism}, {hidden}: epsilon {format_bound(row.exact, 4)}{claim} per cell"
+    return f"{row.mechanism}, participation {row.participation}: epsilon {format_bound(row.exact, 4)}{claim} per cell"

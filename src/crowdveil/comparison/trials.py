@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
@@ -15,15 +14,13 @@ from crowdveil.evaluation.metrics import ErrorName, score
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb, perturb_cells
+from crowdveil.simulate import perturb
 from crowdveil.simulate.perturbation import dense_reports
 
 CHANNEL_SUFFIX = " + channel"
 """Suffix of a method with the channel in its likelihood."""
 UNPROTECTED = "unprotected"
 """In place of the name of a mechanism: unperturbed answers."""
-PROTECTED, ASSIGNED = "protected", "assigned"
-"""Participation protected on every cell, or on the assigned cells only."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,8 +51,7 @@ class Row:
         claimed: epsilon by the mechanism's source.
         exact, exact_worker: exact epsilon per cell and per worker.
         unit: unit of `requested`, `claimed` and `exact`: cell.
-        participation: "protected", "assigned" (protected on the assigned cells only), "public", or "-" for
-            unperturbed answers.
+        participation: "protected", "public", or "-" for unperturbed answers.
         reason: reason for an exact epsilon above the claimed one.
         method: estimator, with `CHANNEL_SUFFIX` if the channel is in its likelihood.
         channel_used: whether the channel is in the likelihood.
@@ -101,7 +97,6 @@ class Trial:
         seed: of the devices.
         plain: methods that read reports as answers.
         models: methods that read them through the channel, if there is one.
-        assignment: public assignment; None if every cell reports.
     """
 
     crowd: GoldCrowd
@@ -109,7 +104,6 @@ class Trial:
     seed: int
     plain: tuple[Estimator[Any, Any], ...]
     models: tuple[Estimator[Any, Any], ...]
-    assignment: Assignment | None = None
 
     @property
     def title(self) -> str:
@@ -120,17 +114,13 @@ class Trial:
     @property
     def participation(self) -> str:
         """Participation, as in `Row`."""
-        if self.mechanism is None:
-            return "-"
-        return self.mechanism.participation if self.assignment is None else ASSIGNED
+        return "-" if self.mechanism is None else self.mechanism.participation
 
     @property
     def cells(self) -> int:
         """Largest number of reported cells of a worker."""
         answers = self.crowd.answers
-        if self.assignment is not None:
-            return int(self.assignment.per_worker.max())
-        return len(answers.tasks) if self.participation == PROTECTED else int(answers.per_worker.max())
+        return len(answers.tasks) if self.participation == "protected" else int(answers.per_worker.max())
 
 
 def run_trial(trial: Trial) -> list[Row]:
@@ -148,9 +138,6 @@ def run_trial(trial: Trial) -> list[Row]:
 def _simulated_reports(trial: Trial, mechanism: Mechanism) -> Reports:
     """Return the simulated reports of all devices."""
     answers, source = trial.crowd.answers, seeded(trial.seed)
-    channel = mechanism.channel()
-    if trial.assignment is not None and channel is not None:
-        return perturb_cells(answers, channel, source, assignment=trial.assignment)
     if isinstance(mechanism, MatrixFactorizationPublished):
         return dense_reports(answers, mechanism, source)
     return perturb(answers, mechanism, source)
@@ -166,22 +153,18 @@ def _mean_of_sums(answers: Reports, mechanism: MatrixFactorization, seed: int) -
 def _estimates(reports: Reports, trial: Trial) -> dict[str, Estimate]:
     """Return the estimate of every applicable method, without and with the channel in the likelihood.
 
-    Blocks of labels and assigned cells need the channel: they are not read without it.
+    Blocks of labels are not read without the channel.
     """
     channel = None if trial.mechanism is None else trial.mechanism.channel()
     blocks = channel is not None and channel.report_alphabet != channel.alphabet
-    plain = () if blocks or trial.assignment is not None else trial.plain
+    plain = () if blocks else trial.plain
     if channel is None and reports.alphabet is not None:
         plain = (*plain, *(method for method in trial.models if method.name not in {one.name for one in plain}))
     found = {method.name: method.fit(reports) for method in plain}
     if channel is None or reports.alphabet is None:
         return found
     readers = [method for method in trial.models if method.capabilities.reads_label_blocks or not blocks]
-    readers = [method for method in readers if method.capabilities.reads_channel_tables or trial.assignment is None]
-    return found | {
-        method.name + CHANNEL_SUFFIX: method.fit(reports, channel=channel, assignment=trial.assignment)
-        for method in readers
-    }
+    return found | {method.name + CHANNEL_SUFFIX: method.fit(reports, channel=channel) for method in readers}
 
 
 def _scored_row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run_trial
-from crowdveil.demo.conclusion import conclusion_text
 from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_for
 from crowdveil.demo.page import page_html
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -29,14 +28,6 @@ class Demo:
     rows: tuple[Row, ...]
     page: Path
 
-    @property
-    def conclusions(self) -> dict[str, str]:
-        """Conclusion in words for each crowd, by its title."""
-        return {
-            crowd.title: conclusion_text(crowd, [row for row in self.rows if row.crowd == crowd.name])
-            for crowd in self.crowds
-        }
-
     def to_json(self, seed: int) -> dict[str, object]:
         """Return the rows as a JSON object; an infinite epsilon is the text "infinity"."""
         rows = [
@@ -44,7 +35,7 @@ class Demo:
             for row in self.rows
         ]
         head = {"simulation": True, "seed": seed, "page": str(self.page)}
-        return {**head, "conclusions": self.conclusions, "rows": rows}
+        return {**head, "rows": rows}
 
 
 def demo_outputs(out: Path) -> Outputs:

@@ -1,4 +1,4 @@
-"""Crowds of the demo, with the mechanisms, the assignment and the methods of their trials."""
+"""Crowds of the demo, with the mechanisms and the methods of their trials."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from scipy.special import ndtr
 from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.comparison.trials import GoldCrowd, Trial
-from crowdveil.data.assignment import Assignment
 from crowdveil.data.datasets import available, load
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
@@ -39,7 +38,7 @@ from crowdveil.mechanisms import (
     TwoLayer,
 )
 from crowdveil.randomness import seeded
-from crowdveil.simulate import categorical_crowd, numeric_crowd, simulated_assignment
+from crowdveil.simulate import categorical_crowd, numeric_crowd
 
 CROWD_SEED = 1
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -240,33 +239,16 @@ def design_objective(scale: Scale, crowd: DemoCrowd) -> DesignObjective:
     )
 
 
-def demo_assignment(crowd: DemoCrowd) -> Assignment | None:
-    """Return a simulated assignment of about two cells per answer; None if it would contain every cell.
-
-    Simulation only: the assignment contains the answered cells.
-    """
-    workers = len(crowd.answers.workers)
-    per_task = max(round(2 * crowd.participation_rate * workers), int(crowd.answers.per_task.max()))
-    return None if per_task >= workers else simulated_assignment(crowd.answers, per_task, seeded(CROWD_SEED))
-
-
 def trials_for(crowd: DemoCrowd, seed: int) -> list[Trial]:
-    """Return a trial of unprotected answers and one for every mechanism; randomized response also on assigned cells."""
+    """Return a trial of unprotected answers, and one for every mechanism."""
     models = demo_models(crowd)
-    plain = Trial(
-        crowd=crowd, mechanism=None, seed=seed, plain=VOTES if crowd.error == "error_rate" else (MEAN,), models=models
-    )
-    private = [replace(plain, mechanism=mechanism) for mechanism in demo_mechanisms(crowd)]
-    response = [trial for trial in private if isinstance(trial.mechanism, RandomizedResponse)]
-    assignment = demo_assignment(crowd)
-    assigned = [] if assignment is None else [replace(trial, assignment=assignment) for trial in response]
-    others = [
-        # Laplace has a report in every cell: gaussian would need most of the run time.
-        replace(trial, models=models[:1]) if isinstance(trial.mechanism, Laplace) else trial
-        for trial in private
-        if trial not in response
+    votes = VOTES if crowd.error == "error_rate" else (MEAN,)
+    plain = Trial(crowd=crowd, mechanism=None, seed=seed, plain=votes, models=models)
+    # Laplace has a report in every cell: gaussian would need most of the run time.
+    return [plain] + [
+        replace(plain, mechanism=one, models=models[:1] if isinstance(one, Laplace) else models)
+        for one in demo_mechanisms(crowd)
     ]
-    return [plain, *response, *assigned, *others]
 
 
 def demo_models(crowd: DemoCrowd) -> tuple[Estimator[Any, Any], ...]:

@@ -8,16 +8,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.trials import ASSIGNED, Row, sampling_error_sentence
-from crowdveil.demo.chart import QUALITY_EPSILON, error_picture, is_at_quality_epsilon
-from crowdveil.demo.conclusion import conclusion_text
+from crowdveil.comparison.trials import CHANNEL_SUFFIX, Row, sampling_error_sentence
 from crowdveil.demo.crowds import DemoCrowd
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.presentation.html import Html
+from crowdveil.presentation.svg_pictures import line_chart
 from crowdveil.release.results_page import style_sheet
 
 CLOSE = 0.005
 """Relative difference up to which an error equals that of the constant."""
-PARTICIPATION_TEXTS = {ASSIGNED: "participation hidden among assigned cells only"}
-"""Participation texts that differ from "participation NAME"."""
+CHANNEL_LINES = 3
+"""Largest number of lines of methods with a noise model in a chart."""
+HEADROOM = 1.6
+"""Height of a chart, as a multiple of the constant's error; lines are cut there."""
 
 
 def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> str:
@@ -39,7 +42,6 @@ def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> st
         "constant": constant_text,
         "bound": bound_text,
         "verdict": comparison_with_constant,
-        "participation_text": participation_text,
     }
     return environment.get_template("demo.html").render(
         seed=seed,
@@ -50,23 +52,45 @@ def page_html(crowds: Sequence[DemoCrowd], rows: Sequence[Row], seed: int) -> st
 
 def _chapter(crowd: DemoCrowd, rows: Sequence[Row]) -> dict[str, object]:
     groups = groupby(rows, key=lambda row: (row.mechanism, row.participation, row.requested))
-    all_groups = [list(group) for _, group in groups]
     return {
         "crowd": crowd,
-        "shown_epsilon": QUALITY_EPSILON,
-        "conclusion": conclusion_text(crowd, rows) + sampling_error_sentence(rows[0]),
+        "spread": sampling_error_sentence(rows[0]),
         "errors": error_picture(crowd, rows),
-        "groups": all_groups,
-        "short": [group for group in all_groups if group[0].requested is None or is_at_quality_epsilon(group[0])],
+        "groups": [list(group) for _, group in groups],
         "error_name": "wrong" if crowd.error == "error_rate" else "MAE",
         "constant": rows[0].constant,
         "constant_error": rows[0].constant_error,
     }
 
 
-def participation_text(participation: str) -> str:
-    """Return the text of a participation."""
-    return PARTICIPATION_TEXTS.get(participation, f"participation {participation}")
+def chart_lines(rows: Sequence[Row]) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Return name and points (epsilon, error) of the lines of a chart, all on randomized response.
+
+    The methods with the channel in the likelihood that have the smallest errors, then the best one without.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row.mechanism == RandomizedResponse.name and row.requested is not None:
+            points.setdefault(row.method, []).append((row.requested, row.error))
+    ranked = sorted(points, key=lambda method: sum(error for _, error in points[method]))
+    aware = [method for method in ranked if method.endswith(CHANNEL_SUFFIX)][:CHANNEL_LINES]
+    ignored = [method for method in ranked if not method.endswith(CHANNEL_SUFFIX)][:1]
+    return [(method.removesuffix(CHANNEL_SUFFIX), points[method]) for method in aware] + [
+        ("noise ignored", points[method]) for method in ignored
+    ]
+
+
+def error_picture(crowd: DemoCrowd, rows: Sequence[Row]) -> Html:
+    """Draw error by epsilon from the rows of a crowd, with the name of each line at its end."""
+    constant, best = rows[0].constant_error, min(row.error for row in rows if row.requested is None)
+    return line_chart(
+        f"Error by epsilon on {crowd.title}",
+        "epsilon per cell",
+        chart_lines(rows),
+        [("best constant", constant), ("unprotected", best)],
+        name=f"error-{crowd.name}".replace("_", "-"),
+        top=HEADROOM * max(constant, best),
+    )
 
 
 def comparison_with_constant(row: Row) -> str:

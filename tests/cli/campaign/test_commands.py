@@ -9,12 +9,11 @@ from click.testing import CliRunner
 
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
-from crowdveil.channels.alphabet import Categories
 from crowdveil.cli import main
 from crowdveil.service.store import Store
 from crowdveil.standalone.checks import LINE
 from crowdveil.standalone.device import add_to_ledger
-from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign, response
+from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign
 from tests.cli.conftest import Run, RunJson
 
 
@@ -89,15 +88,6 @@ def test_an_edited_campaign_has_no_page(run: Run, refusal: Callable[..., str]) -
     assert not Path("other.html").exists()
 
 
-def test_other_files_are_not_replaced(run: Run, refusal: Callable[..., str]) -> None:
-    """A file that this command did not write stays."""
-    build_campaign(url=None).write(Path("survey"))
-    Path("device.html").write_text("mine", encoding="utf-8")
-
-    assert "device.html" in refusal("campaign", "page", "survey", "--out", "device.html")
-    assert "mine" == Path("device.html").read_text("utf-8")
-
-
 ASKED = "asked/campaign.json"
 
 
@@ -163,18 +153,6 @@ def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: B
     assert "a purged campaign cannot be served" in refusal("campaign", "serve", ASKED, "--port", 0)
 
 
-def test_an_export_names_what_a_spreadsheet_reads_as_a_formula(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A label that begins with an equals sign is in a warning of the export."""
-    built = build_campaign(channels=[response(Categories(("=1+1", "no", "maybe")))])
-    built.write(Path("asked"))
-    monkeypatch.setattr(crowdveil.service.server, "run", lambda *_: None)
-    run("campaign", "serve", ASKED, "--port", 0)
-    answer(built, 0, 2)
-    run("campaign", "close", ASKED)
-
-    assert "reads '=1+1' in the CSV as a formula" in run("campaign", "export", ASKED, "--out", "collected").stdout
-
-
 def test_below_the_least_number_nothing_is_said(run: Run, refusal: Callable[..., str], served: BuiltCampaign) -> None:
     """With one report, of at least two, no command states a count or writes a file."""
     answer(served, 1)
@@ -230,11 +208,3 @@ def test_spent_shows_the_sum_and_the_loss_at_a_delta(run: Run, run_json: RunJson
     assert ["host0", "host1", None] == [row["host"] for row in data["spent"]]
     assert data["spent"][-1]["exact"] < 7
     assert "to all curators epsilon 8.000, the sum" in text or "to all curators epsilon 7.99" in text
-
-
-def test_nothing_was_promised_yet(run_json: RunJson) -> None:
-    """A computer without a ledger has spent nothing."""
-    assert (0.0, []) == (
-        (data := run_json("campaign", "answer", "--spent", "--delta", 1e-6, "--home", "none"))["epsilon_all_campaigns"],
-        data["spent"],
-    )

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -227,34 +227,6 @@ def test_a_collection_that_others_were_copied_over_is_refused(run: Run, folder: 
     assert not Path("two").exists()
 
 
-@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["deleted", "emptied"])
-def test_a_collection_without_its_list_of_files_is_refused(
-    run: Run, folder: Path, change: Callable[[Path], Any]
-) -> None:
-    """A later round needs `files.csv` as it was written."""
-    ask(run, "labels")
-    change(Path("got-one/files.csv"))
-    error = json.loads(next_round(run, "one", "two", code=1).stdout)["error"]
-
-    assert "as `crowdveil campaign collect` wrote them" in error["rule"]
-    assert "files.csv" == error["value"]
-    assert not Path("two").exists()
-
-
-def test_a_collection_that_is_not_there_is_named_first(run: Run, folder: Path) -> None:
-    """Results that were moved alone name reports that do not exist: the refusal says so, and where they should be."""
-    ask(run, "labels")
-    Path("deep/x").mkdir(parents=True)
-    Path("found-one").rename("deep/x/found-one")
-    words = ("campaign", "next-round", "one", "deep/x/found-one", *LATE, "--out", "two", "--json")
-    error = json.loads(run(*words, code=1).stdout)["error"]
-
-    assert "must be where the results name them" in error["rule"]
-    assert str(Path("deep/x/got-one/reports.csv")) in error["message"]
-    assert "infer` again" in error["hint"]
-    assert not Path("two").exists()
-
-
 def test_a_round_of_another_campaign_is_refused(run: Run, folder: Path) -> None:
     """Reports of another campaign beside a later round are refused by collect, and its document by verify."""
     ask(run, "labels")
@@ -389,18 +361,6 @@ def test_a_round_without_room_for_its_channels_is_refused(
     assert "at most 1 channels and" in error["rule"]
     assert "1 channels with 6 symbols before" in error["value"]
     assert "campaign of its own" in error["hint"]
-
-
-def test_a_campaign_with_levels_has_no_later_round(run: Run, folder: Path) -> None:
-    """Levels are one table for all answers: no later round follows them."""
-    ask(run, "labels")
-    Path("levels.toml").write_text(
-        Path("things.toml").read_text().replace("epsilon_per_answer = 2.0", "levels = [3.0, 6.0]")
-    )
-    run("campaign", "new", "levels.toml", "--out", "levels", "--anyway")
-    words = ("campaign", "next-round", "levels", "found-one", *LATE, "--out", "two", "--json")
-
-    assert "without levels" in refused(run(*words, code=1))
 
 
 def test_the_truths_read_each_report_through_its_own_channel(run: Run, folder: Path) -> None:

@@ -94,15 +94,6 @@ def test_more_reports_than_memory_holds_are_refused(
     assert "at most 20 reports" in refusal("perturb", "labels.csv", *RESPONSE[:-2], *LISTS, "--out", "sent")
 
 
-def test_a_damaged_folder_is_refused(blocks: Path, refusal: Callable[..., str]) -> None:
-    """One changed byte of the codes is found by the fit, in one line with the way out."""
-    data = bytearray((blocks / "value.bin").read_bytes())
-    data[7] ^= 1
-    (blocks / "value.bin").write_bytes(bytes(data))
-
-    assert "Encode the reports again" in refusal("infer", "blocks")
-
-
 def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) -> None:
     """Kind and duplicates are said when encoding; labels must be those of the blocks; blocks have their own folder."""
     assert "to encode" in refusal("infer", "blocks", "--duplicates", "first")
@@ -136,16 +127,6 @@ def test_files_that_do_not_belong_together_are_refused(blocks: Path, refusal: Ca
     Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"]).save("other")
     os.replace("sent/certificate.json", "other/certificate.json")
     assert "labels or scale of certificate and crowd.json" in refusal("infer", "other")
-
-
-def test_the_crowd_of_blocks_names_them(blocks: Path, run: Run) -> None:
-    """Blocks list tasks and workers themselves; their crowd names them by their seal, and is encoded again alike."""
-    crowd, listed = (json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("blocks", "sent"))
-    seal = json.loads((blocks / "blocks.json").read_bytes())["sha256"]
-    run("data", "encode", "blocks", "--out", "again")
-
-    assert {**listed, "tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": seal} == crowd
-    assert json.loads(Path("again", "crowd.json").read_bytes()) == crowd
 
 
 def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:

@@ -47,16 +47,6 @@ def test_an_infinite_loss_is_a_word(run: Run, run_json: RunJson) -> None:
     assert ["infinity"] * 2 == [row["exact"] for row in run_json(*words, *more)["accounts"]]
 
 
-def test_the_mechanism_row_shows_given_settings_only(run: Run, run_json: RunJson) -> None:
-    """Defaults are left out and epsilon is rounded up to four digits; JSON keeps every parameter."""
-    designed = ("account", "--mechanism", "designed", "--epsilon", 1, "--labels", "a,b,c", "--tasks", 5)
-    quantized = ("account", "--mechanism", "quantized-response", "--epsilon", "1.23456", "--scale", "1:3", "--tasks", 5)
-
-    assert "designed (epsilon=1, outputs=" in run(*designed).stdout
-    assert "quantized-response (epsilon=1.235, cuts=(1, 2))" in run(*quantized).stdout
-    assert {"epsilon", "cuts", "blocks"} == run_json(*quantized)["parameters"].keys()
-
-
 @pytest.mark.slow
 def test_delta_adds_the_composed_loss(run: Run, run_json: RunJson) -> None:
     """With --delta the exact, advanced and summed epsilon over all rounds stand side by side; without it none does."""

@@ -1,6 +1,5 @@
 """`crowdveil statement` of a folder, a certificate and a campaign; epsilon only where it was checked."""
 
-import html
 import json
 import re
 from datetime import date
@@ -132,21 +131,6 @@ def test_much_epsilon_is_not_called_protection(answers: int, protects: bool, run
     assert protects != ("cannot be called protected" in text)
     assert protects == ("is protected too (participation protected)" in text)
     assert protects != ("is randomized like an answer (participation protected)" in text)
-
-
-def test_the_page_of_a_statement_is_one_sheet(run: Run, folder: Path) -> None:
-    """It has every sentence of the text, loads nothing, escapes the name, and is not written over another file."""
-    send(run, "--epsilon", 1)
-    said = json.loads(run("statement", "sent", "--responsible", "<b>A & B</b>", "--out", "filed.html", "--json").stdout)
-    page = Path("filed.html").read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
-
-    assert [str(Path("filed.html"))] == said["files"]
-    assert "&lt;b&gt;A &amp; B&lt;/b&gt;" in page
-    assert "<b>" not in page
-    assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
-    assert all(html.escape(text) in page for text in (*said["statement"], *said["not_covered"]))
-    Path("mine.html").write_text("mine")
-    assert "not replaced" in run("statement", "sent", "--out", "mine.html", code=3).stderr
 
 
 def test_a_board_reads_what_a_campaign_states(run: Run, folder: Path) -> None:

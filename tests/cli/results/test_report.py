@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from click.testing import CliRunner
 from crowdveil.cli import main
 from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows
 
-RENAMED = {"task": "item_id", "worker": "person", "label": "verdict"}
 COLUMNS = ("--task-column", "item_id", "--worker-column", "person", "--label-column", "verdict")
 OTHER = "the truths must be inferred from these reports"
 
@@ -97,16 +95,6 @@ def test_every_source_of_infer_has_agreement(folder: Path, run: Run) -> None:
     assert [found["labels.csv"]] * len(found) == list(found.values())
 
 
-def test_reports_are_read_with_the_options_of_infer(folder: Path, run: Run, refusal: Refusal) -> None:
-    """Named columns are needed as for infer; without them the file is refused."""
-    write_table("named.csv", [{RENAMED[name]: cell for name, cell in record.items()} for record in rows("labels.csv")])
-    run("infer", "named.csv", *COLUMNS, "--out", "found")
-    run("report", "found", "--reports", "named.csv", *COLUMNS)
-
-    assert len(agreement_lines(Path("found/report.html"))) == 1
-    assert "item_id" in refusal("report", "found", "--reports", "named.csv")
-
-
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_the_question_is_found_by_the_record(form: str, folder: Path, run: Run) -> None:
     """Of a source with several questions, agreement is that of the question that was inferred."""
@@ -169,16 +157,6 @@ def test_a_verb_reads_the_reports_of_the_results_with_their_options(
     assert "No answer (NULL): 1 record." in again["warnings"]
 
 
-def test_page_and_statement_read_protected_reports_elsewhere(folder: Path, run: Run, run_json: RunJson) -> None:
-    """Epsilon stands on the page of results that are not beside their reports, and in their statement."""
-    run(*PERTURB, "--labels", "no,yes,maybe")
-    run("infer", "sent/reports.csv", "--out", "found")
-    page, statement = run_json("report", "found"), run_json("statement", "found")
-
-    assert ["protected", "protected"] == [page["privacy"], statement["privacy"]]
-    assert pytest.approx(3.0) == page["epsilon_per_answer"] == statement["epsilon_per_answer"]
-
-
 def test_declined_certificates_stay_declined(folder: Path, run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """Protected reports that were read as answers have no guarantee, and are no answers for a review."""
     run(*PERTURB, "--labels", "no,yes,maybe")
@@ -186,18 +164,6 @@ def test_declined_certificates_stay_declined(folder: Path, run: Run, run_json: R
 
     assert "none" == run_json("report", "found")["privacy"]
     assert "noise looks like bad work" in refusal("review", "found")
-
-
-def test_each_of_several_questions_has_its_own_reports(folder: Path, run: Run, run_json: RunJson) -> None:
-    """The folder of a question reads the answers to that question alone."""
-    records = rows("labels.csv")
-    both = [(*one.values(), name) for name, kept in (("p", records), ("q", records[3:])) for one in kept]
-    Path("both.csv").write_text("\n".join(["task,worker,label,question", *map(",".join, both)]) + "\n", "utf-8")
-    run("infer", "both.csv", "--out", "found")
-
-    read = [sum(int(one["reports"]) for one in rows(f"found/{name}/workers.csv")) for name in ("p", "q")]
-    assert [len(records), len(records) - 3] == read
-    assert run_json("agreement", "found/q") == run_json("agreement", "both.csv", "--question", "q")
 
 
 def changed(folder: Path) -> str:
@@ -220,15 +186,6 @@ def forged(folder: Path) -> str:
         entry["reading"]["sources"] = ["https://example.org/answers.csv"]
     (folder / "found/.crowdveil.json").write_text(json.dumps(record), "utf-8")
     return "the record of a folder must say how its reports were read"
-
-
-@pytest.mark.parametrize("change", [changed, moved, forged])
-def test_other_reports_than_those_of_the_results_are_refused(
-    folder: Path, run: Run, refusal: Refusal, change: Callable[[Path], str]
-) -> None:
-    """A verb ends where the reports were changed, moved, or the record names an address."""
-    run("infer", "labels.csv", "--out", "found")
-    assert change(folder) in refusal("agreement", "found")
 
 
 def test_options_of_reading_are_not_given_twice(folder: Path, run: Run) -> None:

@@ -21,14 +21,6 @@ def test_ordered_labels_and_numbers_have_their_metrics(folder: Path, run_json: R
     assert (["interval"], "difference") == (list(numbers["alpha"]), numbers["pairwise"]["name"])
 
 
-def test_one_answer_without_a_second_is_singular(folder: Path, run: Run) -> None:
-    """The table counts answers to tasks that nobody else answered, here one."""
-    Path("few.csv").write_text("task,worker,label\na,v,x\na,w,y\nb,v,x\n")
-    table = " ".join(run("agreement", "few.csv").stdout.split())
-
-    assert "2 to 1 task with two or more, 1 answer has no second answer to the same task" in table
-
-
 def test_protected_reports_are_corrected_or_refused(
     folder: Path, run: Run, run_json: RunJson, refusal: Refusal
 ) -> None:
@@ -125,13 +117,6 @@ def test_costs_move_decisions(folder: Path, run_json: RunJson, refusal: Refusal)
     assert {"yes"} == {row["truth"] for row in rows("found/truths.csv")}
     assert 1.0 == data["decisions"]["expected_cost"]
     assert "need labels" in refusal("infer", "numbers.csv", "--costs", "costs.csv")
-
-
-def test_no_undecided_task_is_no_warning(run_json: RunJson) -> None:
-    """A bound that every task passes is not worth a line."""
-    data = run_json("infer", "labels.csv", "--abstain-below", 0.0, "--out", "found")
-
-    assert not any("undecided" in text for text in data["warnings"])
 
 
 SENT = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", "no,yes,maybe", "--seed", 1, "--out", "sent")
@@ -234,13 +219,3 @@ def test_protected_reports_have_a_share_of_no_answer(folder: Path, run: Run, run
         (one["label"], one["of"]) for one in symbols
     ]
     assert "no answer, of those asked" in " ".join(run("share", "sent/reports.csv").stdout.split())
-
-
-@pytest.mark.parametrize("mechanism", ["two-layer", "matrix-factorization"])
-def test_reports_without_a_channel_are_refused(folder: Path, run: Run, refusal: Refusal, mechanism: str) -> None:
-    """Without a certificate of protected reports, and from sums, nothing is shown."""
-    source, lists = ("labels.csv", ()) if mechanism == "two-layer" else ("numbers.csv", ("--scale", "-2:7", *LISTS))
-    run("perturb", source, "--mechanism", mechanism, "--epsilon", 1, "--seed", 1, *lists, "--out", "sent")
-    made = "sent/reports.csv" if mechanism == "two-layer" else "sent/sums.json"
-
-    assert ("measures the noise" if mechanism == "two-layer" else "belongs to sums") in refusal("share", made)
