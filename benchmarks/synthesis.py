@@ -18,7 +18,6 @@ from crowdveil.synthesis.private.pooled_shape import PooledShape
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 METHODS = (
     Histogram(epsilon=1.0),
-    Histogram(epsilon=10.0, select_range=True),
     PooledShape(epsilon=2.0),
 )
 RECORDS = (1, 10, 30, 100)

@@ -29,8 +29,8 @@ from crowdveil.privacy.audit.exact_loss import Neighbours
 from crowdveil.privacy.audit.stated_claims import Audit, audit_mechanism, audit_pairs
 from crowdveil.randomness import secure
 from crowdveil.synthesis.claims import Claims, scale_claims
-from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.noisy_counts import NoisyCounter
+from crowdveil.synthesis.discrete_noise import noisy_counts
+from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 RESULTS = Path(__file__).parent / "results"
@@ -107,19 +107,20 @@ def measured() -> Iterator[Row]:
         moved = "one claim moved" if second else "one claim against none"
         pair = Pair.of_function(release_of(method), first, second, name=moved)
         yield row_of(name, audit_pairs(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
-    yield row_of(COUNTS, audit_pairs(COUNTS, [noisy_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0)
+    yield row_of(
+        COUNTS, audit_pairs(COUNTS, [pair_of_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0
+    )
 
 
-def noisy_counts() -> Pair:
+def pair_of_counts() -> Pair:
     """Return the pair of noisy counts of `histogram`, from which everything else follows; one claim moves."""
-    counter = NoisyCounter(epsilon=Fraction(1), bins=8, select_range=False)
 
     def draw(value: float) -> Callable[[int], NDArray[np.float64]]:
         def counts(draws: int) -> NDArray[np.float64]:
             names = [str(number) for number in range(draws)]
             claims = Claims.from_arrays(names, np.zeros(draws), np.full(draws, value), bounds=(0, 100), tasks=names)
             scaled = scale_claims(claims, np.arange(draws), np.ones(draws, dtype=bool))
-            return counter.count(scaled, np.ones(draws), secure()).counts
+            return noisy_counts(bin_counts(scaled, 8), Fraction(1), secure())[0]
 
         return counts
 

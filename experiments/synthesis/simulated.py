@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, scale_claims
-from crowdveil.synthesis.discrete_noise import epsilon_rounded_down
-from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.discrete_noise import SENSITIVITY, epsilon_rounded_down, noisy_counts
+from crowdveil.synthesis.private.histogram import Histogram, bin_counts
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
-from crowdveil.synthesis.private.noisy_counts import NoisyCounter
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 Floats = NDArray[np.float64]
@@ -73,10 +72,9 @@ def steps_error(densities: HistogramDensities) -> float:
 def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     """Return the mean error of the simplest private histogram: 12 bins, noise, threshold at its scale, normalise."""
     rows = np.arange(len(claims.tasks))
-    counter = NoisyCounter(epsilon=epsilon_rounded_down(epsilon), bins=12, select_range=False)
-    used = np.ones(len(claims), dtype=bool)
-    counts = counter.count(scale_claims(claims, rows, used), claims.per_task.astype(float), seeded(seed)).counts
-    counts = np.where(counts > float(counter.scale), counts, 0.0)
+    exact = bin_counts(scale_claims(claims, rows, np.ones(len(claims), dtype=bool)), 12)
+    counts, _ = noisy_counts(exact, epsilon_rounded_down(epsilon), seeded(seed))
+    counts = np.where(counts > SENSITIVITY / epsilon_rounded_down(epsilon), counts, 0.0)
     counts[counts.sum(axis=1) == 0] = 1.0
     mass = counts / counts.sum(axis=1, keepdims=True)
     edge = np.zeros((len(rows), 1))

@@ -137,7 +137,7 @@ def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (("--method", "pooled-shape", "--select-range"), "--select-range is an option of histogram"),
+        (("--method", "pooled-shape", "--expected-claims", "3"), "--expected-claims is an option of histogram"),
         (("--method", "pooled-shape", "--participation", "protected"), "of histogram, not of pooled-shape"),
         (("--bounds", "7"), "is not LOW:HIGH"),
     ],

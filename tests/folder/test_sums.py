@@ -166,7 +166,7 @@ def settings_of(**changes: Any) -> SynthesisSettings:
     ("settings", "method"),
     [
         ({}, Histogram(epsilon=1.0, records=4)),
-        ({"select_range": True, "unit": "worker"}, Histogram(epsilon=1.0, records=4, select_range=True, unit="worker")),
+        ({"expected_claims": 5, "unit": "worker"}, Histogram(epsilon=1.0, records=4, expected_claims=5, unit="worker")),
         ({"method": "pooled-shape"}, PooledShape(epsilon=1.0, records=4)),
     ],
 )
@@ -180,7 +180,7 @@ def test_settings_become_a_method(settings: dict[str, Any], method: Histogram | 
     [
         (crowd(200), {}, "histogram"),
         (many(10), {}, "pooled-shape"),
-        (many(10), {"select_range": True}, "histogram"),
+        (many(10), {"expected_claims": 10}, "histogram"),
         (many(10), {"method": "histogram"}, "histogram"),
     ],
 )

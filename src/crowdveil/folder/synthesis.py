@@ -131,7 +131,7 @@ class SynthesisSettings:
     Attributes:
         method: release method. None: the more accurate of the two by expected error, from public numbers.
         epsilon, records, unit, most_claims: of `PrivateMethod`.
-        participation, select_range, expected_claims: of `Histogram`.
+        participation, expected_claims: of `Histogram`.
     """
 
     method: MethodName | None = None
@@ -139,7 +139,6 @@ class SynthesisSettings:
     records: int = 30
     unit: Unit = "cell"
     participation: Participation = "public"
-    select_range: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
 
@@ -152,8 +151,7 @@ class SynthesisSettings:
         Raises:
             SettingsError: a setting breaks a rule of the method.
         """
-        of_histogram = self.select_range or self.expected_claims
-        if self.method is not None or of_histogram or self.participation == "protected":
+        if self.method is not None or self.expected_claims or self.participation == "protected":
             return self._built(PooledShape if self.method == "pooled-shape" else Histogram)
         return more_accurate(self._built(Histogram), self._built(PooledShape), claims)
 

@@ -14,6 +14,8 @@ from crowdveil.errors import SettingsError
 from crowdveil.randomness import WORD_BITS, Source
 
 Integers = NDArray[np.int64]
+SENSITIVITY = 2
+"""L1 sensitivity of a task's counts to a replaced claim; it is 1 for an added or removed claim."""
 EPSILON_BITS = 20
 """Epsilons are multiples of 2**-20, so that noise scales are fractions of small integers."""
 MAX_NUMERATOR = 1 << 38
@@ -53,6 +55,16 @@ def sample_discrete_laplace_array(scale: Fraction, count: int, source: Source) -
         # "Minus zero" is rejected; otherwise 0 would have twice its probability.
         pending = pending[negative & (magnitude == 0)]
     return drawn
+
+
+def noisy_counts(exact: Integers, epsilon: Fraction, source: Source) -> tuple[NDArray[np.float64], float]:
+    """Return counts with noise of scale `SENSITIVITY` / epsilon, and the variance of the noise.
+
+    A claim that moves from one count to another loses `epsilon`, one that is added or removed half of it.
+    """
+    scale = SENSITIVITY / epsilon
+    noise = sample_discrete_laplace_array(scale, exact.size, source).reshape(exact.shape)
+    return (exact + noise).astype(np.float64), discrete_laplace_variance(scale)
 
 
 def discrete_laplace_variance(scale: Fraction) -> float:

@@ -7,134 +7,30 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments.synthesis.density_error import histogram_curve
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
-from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims, ScaledClaims
+from crowdveil.synthesis.private import pooled_shape
 from crowdveil.synthesis.private.exponential_mechanism import (
     BOTTOM,
     CELLS_PER_SPREAD,
-    SCORE_UNITS,
+    LEVELS,
     TOP,
-    DyadicRanges,
     exponential_weights,
     largest_range_counts,
     location_scores,
-    range_weights,
+    sample_proportional,
     select_locations,
-    select_ranges,
-    width_penalty,
 )
 from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.histogram_density import (
     BIN_CHOICES,
     CELLS,
     HistogramDensities,
-    project_onto_simplex,
     smoothed_masses,
 )
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from tests.chi_square import chi_square_p_value
-
-SMALL = DyadicRanges(levels=2)
-
-
-def inside(steps: tuple[int, ...]) -> np.ndarray:
-    """Claims of one task in every small range, given by their step; shape (1, ranges)."""
-    return SMALL.claims_inside(at_steps(np.array(steps), np.zeros(len(steps), dtype=int)))
-
-
-def at_steps(step: np.ndarray, task: np.ndarray) -> ScaledClaims:
-    """Claims in the middle of given steps of the small ranges."""
-    return ScaledClaims(int(task.max(initial=0)) + 1, task, (step + 0.5) / SMALL.steps)
-
-
-def test_ranges_are_dyadic_intervals_and_their_half_shifts() -> None:
-    """Level k has 2**(k+1) - 1 ranges of width 2**-k, half a width apart, from end to end."""
-    found = [(int(k), first / 8, last / 8) for k, first, last in zip(SMALL.level, SMALL.first, SMALL.last, strict=True)]
-    expected = [(k, i * 2.0**-k / 2, i * 2.0**-k / 2 + 2.0**-k) for k in range(3) for i in range(2 ** (k + 1) - 1)]
-
-    assert found == expected
-
-
-def test_claims_inside_equals_a_loop() -> None:
-    """Counts by cumulation equal counts of claims, for several tasks."""
-    generator = np.random.default_rng(1)
-    step, task = generator.integers(0, 8, 40), generator.integers(0, 3, 40)
-    found = SMALL.claims_inside(at_steps(step, task))
-
-    for t, w in itertools.product(range(3), range(len(SMALL.level))):
-        expected = int(((task == t) & (SMALL.first[w] <= step) & (step < SMALL.last[w])).sum())
-        assert expected == found[t, w]
-
-
-def worst_loss(epsilon: float, replaced: bool) -> float:
-    """Largest |log ratio| of range probabilities over all neighbours of all crowds of 4 claims at 4 places."""
-    places = (0, 3, 4, 7)
-    worst = 0.0
-    for rest in itertools.combinations_with_replacement(places, 3):
-        crowds = [(*rest, place) for place in places]
-        crowds = crowds if replaced else [rest, *crowds]
-        tables = []
-        for crowd in crowds:
-            score = SCORE_UNITS * inside(crowd) - 7 * (SMALL.levels - SMALL.level)
-            integers = range_weights(score, epsilon=epsilon, ranges=SMALL)[0]
-            tables.append(np.log(integers / integers.sum()))
-        against = tables if replaced else tables[:1]
-        worst = max(worst, *(np.abs(a - b).max() for a, b in itertools.product(against, tables)))
-    return worst
-
-
-@pytest.mark.parametrize(("replaced", "part"), [(True, 1.0), (False, 0.5)])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 20.0])
-def test_ranges_of_neighbours_differ_by_at_most_epsilon(epsilon: float, replaced: bool, part: float) -> None:
-    """Exact integer probabilities of ranges differ by exp(epsilon) at most, its root if a claim is added or removed."""
-    assert worst_loss(epsilon, replaced) <= part * epsilon
-
-
-def test_a_budget_below_the_rounding_ignores_the_claims() -> None:
-    """With next to no budget the weight of a range is its prior, whatever the claims."""
-    found = range_weights(np.array([[0, 50] + [0] * 9]), epsilon=1e-6, ranges=SMALL)
-
-    np.testing.assert_array_equal(found[0], TOP * SMALL.prior)
-
-
-def test_the_audit_can_fail() -> None:
-    """The loss is not far below epsilon, so three times the rate would be detected."""
-    assert worst_loss(3.0, True) > 1.0
-
-
-def test_probabilities_fit_into_an_integer() -> None:
-    """The largest possible sum of weights of all ranges is below 2**62, the smallest weight has 20 bits."""
-    ranges = DyadicRanges()
-    far = range_weights(np.where(ranges.level == 0, 10**6, 0)[None], epsilon=20.0, ranges=ranges)
-
-    assert TOP * int(ranges.prior.sum()) < 2**62
-    assert far.min() == BOTTOM * ranges.prior[-1]
-
-
-def test_ranges_are_drawn_with_their_probabilities() -> None:
-    """50,000 choices on one crowd pass a chi-square test at 1e-4, fixed seed."""
-    found = np.repeat(inside((1, 1, 2)), 50_000, axis=0)
-    penalty = np.full(50_000, 7)
-    score = SCORE_UNITS * found[:1] - 7 * (SMALL.levels - SMALL.level)
-    integers = range_weights(score, epsilon=2.0, ranges=SMALL)[0]
-    drawn = select_ranges(found, penalty, epsilon=2.0, ranges=SMALL, source=seeded(5))
-
-    assert chi_square_p_value(np.bincount(drawn, minlength=len(integers)), integers / integers.sum()) > 1e-4
-
-
-def test_the_width_penalty_is_public_and_bounded() -> None:
-    """The penalty of a doubled width is 2 % to 10 % of the expected number of claims, whatever the budget."""
-    expected = np.array([10.0, 1000.0, 1e6])
-    for epsilon in (0.01, 1.0, 10.0):
-        penalty = width_penalty(expected, epsilon=epsilon)
-        assert (penalty >= 0.02 * SCORE_UNITS * expected).all()
-        assert (penalty <= 0.1 * SCORE_UNITS * expected + 1).all()
-    assert math.isclose(width_penalty(np.array([1000.0]), epsilon=0.1)[0], SCORE_UNITS * 40)
 
 
 def scaled(positions: list[float], tasks: int = 1) -> ScaledClaims:
@@ -183,26 +79,31 @@ def test_locations_of_neighbours_are_private(epsilon: float) -> None:
     assert 0.3 * min(epsilon, 5) < worst <= epsilon
 
 
+def test_probabilities_are_bounded_and_drawn() -> None:
+    """Far candidates keep the least weight, no budget makes all alike; 50,000 draws pass a chi-square test at 1e-4."""
+    score = np.array([[8, 6, 0, 8]])
+    integers = exponential_weights(score, epsilon=2.0, largest=8)
+    drawn = sample_proportional(np.repeat(integers, 50_000, axis=0), seeded(5))
+
+    assert exponential_weights(10**6 * score, epsilon=20.0, largest=8).tolist() == [[TOP, BOTTOM, BOTTOM, TOP]]
+    assert exponential_weights(score, epsilon=1e-6, largest=8).tolist() == [[TOP] * 4]
+    assert chi_square_p_value(np.bincount(drawn, minlength=4), integers[0] / integers.sum()) > 1e-4
+
+
 def test_largest_range_counts_equal_a_loop() -> None:
-    """For every level, the claims in the fullest range of each task are summed."""
+    """For every level, the claims in the fullest range of each task, half a width apart, are summed."""
     generator = np.random.default_rng(2)
     claims = ScaledClaims(4, np.sort(generator.integers(0, 4, 50)), generator.random(50))
-    ranges = DyadicRanges(levels=3)
-    step = (claims.position * ranges.steps).astype(int)
     expected = []
-    for level in range(4):
-        full = 0
-        for task in range(4):
-            inside = [
-                int(((step >= ranges.first[w]) & (step < ranges.last[w]) & (claims.task == task)).sum())
-                for w in range(len(ranges.level))
-                if ranges.level[w] == level
-            ]
-            full += max(inside)
-        expected.append(full)
+    for level in range(1, LEVELS + 1):
+        starts = np.arange(2 ** (level + 1) - 1) * 2.0**-level / 2
+        held = [
+            [int(((mine >= low) & (mine < low + 2.0**-level)).sum()) for low in starts]
+            for mine in (claims.position[claims.task == task] for task in range(4))
+        ]
+        expected.append(sum(map(max, held)))
 
-    assert expected == largest_range_counts(claims, ranges).tolist()
-    assert expected[0] == 50
+    assert expected == largest_range_counts(claims).tolist()
 
 
 def test_without_claims_all_locations_are_equally_likely() -> None:
@@ -247,12 +148,6 @@ def test_records_spread_over_the_density() -> None:
     assert abs(int(((drawn[0] >= 3) & (drawn[0] < 4)).sum()) - 10) <= 1
     assert ((drawn >= DENSITIES.low[:, None]) & (drawn <= DENSITIES.high[:, None])).all()
     assert (np.diff(drawn, axis=1) < 0).any(), "records are shuffled"
-
-
-def test_no_records_are_refused() -> None:
-    """Fewer than one record per task is refused."""
-    with pytest.raises(SettingsError, match="records must be at least 1"):
-        DENSITIES.sample(0, seeded(1))
 
 
 def slow_smooth(counts: list[float], variance: float, total: float) -> list[float]:
@@ -307,16 +202,6 @@ def test_smoothing_equals_the_equations(bins: int) -> None:
     np.testing.assert_allclose(smoothed_masses(counts, variance, total), expected, atol=1e-9)
 
 
-@settings(max_examples=50)
-@given(arrays(float, (2, 9), elements=st.floats(-3, 3)))
-def test_nearest_masses_are_nearest(rows: np.ndarray) -> None:
-    """The sorted solution equals bisection: non-negative, sum one."""
-    found = project_onto_simplex(rows)
-
-    np.testing.assert_allclose(found, [slow_nearest(list(row)) for row in rows], atol=1e-9)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-
-
 @pytest.mark.parametrize("bins", BIN_CHOICES)
 def test_every_number_of_bins_divides_the_cells(bins: int) -> None:
     """Cells refine bins, and a flat histogram stays flat."""
@@ -358,6 +243,21 @@ def test_a_tiny_budget_gives_nearly_flat_densities() -> None:
     assert max(histogram_curve(densities, row).at(np.linspace(0, 100, 500)).max() for row in range(100)) < 0.1
 
 
+def test_spread_locations_and_shapes_share_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The three steps together spend no more than the budget of a task, and next to all of it."""
+    spent = []
+
+    def counted(function: Any, place: int) -> Any:
+        return lambda *given: spent.append(float(given[place])) or function(*given)
+
+    for name, place in (("select_finest_level", 1), ("select_locations", 2), ("_noisy_shapes", 4)):
+        monkeypatch.setattr(pooled_shape, name, counted(getattr(pooled_shape, name), place))
+    PooledShape(epsilon=2.0).release(scattered(4, 6)[0], seeded(1))
+
+    assert len(spent) == 3
+    assert 2.0 - 1e-5 < sum(spent) <= 2.0
+
+
 def test_the_guarantee_covers_locations_spread_and_shapes() -> None:
     """Epsilon per claim is as asked, per worker times the claims; under unit worker the worker's is as asked."""
     claims, _ = scattered(4, 6)
@@ -388,16 +288,3 @@ def test_records_stay_within_the_bounds() -> None:
 
     assert made.value.min() >= 0
     assert made.value.max() <= 7
-
-
-@pytest.mark.parametrize("settings", [{"epsilon": 0}, {"records": 0}, {"least_claims": 0}, {"most_claims": 0}])
-def test_settings_that_cannot_hold_are_refused(settings: dict[str, Any]) -> None:
-    """A setting that breaks a rule is refused by the constructor."""
-    with pytest.raises(SettingsError):
-        PooledShape(**{"epsilon": 1.0, **settings})
-
-
-def test_bounds_must_be_public() -> None:
-    """Bounds taken from the claims are refused."""
-    with pytest.raises(SettingsError, match="bounds must be public"):
-        PooledShape(epsilon=1.0).release(Claims.from_arrays([0, 0], [0, 1], [1.0, 2.0]), seeded(1))

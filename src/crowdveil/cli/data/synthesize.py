@@ -78,14 +78,12 @@ def _settings(
     records: int,
     unit: str,
     participation: Participation,
-    select_range: bool,
     expected_claims: float | None,
     most_claims: int | None,
 ) -> SynthesisSettings:
     from crowdveil.folder.synthesis import SynthesisSettings
 
     of_histogram = {
-        "--select-range": select_range,
         "--expected-claims": expected_claims is not None,
         "--participation protected": participation == "protected",
     }
@@ -98,7 +96,6 @@ def _settings(
         records=records,
         unit="worker" if unit == "worker" else "cell",
         participation=participation,
-        select_range=select_range,
         expected_claims=expected_claims,
         most_claims=most_claims,
     )
@@ -135,9 +132,6 @@ settings_options = option_group(
     heading="Release",
 )
 tuning_options = option_group(
-    click.option(
-        "--select-range", is_flag=True, help="histogram: select the range of each task's claims, for wide bounds."
-    ),
     click.option(
         "--expected-claims",
         type=float,

@@ -1,14 +1,12 @@
-"""Exponential mechanism in integers: private selection of a range, a spread and a location of each task's claims.
+"""Exponential mechanism in integers: private selection of a common spread and of a location of each task's claims.
 
 A candidate v with integer score q_v is drawn with probability proportional to
-b_v round(max(TOP exp(-rate (max q - q_v)), BOTTOM)) with public integers b_v.
+round(max(TOP exp(-rate (max q - q_v)), BOTTOM)).
 The proof covers these integers: docs/explanation/synthesis/private.md, Lemma 3.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +18,7 @@ from crowdveil.synthesis.discrete_noise import Integers, sample_discrete_laplace
 Floats = NDArray[np.float64]
 
 TOP, BOTTOM = 1 << 46, 1 << 20
-"""Largest and smallest probability weight of a candidate before the factor b_v."""
+"""Largest and smallest probability weight of a candidate."""
 ROUNDING = 2.0**-17
 """Epsilon reserved for rounding: four factors, each within 1 +- 2**-21, times 4. Doubled once because an added or
 removed claim costs half of epsilon, and once for the floating-point exponential."""
@@ -31,7 +29,7 @@ ENTRIES_AT_ONCE = 1 << 21
 def exponential_weights(score: Integers, *, epsilon: float, largest: int) -> Integers:
     """Return round(max(TOP exp(-rate gap), BOTTOM)), gap to the row's best score, rate = epsilon / (2 largest).
 
-    `ROUNDING` is subtracted from epsilon. Selection in proportion to these integers, times public ones, is
+    `ROUNDING` is subtracted from epsilon. Selection in proportion to these integers is
     epsilon-private if no score changes by more than `largest` between neighbours, and epsilon / 2 private if all
     changes have one sign.
 
@@ -57,95 +55,7 @@ def sample_proportional(weight: Integers, source: Source) -> Integers:
 
 
 LEVELS = 8
-"""Finest level of ranges: width 1/256 of the bounds."""
-SCORE_UNITS = 16
-"""Score units per claim; penalties are multiples of one unit."""
-LEAST_PENALTY, LARGEST_PENALTY = 0.02, 0.1
-"""Penalty of a doubled width, as a share of the claims expected on the task."""
-DECISIVE = 4.0
-"""Penalty of a doubled width over the noise of a score, within the limits above."""
-
-
-@dataclass(frozen=True)
-class DyadicRanges:
-    """Candidate ranges of the unit interval: 2**-k wide at level k, at all multiples of half their width.
-
-    Attributes:
-        levels: the finest level.
-    """
-
-    levels: int = LEVELS
-
-    @cached_property
-    def level(self) -> Integers:
-        """Level of every range, ascending, shape (ranges,)."""
-        return np.repeat(np.arange(self.levels + 1), [2 ** (k + 1) - 1 for k in range(self.levels + 1)])
-
-    @cached_property
-    def first(self) -> Integers:
-        """First of the `steps` equal parts of the unit interval inside each range, shape (ranges,)."""
-        return np.concatenate([np.arange(2 ** (k + 1) - 1) << (self.levels - k) for k in range(self.levels + 1)])
-
-    @cached_property
-    def last(self) -> Integers:
-        """Exclusive end of the parts inside each range, shape (ranges,)."""
-        return self.first + (2 << (self.levels - self.level))
-
-    @cached_property
-    def prior(self) -> Integers:
-        """Public probability weight of every range, about equal in total per level, positive; shape (ranges,)."""
-        return (2 << self.levels) // ((2 << self.level) - 1)
-
-    @property
-    def steps(self) -> int:
-        """Number of equal parts of the unit interval: half the width of the finest ranges each."""
-        return 2 << self.levels
-
-    def step_of(self, position: Floats) -> Integers:
-        """Return the part, 0 .. steps - 1, of positions in the unit interval; shape as `position`."""
-        return np.minimum((position * self.steps).astype(np.int64), self.steps - 1)
-
-    def claims_inside(self, claims: ScaledClaims) -> Integers:
-        """Return the number of claims in every range of every task, shape (tasks, ranges)."""
-        flat = claims.task * self.steps + self.step_of(claims.position)
-        counts = np.bincount(flat, minlength=claims.tasks * self.steps).reshape(claims.tasks, self.steps)
-        below = np.zeros((claims.tasks, self.steps + 1), dtype=np.int64)
-        np.cumsum(counts, axis=1, out=below[:, 1:])
-        return below[:, self.last] - below[:, self.first]
-
-
-def select_ranges(
-    inside: Integers, penalty: Integers, *, epsilon: float, ranges: DyadicRanges, source: Source
-) -> Integers:
-    """Return one range per task, epsilon-private for a replaced claim, epsilon / 2 for an added or removed one.
-
-    Args:
-        inside: number of claims in each range, shape (tasks, ranges).
-        penalty: public penalty of a doubled width, in score units, shape (tasks,).
-        epsilon: above `ROUNDING`.
-        ranges: the candidates.
-        source: of randomness.
-    """
-    score = SCORE_UNITS * inside - penalty[:, None] * (ranges.levels - ranges.level)
-    return sample_proportional(range_weights(score, epsilon=epsilon, ranges=ranges), source)
-
-
-def range_weights(score: Integers, *, epsilon: float, ranges: DyadicRanges) -> Integers:
-    """Return the integers proportional to the probabilities of the ranges, shape as `score`."""
-    return exponential_weights(score, epsilon=epsilon, largest=SCORE_UNITS) * ranges.prior
-
-
-def width_penalty(expected: Floats, *, epsilon: float) -> Integers:
-    """Return the public penalty of a doubled width, in score units, shape (tasks,).
-
-    Args:
-        expected: publicly expected number of claims of a task, shape (tasks,).
-        epsilon: privacy loss of the selection.
-    """
-    share = np.clip(DECISIVE / (expected * epsilon), LEAST_PENALTY, LARGEST_PENALTY)
-    return np.ceil(SCORE_UNITS * share * expected).astype(np.int64)
-
-
+"""Finest level of spreads: 1/256 of the bounds."""
 CELLS_PER_SPREAD = 8
 """Candidate locations per spread, and the largest contribution of one claim to a location's score."""
 SPREAD_COVERAGE = 0.9
@@ -153,23 +63,31 @@ SPREAD_COVERAGE = 0.9
 weather_temperature and population_tf (experiments/synthesis/README.md)."""
 
 
-def largest_range_counts(claims: ScaledClaims, ranges: DyadicRanges) -> Integers:
-    """Return, per level, the number of claims in the fullest range of each task, summed over tasks; (levels + 1,).
+def largest_range_counts(claims: ScaledClaims) -> Integers:
+    """Return, per level 1 .. `LEVELS`, the claims in the fullest range of each task, summed over tasks; (LEVELS,).
 
-    A replaced, added or removed claim changes each of these numbers by at most 1.
+    Ranges of level k are 2**-k wide, at all multiples of half their width. A replaced, added or removed claim changes
+    each of these numbers by at most 1.
     """
-    total = np.zeros(ranges.levels + 1, dtype=np.int64)
-    level_starts = np.flatnonzero(np.diff(ranges.level, prepend=-1))
-    for block in _blocks(claims, max(1, ENTRIES_AT_ONCE // ranges.steps)):
-        total += np.maximum.reduceat(ranges.claims_inside(block), level_starts, axis=1).sum(axis=0)
+    total, steps = np.zeros(LEVELS, dtype=np.int64), 2 << LEVELS
+    for block in _blocks(claims, max(1, ENTRIES_AT_ONCE // steps)):
+        halves = _cell_counts(block, steps)
+        for level in range(LEVELS, 0, -1):
+            total[level - 1] += (halves[:, :-1] + halves[:, 1:]).max(axis=1).sum()
+            halves = halves[:, ::2] + halves[:, 1::2]
     return total
+
+
+def _cell_counts(claims: ScaledClaims, cells: int) -> Integers:
+    """Return the number of claims in each of so many equal parts of the unit interval, shape (tasks, cells)."""
+    cell = np.minimum((claims.position * cells).astype(np.int64), cells - 1)
+    return np.bincount(claims.task * cells + cell, minlength=claims.tasks * cells).reshape(claims.tasks, cells)
 
 
 def select_finest_level(claims: ScaledClaims, epsilon: Fraction, source: Source) -> int:
     """Return the level of the common spread, epsilon-private: each level's count changes by at most 1 per claim."""
-    exact = largest_range_counts(claims, DyadicRanges())[1:]
-    noise = sample_discrete_laplace_array(len(exact) / epsilon, len(exact), source)
-    covered = exact + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
+    noise = sample_discrete_laplace_array(LEVELS / epsilon, LEVELS, source)
+    covered = largest_range_counts(claims) + noise >= SPREAD_COVERAGE * claims.claims_per_task.sum()
     return int(np.flatnonzero(covered).max(initial=-1)) + 1
 
 
@@ -211,10 +129,7 @@ def location_scores(claims: ScaledClaims, cells: int) -> Integers:
     by more than `CELLS_PER_SPREAD`.
     """
     width = CELLS_PER_SPREAD
-    cell = np.minimum((claims.position * cells).astype(np.int64), cells - 1)
-    flat = np.bincount(claims.task * cells + cell, minlength=claims.tasks * cells)
-    padded = np.zeros((claims.tasks, cells + 2 * width), dtype=np.int64)
-    padded[:, width:-width] = flat.reshape(claims.tasks, cells)
+    padded = np.pad(_cell_counts(claims, cells), ((0, 0), (width, width)))
     # A triangle is the convolution of two boxes; each box is a difference of cumulative sums.
     for _ in range(2):
         total = np.cumsum(padded, axis=1)

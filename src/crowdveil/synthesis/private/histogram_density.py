@@ -100,12 +100,12 @@ class HistogramDensities:
         return np.take_along_axis(drawn, order, axis=1)
 
 
-def smoothed_masses(counts: Floats, variance: Floats, total: Floats) -> Floats:
+def smoothed_masses(counts: Floats, variance: float | Floats, total: Floats) -> Floats:
     """Return a density estimated from noisy counts, as masses of equal cells, shape (tasks, CELLS); rows sum to one.
 
     Args:
         counts: noisy counts of equal bins, shape (tasks, bins).
-        variance: noise variance of one count, shape (tasks,).
+        variance: noise variance of one count, of all tasks or of each, shape (tasks,).
         total: sum of the counts without noise, positive, shape (tasks,).
     """
     bins = counts.shape[1]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import Participation, Unit, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
-from crowdveil.synthesis.budgets import TaskBudgets
+from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
 from crowdveil.synthesis.release import SECURE, Release, Withheld
@@ -61,6 +62,20 @@ class PrivateMethod(ABC):
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
+
+    def _prepared(
+        self, claims: Claims, source: Source, participation: Participation
+    ) -> tuple[TaskBudgets, NDArray[np.bool_]]:
+        """Return the budgets of public claims, and which claims are used, shape (claims,)."""
+        require_public_bounds_and_tasks(claims, participation)
+        budgets = allocated_budgets(
+            claims,
+            epsilon=self.epsilon,
+            unit=self.unit,
+            participation=participation,
+            most_claims=self.most_claims,
+        )
+        return budgets, budgets.sample_used(claims, source)
 
     def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:
         """Return `records` synthetic claims for every task with enough claims.

@@ -11,18 +11,12 @@ from typing import ClassVar, final
 import numpy as np
 
 from crowdveil.randomness import Source
-from crowdveil.synthesis.budgets import TaskBudgets, allocated_budgets
+from crowdveil.synthesis.budgets import TaskBudgets
 from crowdveil.synthesis.claims import Claims, Floats, ScaledClaims, scale_claims
-from crowdveil.synthesis.discrete_noise import (
-    Integers,
-    discrete_laplace_variance,
-    epsilon_rounded_down,
-    sample_discrete_laplace_array,
-)
+from crowdveil.synthesis.discrete_noise import Integers, epsilon_rounded_down, noisy_counts
 from crowdveil.synthesis.private.exponential_mechanism import information_groups, select_finest_level, select_locations
 from crowdveil.synthesis.private.histogram_density import CELLS, HistogramDensities, smoothed_masses
-from crowdveil.synthesis.private.method import PrivateMethod, Progress, require_public_bounds_and_tasks
-from crowdveil.synthesis.private.noisy_counts import SENSITIVITY
+from crowdveil.synthesis.private.method import PrivateMethod, Progress
 from crowdveil.synthesis.release import SECURE
 
 SPREAD_SHARE, SHAPE_SHARE = 0.05, 0.15
@@ -49,11 +43,7 @@ class PooledShape(PrivateMethod):
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
     ) -> tuple[HistogramDensities, TaskBudgets]:
         """Return the densities of the records, covered by the same epsilon, and the budgets; errors as `release`."""
-        require_public_bounds_and_tasks(claims, "public")
-        budgets = allocated_budgets(
-            claims, epsilon=self.epsilon, unit=self.unit, participation="public", most_claims=self.most_claims
-        )
-        used = budgets.sample_used(claims, source)
+        budgets, used = self._prepared(claims, source, "public")
         rows = np.flatnonzero(claims.per_task >= self.least_claims)
         scaled = scale_claims(claims, rows, used)
         least = min(budgets.exact_epsilon.values(), default=epsilon_rounded_down(self.epsilon))
@@ -80,14 +70,9 @@ def _noisy_shapes(
     claims: ScaledClaims, location: Floats, spread: Floats, group: Integers, epsilon: Fraction, source: Source
 ) -> Floats:
     """Return the masses around a location per group, shape (groups, CELLS + 1); the last is beyond the reach."""
-    exact = shape_counts(claims, location, spread, group)
-    groups = len(exact)
-    scale = SENSITIVITY / epsilon
-    noise = sample_discrete_laplace_array(scale, exact.size, source).reshape(exact.shape)
-    counts = (exact + noise).astype(np.float64)
-    total = np.maximum(np.bincount(group, weights=claims.claims_per_task, minlength=groups), 1.0)
+    counts, variance = noisy_counts(shape_counts(claims, location, spread, group), epsilon, source)
+    total = np.maximum(np.bincount(group, weights=claims.claims_per_task, minlength=len(counts)), 1.0)
     within = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
-    variance = np.full(groups, discrete_laplace_variance(scale))
     shape = smoothed_masses(counts[:, :-1], variance, total * within)
     return np.column_stack((within[:, None] * shape, 1.0 - within))
 
