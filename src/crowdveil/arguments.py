@@ -1,7 +1,7 @@
 """Types of arguments, checked where they are given; a device loads this file, so it imports errors only."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
@@ -89,6 +89,13 @@ def require_whole_number(name: str, value: Any, *, least: int, example: str = ""
         raise SettingsError(f"{name} must be a whole number", value=value, hint=hint)
     if value < least:
         raise SettingsError(f"{name} must be at least {least}", value=int(value), hint=such)
+
+
+def require_choice(name: str, value: Any, choices: Sequence[Any], *, hint: str = "") -> None:
+    """Refuse what is not one of a few values."""
+    if value not in choices:
+        listed = [repr(choice) for choice in choices if choice is not None]
+        raise SettingsError(f"{name} must be {', '.join(listed[:-1])} or {listed[-1]}", value=value, hint=hint)
 
 
 def require_bool(name: str, value: Any) -> None:

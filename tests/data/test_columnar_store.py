@@ -18,7 +18,7 @@ from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encode
 from crowdveil.data.identifiers import LazyIdentifiers, index_of, read_identifiers, write_identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import MANIFEST_FILE
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError
 from crowdveil.estimators import DawidSkene
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
@@ -215,11 +215,11 @@ def test_a_failure_leaves_what_was_there(saved, monkeypatch) -> None:
 
 
 def test_parts_may_end_anywhere(tmp_path, monkeypatch) -> None:
-    """Parts that split a task, empty parts and pieces that end inside a part give the same folder as one part."""
+    """Parts, empty ones too, and pieces that end inside a part give the same folder as one part."""
     monkeypatch.setattr(columnar_store, "PIECE_BYTES", 8)
     names, value = np.arange(3), np.array([0, 1, 1, 0, 1])
     task, worker = np.array([0, 0, 2, 2, 2]), np.array([0, 2, 0, 1, 2])
-    for name, ends in {"one": [0, 5], "many": [0, 1, 1, 3, 5]}.items():
+    for name, ends in {"one": [0, 5], "many": [0, 2, 2, 5]}.items():
         (tmp_path / name).mkdir()
         parts = [ReportChunk(task[a:b], worker[a:b], value[a:b]) for a, b in pairwise(ends)]
         write_encoded(tmp_path / name, parts, names, names, Categories(("x", "y")))
@@ -228,28 +228,19 @@ def test_parts_may_end_anywhere(tmp_path, monkeypatch) -> None:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes()
 
 
-def test_parts_out_of_order_are_refused(tmp_path) -> None:
-    """A part that begins before the last one ended is no canonical order."""
-    parts = [ReportChunk(np.array([task]), np.array([0]), np.array([0.5])) for task in (1, 0)]
-
-    with pytest.raises(SettingsError, match="order of tasks"):
-        write_encoded(tmp_path, parts, np.arange(2), np.arange(2), None)
-
-
-@pytest.mark.parametrize("ends", [[0, 2], [0, 1, 2]])
 @pytest.mark.parametrize(("worker", "repeats"), [([0, 1], False), ([1, 1], True), ([1, 0], None)])
-def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, ends, worker, repeats) -> None:
-    """The manifest says whether a worker has several rows on a task; rows out of order are not written."""
-    columns = np.array([0, 0]), np.array(worker), np.array([0.5, 0.5])
-    parts = [ReportChunk(*(column[a:b] for column in columns)) for a, b in pairwise(ends)]
+def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, worker, repeats) -> None:
+    """The manifest says whether a worker has several rows on a task; rows out of order are not read."""
+    part = ReportChunk(np.array([0, 0]), np.array(worker), np.array([0.5, 0.5]))
+    write_encoded(tmp_path, [part], np.arange(1), np.arange(2), None)
+    opened = Reports.open(tmp_path)
+
+    assert bool(repeats) == columnar_store.has_repeated_pairs(tmp_path) == opened.rows.repeats
     if repeats is None:
-        with pytest.raises(SettingsError, match="order of workers within a task"):
-            write_encoded(tmp_path, parts, np.arange(1), np.arange(2), None)
-        return
-
-    write_encoded(tmp_path, parts, np.arange(1), np.arange(2), None)
-
-    assert repeats == columnar_store.has_repeated_pairs(tmp_path)
+        with pytest.raises(ReportsError, match="workers on a task do not ascend, or one repeats"):
+            cells(opened)
+    else:
+        assert worker == opened.worker.tolist()
 
 
 LISTED = [f"tâche-{number:03d}" for number in range(95, 102)]

@@ -1,10 +1,6 @@
 """Data sets by name: where they are looked for, what is read, and how published ones are converted."""
 
-import csv
-import gzip
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +13,6 @@ from crowdveil.data.published_sets import PUBLISHED, converted_files, converted_
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_outputs
 from tests.data.test_reports import cells
-from tests.real_data import load_or_skip
 
 REAL = datasets.data_directory()
 NAMES = datasets.available()
@@ -56,6 +51,7 @@ def test_real_sets_have_the_stated_counts(name) -> None:
     data = datasets.load(name)
     crowd = len(data.answers.workers), len(data.answers.tasks)
 
+    assert name not in PUBLISHED or state_of(name, REAL) == "as measured"
     assert COUNTS[name] == (data.rows, data.pairs, *crowd, data.gold_with_answers)
     assert NOT_NUMBERS.get(name, 0) == data.left_out
     assert next((kind for kind, names in KINDS.items() if name in names), "numeric") == data.kind
@@ -251,50 +247,6 @@ def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     assert (loaded.kind, PUBLISHED[name].licence) == (meta["kind"], meta["licence"])
     assert SAMPLES[name][1].count("\n") == len(loaded.answers)
     assert ("other contents", "missing") == tuple(state_of(name, tmp_path / place) for place in ("data", "none"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_stated_sha256_are_those_of_the_conversion(name: str, tmp_path: Path) -> None:
-    """The set at hand, written in its published format and converted, has the stated SHA-256 byte by byte."""
-    load_or_skip(name)
-    folder = datasets.data_directory() / name
-    write_published(name, rows_of(folder / "answers.csv"), rows_of(folder / "truth.csv"), tmp_path)
-    write_outputs(converted_outputs(name, tmp_path), converted_files(name, tmp_path))
-
-    assert ("as measured", "as measured") == (state_of(name, tmp_path), state_of(name, datasets.data_directory()))
-
-
-def rows_of(path: Path) -> list[list[str]]:
-    """Return the rows of a CSV file, plain or compressed, without the header."""
-    zipped = path.with_name(f"{path.name}.gz")
-    text = gzip.decompress(zipped.read_bytes()).decode() if zipped.exists() else path.read_bytes().decode()
-    return list(csv.reader(io.StringIO(text, newline="")))[1:]
-
-
-def write_published(name: str, answers: list[list[str]], truths: list[list[str]], folder: Path) -> None:
-    """Write a set at hand as its publisher does; the other columns have placeholders."""
-    first, last = PUBLISHED[name].files[0], PUBLISHED[name].files[-1]
-    gold = dict(truths)
-    form: dict[str, Callable[[str, str, str], str]] = {
-        "snow_wsd": lambda task, worker, answer: f"1\t{worker}\t{task}\t{answer}\t{gold[task]}",
-        "population_cut": lambda task, worker, answer: f"{task}\t{worker}\t{answer}\t2000",
-        "population_tf": lambda task, worker, answer: f"{task}\t{worker}\t0.0\t1.0\t0.0\t{answer}",
-        "weather_temperature": lambda task, worker, answer: f'"{task}","Temperature","{answer}","{worker}","fri"',
-    }
-    truth: dict[str, Callable[[str, str], str]] = {
-        "population_cut": lambda task, number: f"{', '.join(task.rsplit('_', 1))}, {number}",
-        "population_tf": lambda task, number: f"{', '.join(task.rsplit('_', 1))}, {number}",
-        "weather_temperature": lambda task, number: f'"{task}","Temperature","{number}"',
-    }
-    line = form.get(name, lambda task, worker, answer: f"{worker}\t{task}\t{answer}")
-    second = truth.get(name, lambda task, value: f"{task}\t{value}")
-    for file in PUBLISHED[name].files:
-        (folder / file).write_text("")
-    if last != first:
-        (folder / last).write_text("\n".join(second(*row) for row in truths), "utf-8")
-    header = HEADER if name == "snow_wsd" else ""
-    (folder / first).write_text(header + "\n".join(line(*row) for row in answers), "utf-8")
 
 
 def test_every_set_that_an_exhibit_reads_is_published() -> None:

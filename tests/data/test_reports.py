@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.ingest import coded_columns
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from tests.strategies import small_numeric_reports, small_reports
@@ -89,12 +88,9 @@ def test_scale_clips_and_rounds_answers() -> None:
 POLICIES = {"first": ["x", "y"], "last": ["y", "y"], "all": ["x", "y", "y"]}
 
 
-@pytest.mark.parametrize("limit", [0, coded_columns.SORT_KEY_LIMIT])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_duplicates_follow_the_policy(policy, limit, monkeypatch) -> None:
-    """Of repeated (task, worker) pairs the first or last row counts, or all do; however large the crowd."""
-    monkeypatch.setattr(coded_columns, "SORT_KEY_LIMIT", limit)
-
+def test_duplicates_follow_the_policy(policy) -> None:
+    """Of repeated (task, worker) pairs the first or last row counts, or all do."""
     reports = Reports.from_arrays(["a", "b", "a"], ["w", "w", "w"], ["x", "y", "y"], duplicates=policy)
 
     assert POLICIES[policy] == [label for _, _, label in cells(reports)]

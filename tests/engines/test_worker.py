@@ -13,10 +13,9 @@ import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
 from crowdveil.em.executor import FitTask, Step
-from crowdveil.engines import ENGINES, worker
+from crowdveil.engines import worker
 from crowdveil.engines.dask import DaskExecutor, check_versions, require_extra
-from crowdveil.engines.serialization import StoredFolder, dump_parameters, load_parameters
-from crowdveil.engines.worker import drop_cache, run_step
+from crowdveil.engines.worker import StoredFolder, drop_cache, dump, load, run_step, shared_parts
 from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators import ESTIMATORS
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
@@ -95,11 +94,6 @@ def test_channels_and_compiled_code_give_the_same_bits(monkeypatch: pytest.Monke
     assert_same(actual, expected)
 
 
-def test_engines_are_listed_by_command_line_name() -> None:
-    """Keys of `ENGINES` are the names of the command line."""
-    assert ["threads", "dask"] == list(ENGINES)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", [DawidSkene(max_steps=6), OneCoin(max_steps=6), Gaussian(max_steps=6)], ids=str)
 @pytest.mark.parametrize("clear", [((1, 2),), ((2, 0), (2, 3), (5, 1)), ((6, 5), (6, -1)), ((5, -1), (4, 4))])
@@ -161,7 +155,7 @@ def test_constants_are_sent_once() -> None:
     DawidSkene(max_steps=2).fit(stored(), engine=LocalEngine(client))
 
     assert len(client.sent[-1]) < 3000 + few.confusion.nbytes < len(pickle.dumps(few)) + 10_000
-    again = load_parameters(dump_parameters(few, few), few)
+    again = load(dump(few, shared_parts(few)), shared_parts(few))
     assert again.summary is few.summary
     np.testing.assert_array_equal(again.confusion, few.confusion)
 

@@ -33,13 +33,10 @@ from crowdveil.data.store_manifest import (
     WORKER_FILE,
     FileEntry,
     Manifest,
-    PairOrderCheck,
     damage_error,
     read_manifest,
-    workers_ascend,
     write_manifest,
 )
-from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 
 STORE_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
@@ -53,7 +50,7 @@ TASKS_AT_ONCE = 1 << 18
 
 
 class ReportChunk(NamedTuple):
-    """Consecutive rows in canonical order: columns of equal length."""
+    """All rows of consecutive tasks, in canonical order: columns of equal length."""
 
     task: NDArray[np.integer]
     worker: NDArray[np.integer]
@@ -81,16 +78,15 @@ def write_encoded(
         alphabet: possible values; None for float64 numbers.
 
     Raises:
-        SettingsError: the rows are not in canonical order.
         ReportsError: an identifier cannot be written in UTF-8.
     """
     with ExitStack() as stack:
         streams = [stack.enter_context(open(folder / name, "wb")) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE)]
         worker_sink, value_sink, index_sink = (_ChecksumWriter(stream) for stream in streams)
-        index, pairs = _IndexWriter(index_sink), PairOrderCheck()
+        index, repeats = _IndexWriter(index_sink), False
         for chunk in (chunk for chunk in chunks if len(chunk.task)):
             index.add(chunk.task)
-            pairs.add(chunk.task, chunk.worker)
+            repeats |= bool(((chunk.task[1:] == chunk.task[:-1]) & (chunk.worker[1:] == chunk.worker[:-1])).any())
             worker_sink.write(np.ascontiguousarray(chunk.worker, dtype="<i4"))
             value_sink.write(np.ascontiguousarray(chunk.value, dtype=_value_type(alphabet)))
         index.end(len(tasks))
@@ -100,7 +96,7 @@ def write_encoded(
         size = (folder / name).stat().st_size
         files[name] = FileEntry(size, _checksums(folder / name, size, PIECE_BYTES))
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
-    rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": pairs.repeats}
+    rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": repeats}
     write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules)
 
 
@@ -280,8 +276,10 @@ class MappedRows:
         for start in range(first, stop, ROWS_COMPARED):
             end = min(start + ROWS_COMPARED + 1, stop)
             after, before = np.searchsorted(self.pointers, start, "right"), np.searchsorted(self.pointers, end)
-            starts = self.pointers[after:before] - start
-            if not workers_ascend(self.workers.array[start:end], starts, repeats=self.repeats):
+            worker = self.workers.array[start:end]
+            follows = worker[1:] >= worker[:-1] if self.repeats else worker[1:] > worker[:-1]
+            follows[self.pointers[after:before] - start - 1] = True  # the first rows of tasks
+            if not follows.all():
                 or_repeat = "" if self.repeats else ", or one repeats"
                 raise damage_error(
                     self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{or_repeat}"
@@ -326,14 +324,8 @@ class _IndexWriter:
         self.sink, self.rows, self.known = sink, 0, 0
 
     def add(self, task: NDArray[np.integer]) -> None:
-        """Add the task codes of the next rows.
-
-        Raises:
-            SettingsError: the codes do not ascend.
-        """
-        first, last = int(task[0]), int(task[-1])
-        if first < self.known - 1:
-            raise SettingsError("parts must be written in the order of tasks", value=(self.known - 1, first))
+        """Add the task codes of the next rows."""
+        last = int(task[-1])
         for begin in range(self.known, last + 1, TASKS_AT_ONCE):
             codes = np.arange(begin, min(begin + TASKS_AT_ONCE, last + 1))
             self._write(self.rows + np.searchsorted(task, codes))

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from numpy.typing import NDArray
 
-from crowdveil.arguments import require_instance, require_list
+from crowdveil.arguments import require_choice, require_instance, require_list
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.ingest.coded_columns import (
     Duplicates,
@@ -14,8 +14,6 @@ from crowdveil.data.ingest.coded_columns import (
     Missing,
     encode_on_scale,
     parse_number_column,
-    require_duplicates_policy,
-    require_missing_policy,
 )
 from crowdveil.data.ingest.column_readers import ReportColumns
 from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
@@ -58,12 +56,11 @@ class ReadOptions:
     missing: Missing = "error"
 
     def __post_init__(self) -> None:
-        require_duplicates_policy(self.duplicates)
-        if self.grid not in ("round", "exact"):
-            raise SettingsError("grid must be 'round' or 'exact'", value=self.grid)
-        require_missing_policy(self.missing)
-        if self.kind not in (None, "categorical", "numeric"):
-            raise SettingsError("kind must be 'categorical' or 'numeric'", value=self.kind, hint="None chooses.")
+        hint = "Such as 'first'; if the mean of the answers is meant, average them before reading."
+        require_choice("duplicates", self.duplicates, get_args(Duplicates), hint=hint)
+        require_choice("grid", self.grid, get_args(Grid))
+        require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
+        require_choice("kind", self.kind, (*get_args(Kind), None), hint="None chooses.")
         if self.alphabet is not None:
             hint = "Such as Categories(('no', 'yes')), or Scale(0, 10) for numbers."
             require_instance("alphabet", self.alphabet, (Categories, Scale), what="Categories or a Scale", hint=hint)

@@ -10,56 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import open_regular
 from crowdveil.standalone.checks import digest
 from crowdveil.standalone.verification import parse_json
-
-
-def workers_ascend(worker: NDArray[np.integer], starts: NDArray[np.integer], *, repeats: bool) -> bool:
-    """Return whether workers ascend within every task.
-
-    Args:
-        worker: codes of contiguous rows, shape (rows,).
-        starts: first rows of all tasks but the first, each in 1 .. rows - 1.
-        repeats: whether a worker may have several rows on a task.
-    """
-    follows = worker[1:] >= worker[:-1] if repeats else worker[1:] > worker[:-1]
-    follows[starts - 1] = True
-    return bool(follows.all())
-
-
-class PairOrderCheck:
-    """Incremental check that (task, worker) pairs are written in canonical order.
-
-    Attributes:
-        repeats: whether a pair was repeated.
-    """
-
-    def __init__(self) -> None:
-        self.repeats = False
-        self._last: tuple[int, int] | None = None
-
-    def add(self, task: NDArray[np.integer], worker: NDArray[np.integer]) -> None:
-        """Check the pairs of the next chunk, which must not be empty.
-
-        Raises:
-            SettingsError: workers do not ascend within a task.
-        """
-        same, first = task[1:] == task[:-1], (int(task[0]), int(worker[0]))
-        unordered = bool((same & (worker[1:] < worker[:-1])).any())
-        if self._last is not None and self._last[0] == first[0]:
-            unordered |= first < self._last
-            self.repeats |= first == self._last
-        if unordered:
-            raise SettingsError("parts must be written in the order of workers within a task", value=first)
-        self.repeats |= bool((same & (worker[1:] == worker[:-1])).any())
-        self._last = int(task[-1]), int(worker[-1])
-
 
 FORMAT = "crowdveil-blocks/1"
 MANIFEST_FILE = "blocks.json"

@@ -13,8 +13,16 @@ from crowdveil.em.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.kernels.dispatch import thread_count
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock
-from crowdveil.engines.serialization import StoredFolder, dump_context, dump_parameters
-from crowdveil.engines.worker import BlockStep, drop_cache, read_posterior, run_step
+from crowdveil.engines.worker import (
+    BlockStep,
+    StoredFolder,
+    drop_cache,
+    dump,
+    dump_context,
+    read_posterior,
+    run_step,
+    shared_parts,
+)
 from crowdveil.errors import EngineError, SettingsError
 
 # Types of Dask, an optional dependency.
@@ -201,7 +209,7 @@ class DaskExecutor:
     def _begin(self, step: Step[Any, Any]) -> None:
         """Send the parameters of a step; those of the step before stay available."""
         self._step = step.number
-        self._parameters.append(self._send(dump_parameters(step.parameters, self._work.initial)))
+        self._parameters.append(self._send(dump(step.parameters, shared_parts(self._work.initial))))
         if len(self._parameters) > 2:
             self._parameters.pop(0).release()
 

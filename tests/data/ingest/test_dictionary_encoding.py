@@ -109,19 +109,6 @@ def test_missing_and_sparse_numbers_are_left_to_hashing() -> None:
     assert encode_integers(pa.chunked_array([pa.array([], pa.int64())])) is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, kernels: str) -> None:
-    """Text with short and long offsets, with missing cells, and without any cell."""
-    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    columns: list[list[str | None]] = [["a", "b", "a"], ["a", None], []]
-
-    coded = [encode_text(pa.chunked_array([pa.array(cells, kind)])) for cells in columns]
-
-    assert columns == [np.append(one.names, None)[one.codes].tolist() for one in coded]
-
-
 def test_loading_compiled_code_must_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less text is enough where numba is loaded already."""
     monkeypatch.setitem(sys.modules, "numba", sys)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -178,21 +177,9 @@ def table(rows: list[tuple[str, ...]] = ROWS, question: str = "question") -> pa.
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def from_csv(path: Path, **options: object) -> Reports:
-    """Reports of the rows in a CSV file."""
-    pyarrow.csv.write_csv(table(question="Question"), path)
-    return Reports.from_csv(path, **options)  # type: ignore[arg-type]
-
-
-def from_parquet(path: Path, **options: object) -> Reports:
-    """Reports of the rows in a Parquet file."""
-    pq.write_table(table(question="QUESTION"), path)
-    return Reports.from_parquet(path, **options)  # type: ignore[arg-type]
-
-
 def from_frame(_: Path, **options: object) -> Reports:
     """Reports of the rows in a frame."""
-    return Reports.from_frame(table(), **options)  # type: ignore[arg-type]
+    return Reports.from_frame(table(question="QUESTION"), **options)  # type: ignore[arg-type]
 
 
 def from_two_files(path: Path, **options: object) -> Reports:
@@ -204,7 +191,7 @@ def from_two_files(path: Path, **options: object) -> Reports:
 
 
 @pytest.mark.parametrize("duplicates", ["error", "first", "last", "all"])
-@pytest.mark.parametrize("read", [from_csv, from_parquet, from_frame, from_two_files])
+@pytest.mark.parametrize("read", [from_frame, from_two_files])
 def test_questions_are_never_mixed(tmp_path: Path, read: Callable[..., Reports], duplicates: str) -> None:
     """Every reader refuses answers of one task to two questions, under every policy for duplicates."""
     with pytest.raises(ReportsError) as refused:

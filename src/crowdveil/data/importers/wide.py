@@ -17,16 +17,13 @@ from crowdveil.errors import ReportsError
 
 ANSWER = "answer"
 TASK_NAMES = {*ANSWERS["task"], *OTHER_NAMES["task"], "id", ""}
-_GOLD = """gold gold_label gold_standard golden truth ground_truth groundtruth true_label correct correct_label
-correct_answer consensus majority majority_vote adjudicated final final_label"""
-GOLD_NAMES = frozenset(_GOLD.split())
-"""Names of columns of truths, which are no workers."""
-_DATA = """mean average avg median mode total sum count std stdev sd variance agreement entropy kappa difficulty weight
-priority length split fold"""
-DATA_NAMES = frozenset(_DATA.split())
-"""Names of columns of figures about tasks, which are no workers."""
+_OTHERS = """gold gold_label gold_standard golden truth ground_truth groundtruth true_label correct correct_label
+correct_answer consensus majority majority_vote adjudicated final final_label mean average avg median mode total sum
+count std stdev sd variance agreement entropy kappa difficulty weight priority length split fold"""
 ROLE_NAMES = frozenset(name for role in ("worker", "value") for name in (*ANSWERS[role], *OTHER_NAMES[role]))
 """Names of columns of a table with one row per answer."""
+OTHER_COLUMNS = ROLE_NAMES.union(_OTHERS.split(), {""})
+"""Names of columns that are no workers: of roles, of truths, and of figures about tasks."""
 WORKERS_SHOWN = 12
 
 
@@ -112,29 +109,19 @@ def _task_column(export: ExportFile) -> str:
 
 
 def _refuse_other_columns(workers: Sequence[str], source: str) -> None:
-    """Refuse columns of known truths or other roles, and columns without a name."""
-    for found, hint in (
-        (
-            [name for name in workers if normal_name(name) in GOLD_NAMES],
-            "Put known truths into a file of their own (task,truth) for --gold or --score, or rename the worker.",
-        ),
-        (
-            [name for name in workers if normal_name(name) in DATA_NAMES],
-            "Remove columns of figures about tasks, or rename the worker.",
-        ),
-        (
-            [name for name in workers if normal_name(name) in ROLE_NAMES],
-            "A table with one row per answer needs no import: give it to infer or perturb.",
-        ),
-        ([name for name in workers if not name.strip()], "Name the worker, or remove the column."),
-    ):
-        if found:
-            raise ReportsError(
-                "every column but the tasks' must be a worker",
-                source=source,
-                examples=", ".join(map(repr, found[:5])),
-                hint=hint,
-            )
+    """Refuse columns of known truths, of other roles and of figures about tasks, and columns without a name."""
+    others = [name for name in workers if normal_name(name) in OTHER_COLUMNS]
+    if others:
+        is_long = any(normal_name(name) in ROLE_NAMES for name in others)
+        raise ReportsError(
+            "every column but the tasks' must be a worker",
+            source=source,
+            examples=", ".join(map(repr, others[:5])),
+            hint="A table with one row per answer needs no import: give it to infer or perturb."
+            if is_long
+            else "Remove these columns (known truths go into a file of their own, for --gold or --score), or "
+            "rename the workers.",
+        )
 
 
 def _refuse_text_columns(cells: dict[str, list[Any]], source: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arguments import is_number
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError
 from crowdveil.presentation.counts import repeats_text
 
 Duplicates = Literal["error", "first", "last", "all"]
@@ -21,8 +21,6 @@ Missing = Literal["error", "skip"]
 Grid = Literal["round", "exact"]
 EXAMPLES_SHOWN = 5
 MISSING = -1
-SORT_KEY_LIMIT = 2**63
-"""Exclusive upper bound of pair keys, so that they fit into a signed 64-bit integer."""
 SURROGATES = 0xD800 >> 11
 """First bits of U+D800 to U+DFFF."""
 COMMA_NUMBER, POINT_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*"), re.compile(r"\s*[+-]?\d*\.[\d.,]*\s*")
@@ -225,27 +223,6 @@ def encode_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, sour
     return codes.astype(np.int16)
 
 
-def require_duplicates_policy(policy: str) -> None:
-    """Check the name of a duplicates policy.
-
-    Raises:
-        SettingsError: an unknown policy.
-    """
-    if policy not in ("error", "first", "last", "all"):
-        hint = "Such as 'first'; if the mean of the answers is meant, average them before reading."
-        raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy, hint=hint)
-
-
-def require_missing_policy(policy: str) -> None:
-    """Check the name of a policy for empty answers.
-
-    Raises:
-        SettingsError: an unknown policy.
-    """
-    if policy not in ("error", "skip"):
-        raise SettingsError("missing must be 'error' or 'skip'", value=policy, hint="NULL is skipped in any case.")
-
-
 def resolve_duplicates(
     task: CodedColumn, worker: CodedColumn, policy: Duplicates, source: str, rows: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
@@ -258,7 +235,9 @@ def resolve_duplicates(
     """
     if policy == "all":
         return np.arange(len(task))
-    ordered, order = _sorted_pairs(task, worker)
+    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
+    order = np.argsort(pair, kind="stable")
+    ordered = pair[order]
     repeats = ordered[1:] == ordered[:-1]
     if policy == "error" and repeats.any():
         repeated = np.sort(order[1:][repeats])
@@ -276,20 +255,6 @@ def resolve_duplicates(
     else:
         keep[1:] = ~repeats
     return order[keep]
-
-
-def _sorted_pairs(task: CodedColumn, worker: CodedColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sorted pair keys and the row of each; equal pairs keep their row order."""
-    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
-    rows = len(pair)
-    if len(task.names) * len(worker.names) * rows >= SORT_KEY_LIMIT:
-        order = np.argsort(pair, kind="stable")
-        return pair[order], order
-    # Pair and row packed into one integer: an in-place sort is several times faster than an index sort.
-    pair *= rows
-    pair += np.arange(rows)
-    pair.sort()
-    return pair // max(rows, 1), pair % max(rows, 1)
 
 
 def reject_rows(

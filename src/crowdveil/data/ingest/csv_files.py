@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import io
 import re
-import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -138,7 +137,7 @@ def read_csv_batches(
         QuoteValidator(raw, delimiter, _report_position(raw, path, progress)) as checked,
     ):
         try:
-            with _silent_on_undecodable_rows(), closing(_batches(checked, names, delimiter, header)) as batches:
+            with closing(_batches(checked, names, delimiter, header)) as batches:
                 columns = consume(batches)
             checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
@@ -245,11 +244,8 @@ def find_defects(
 
 
 def _is_blank(row: list[str], width: int) -> bool:
-    """Return whether a row has no cells; among rows of another width than 1, also whether all are empty.
-
-    Of another width than the header's, cells of spaces are empty, too.
-    """
-    return not row or (width != 1 and not (any(row) if len(row) == width else "".join(row).strip(" \t")))
+    """Return whether a row has no cells, or as many empty ones as the header, but for one; `width` 0 is any number."""
+    return not row or (width != 1 and len(row) == (width or len(row)) and not any(row))
 
 
 class _TooLongError(Exception):
@@ -363,23 +359,6 @@ def refuse_encoding_of_utf8(path: Path, encoding: str | None) -> None:
         )
 
 
-@contextmanager
-def _silent_on_undecodable_rows() -> Iterator[None]:
-    """Print nothing where Arrow cannot show a row to `skip_blank`, since it is not UTF-8: the row is refused anyway."""
-    before = sys.unraisablehook
-
-    def hook(unraisable: Any) -> None:
-        of_handler = getattr(unraisable.object, "__name__", "") == "skip_blank"
-        if not (of_handler and isinstance(unraisable.exc_value, UnicodeDecodeError)):
-            before(unraisable)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-
-
 def _batches(stream: Any, names: Sequence[str], delimiter: str, header: Header) -> Generator[pa.RecordBatch]:
     """Yield the named columns without blank rows."""
     several = len(header.names) > 1
@@ -387,18 +366,10 @@ def _batches(stream: Any, names: Sequence[str], delimiter: str, header: Header) 
         stream.read(BLOCK_BYTES)  # for its quotes: the parser refuses a header without a line end
         return
 
-    def skip_blank(row: Any) -> str:
-        return "error" if row.text.strip(f'{delimiter}" \t') else "skip"
-
     reader = pa.csv.open_csv(
         stream,
         read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES, skip_rows=header.skipped),
-        parse_options=pa.csv.ParseOptions(
-            newlines_in_values=True,
-            delimiter=delimiter,
-            ignore_empty_lines=not several,
-            invalid_row_handler=skip_blank,
-        ),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True, delimiter=delimiter),
         convert_options=pa.csv.ConvertOptions(
             # A row is blank if all its cells are: cells of columns that are not read may have any bytes.
             column_types={name: pa.string() if name in names else pa.binary() for name in header.names},

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
+from crowdveil.arguments import require_choice
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, find_importer
-from crowdveil.data.ingest.coded_columns import Missing, require_missing_policy
+from crowdveil.data.ingest.coded_columns import Missing
 from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, delimiter_and_roles
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, ENCODINGS, Progress, read_csv_table
 from crowdveil.errors import ReportsError, SettingsError
@@ -47,21 +48,11 @@ class Layout:
                 value=self.delimiter,
                 hint="For a tab, write '\\t'.",
             )
-        if self.encoding not in (None, *ENCODINGS):
-            raise SettingsError(
-                f"the encoding must be one of {', '.join(ENCODINGS)}",
-                value=self.encoding,
-                hint="Save the file as UTF-8, or state the one that it has.",
-            )
-        if self.decimal not in (".", ","):
-            raise SettingsError(
-                "the decimal mark must be a point or a comma",
-                value=self.decimal,
-                hint="State the one that the numbers of the file have.",
-            )
-        require_missing_policy(self.missing)
-        if self.tool is not None and self.tool not in TOOLS:
-            raise SettingsError(f"the tool must be one of {', '.join(TOOLS)}", value=self.tool)
+        hint = "Save the file as UTF-8, or state the one that it has."
+        require_choice("the encoding", self.encoding, (*ENCODINGS, None), hint=hint)
+        require_choice("the decimal mark", self.decimal, (".", ","), hint="State the one that the numbers have.")
+        require_choice("missing", self.missing, get_args(Missing), hint="NULL is skipped in any case.")
+        require_choice("the tool", self.tool, (*TOOLS, None))
 
 
 def importer_of_file(file: ExportFile, layout: Layout) -> Importer | None:
