@@ -365,7 +365,7 @@ def test_an_earlier_estimate_and_its_frame_are_histories() -> None:
         ({"worker": ["1"], "correct": [np.inf], "answers": [np.inf]}, "must be finite"),
         ({"worker": ["1"], "correct": ["1e400"], "answers": ["1e400"]}, "must be finite"),
         ({"worker": ["1"], "correct": ["many"], "answers": [2]}, "must be numbers"),
-        ([1, 2], "must be a pandas"),
+        ([1, 2], "must have named columns"),
     ],
 )
 def test_damaged_histories_are_refused(history: Any, problem: str) -> None:

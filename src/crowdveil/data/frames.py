@@ -73,12 +73,6 @@ class OriginalColumns:
         signed = kind.index_type if pa.types.is_signed_integer(kind.index_type) else pa.int32()
         return pa.DictionaryArray.from_arrays(codes.cast(signed), values, ordered=kind.ordered)
 
-    def with_identifiers(self, table: pa.Table, rows: Literal["tasks", "workers"]) -> pa.Table:
-        """Return a table of results whose first column has the original name, unless another has it, and type."""
-        name, kind = (self.task, self.task_type) if rows == "tasks" else (self.worker, self.worker_type)
-        taken, column = table.column_names[1:], _cast_identifiers(table.column(0), kind)
-        return table.set_column(0, table.column_names[0] if name in taken else name, column)
-
     def with_own_identifiers(self, table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
         """Return a table whose columns "task" and "worker" have their original types, and names unless one is taken.
 
@@ -165,11 +159,11 @@ def _answer_roles(names: ColumnNames, columns: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _frame_errors(frame: Any) -> Iterator[None]:
+def _frame_errors(frame: Any, source: str = SOURCE) -> Iterator[None]:
     """Turn errors on what is no frame, or has columns of mixed kinds, into ReportsError."""
     import narwhals as nw
 
-    _require_named_columns(frame)
+    _require_named_columns(frame, source)
     try:
         yield
     except MemoryError:
@@ -180,7 +174,7 @@ def _frame_errors(frame: Any) -> Iterator[None]:
         raise ReportsError(
             "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
             "columns hold one kind of value each, text in UTF-8",
-            source=SOURCE,
+            source=source,
             examples=_type_or_error(frame, error),
             hint="Give each column its own name, and turn mixed columns into text.",
         ) from error
@@ -198,7 +192,7 @@ WITHOUT_NAMES = (
 )
 
 
-def _require_named_columns(frame: Any) -> None:
+def _require_named_columns(frame: Any, source: str) -> None:
     """Refuse a series, an array, a list, a path: what has no named columns."""
     import narwhals as nw
 
@@ -210,7 +204,7 @@ def _require_named_columns(frame: Any) -> None:
         or hasattr(frame, "__array_interface__")
     ):
         hint = "Read files with Reports.from_source(...)." if is_path else WITHOUT_NAMES
-        raise ReportsError("a frame must have named columns", source=SOURCE, examples=type(frame).__name__, hint=hint)
+        raise ReportsError("a frame must have named columns", source=source, examples=type(frame).__name__, hint=hint)
 
 
 def is_frame(frame: Any) -> bool:
@@ -223,24 +217,13 @@ def is_frame(frame: Any) -> bool:
 
 
 def as_table(frame: Any, *, source: str = SOURCE) -> pa.Table:
-    """Return all columns of a pandas, Polars or Arrow table, or of a dict of columns, as an Arrow table.
+    """Return all columns of a frame as an Arrow table.
 
     Raises:
         ReportsError: not a frame, or columns of different lengths or of mixed kinds.
     """
-    import narwhals as nw
-
-    try:
-        return (
-            pa.table(dict(frame)) if isinstance(frame, Mapping) else nw.from_native(frame, eager_only=True).to_arrow()
-        )
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        raise ReportsError(
-            "a frame must be a pandas, Polars or Arrow table or a dict of columns of equal length",
-            source=source,
-            examples=_type_or_error(frame, error),
-            hint="Such as pandas.read_csv(...).",
-        ) from error
+    with _frame_errors(frame, source):
+        return _arrow_by_role(frame, lambda columns: {name: name for name in columns})[1]
 
 
 def kind_of_frame(frame: Any) -> FrameKind:

@@ -411,7 +411,7 @@ class Estimate:
         values = self._label_values() if rows == "tasks" else None
         whole = self.tasks_frame if rows == "tasks" else self.workers_frame
         table = whole() if values is None else self._labels_frame(values)
-        return table if self.original is None else self.original.with_identifiers(table, rows)
+        return table if self.original is None else self.original.with_own_identifiers(table)[0]
 
     def _label_values(self) -> Any:
         """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.ingest import column_readers, csv_files, dictionary_encoding
+from crowdveil.data.ingest import csv_files, dictionary_encoding
 from crowdveil.data.ingest.column_readers import (
     ColumnNames,
     encode_arrow_column,
@@ -374,11 +374,9 @@ def test_untidy_dictionaries_are_tidied() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) -> None:
-    """Text, however it is kept, gives the same reports in many parts and row groups as from memory."""
+def test_text_in_parquet_is_read_by_groups_of_rows(tmp_path, monkeypatch, kernels, kind) -> None:
+    """Text, however it is kept, gives the same reports in many row groups as from memory."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    monkeypatch.setattr(column_readers, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 200)
     rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
     columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(cells).cast(kind) for name, cells in columns})
@@ -389,12 +387,10 @@ def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) 
 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> None:
-    """A row without a worker is refused by its number, also in a part that comes after others."""
+    """A row without a worker is refused by its number, also in a group that comes after others."""
     monkeypatch.setenv(KERNELS_VARIABLE, kernels)
-    monkeypatch.setattr(column_readers, "ROWS_AT_ONCE", 2)
-    monkeypatch.setattr(dictionary_encoding, "COMPILED_FROM", 1)
     table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})
-    pq.write_table(table, tmp_path / "reports.parquet")
+    pq.write_table(table, tmp_path / "reports.parquet", row_group_size=2)
 
     with pytest.raises(ReportsError, match="row 5: every row needs a worker"):
         Reports.from_parquet(tmp_path / "reports.parquet")
@@ -490,11 +486,10 @@ def test_progress_ends_at_the_size_of_the_file(write) -> None:
         assert (len(data), len(data)) == calls[-1]
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
-def test_progress_of_parquet_moves_with_its_rows(tmp_path: Path, kind) -> None:
-    """Text is counted by batches, other columns by groups of rows, up to the size of the file."""
+def test_progress_of_parquet_moves_with_its_rows(tmp_path: Path) -> None:
+    """Groups of rows are counted, up to the size of the file."""
     path, calls = tmp_path / "answers.parquet", list[tuple[int, int]]()
-    column = pa.array(range(150_000)).cast(kind)
+    column = pa.array(range(150_000))
     pq.write_table(pa.table({"task": column, "worker": column, "label": column}), path, row_group_size=50_000)
     size = path.stat().st_size
 

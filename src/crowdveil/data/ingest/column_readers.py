@@ -65,8 +65,6 @@ STATE_COLUMN = {
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
 """Names of Arrow's text types; not all supported versions have the views."""
-ROWS_AT_ONCE = 1 << 16
-"""Rows per batch of a Parquet file."""
 ROWS_SHOWN = 5
 """Rows per error message."""
 ROWS_CHECKED = 100_000
@@ -310,18 +308,9 @@ def read_parquet_columns(
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
-            schema = file.schema_arrow
-            roles = names.roles(schema.names, source)
-            wanted = list(roles.values())
-            if all(pa.types.is_string(schema.field(name).type) for name in wanted):
-                # Streaming: a group of rows is encoded while the next is read.
-                batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted)
-                coded = encode_batches(_with_progress(batches, file, Path(path), progress), wanted)
-                return _report_columns(
-                    {role: coded[name] for role, name in roles.items()}, roles, source, names.value_name
-                )
+            roles = names.roles(file.schema_arrow.names, source)
             groups = [[number] for number in range(file.num_row_groups)] or [[]]
-            tables = (file.read_row_groups(group, columns=wanted) for group in groups)
+            tables = (file.read_row_groups(group, columns=list(roles.values())) for group in groups)
             table = pa.concat_tables(_with_progress(tables, file, Path(path), progress))
         return encode_columns(roles, table, source, value_name=names.value_name)
     except MemoryError:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories, short_list
 from crowdveil.data.ingest.coded_columns import (
     MISSING,
     TEXT_RULE,
@@ -126,7 +126,7 @@ def encode_labels(
     reject_rows(
         column,
         codes == MISSING,
-        f"every label must be one of {_list_of_labels(alphabet.names)}",
+        f"every label must be one of {short_list(alphabet.names)}",
         source=source,
         hint="Correct the rows, write NULL for no answer, give an alphabet that holds the labels (--labels), or merge "
         "spellings (merge_labels=True in Python, --merge-labels on the command line).",
@@ -176,8 +176,3 @@ def _sorted_labels(texts: list[str]) -> tuple[str, ...]:
         return tuple(sorted(sorted(texts), key=float))
     except ValueError:
         return tuple(sorted(texts))
-
-
-def _list_of_labels(names: tuple[str, ...]) -> str:
-    listed = ", ".join(names[:10])
-    return listed if len(names) <= 10 else f"{listed}, ... ({len(names)} labels)"

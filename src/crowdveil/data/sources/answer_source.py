@@ -390,19 +390,19 @@ def open_source(
         files = [
             file
             for number, source in enumerate(sources)
-            for file in _source_of_name(source, layout, temporary / str(number), progress).files
-            or _refuse_non_files(source)
+            for file in _files_of_name(source, layout, temporary / str(number), progress)
         ]
-        refuse_files_beside_companions([file.path for file in files], COMPANIONS)
+        refuse_files_beside_companions([file.path for file in files])
         yield AnswerSource(files[0].path, tuple(files), layout=layout)
 
 
-def _refuse_non_files(source: str) -> list[ExportFile]:
-    raise ReportsError(
-        "several sources must be files of answers",
-        source=source,
-        hint="Give encoded blocks and data sets one by one.",
-    )
+def _files_of_name(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> tuple[ExportFile, ...]:
+    """Return the files of one source of several; blocks and data sets are refused."""
+    files = _source_of_name(source, layout, temporary, progress).files
+    if not files:
+        hint = "Give encoded blocks and data sets one by one."
+        raise ReportsError("several sources must be files of answers", source=source, hint=hint)
+    return files
 
 
 def _source_of_name(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> AnswerSource:
@@ -450,7 +450,7 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
     names = [str(file) if copied is None else _copied_name(file, path, copied) for file in found]
     files = tuple(ExportFile(file, name, encoding=layout.encoding) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
-        refuse_files_beside_companions(found, COMPANIONS)
+        refuse_files_beside_companions(found)
     return AnswerSource(found[0], files, layout=layout, copied=copied)
 
 

@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from crowdveil.data.columnar_store import STORE_FILES
@@ -94,14 +94,14 @@ def _known_suffix(path: Path) -> str:
     return max((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), key=len, default="")
 
 
-def refuse_files_beside_companions(paths: Sequence[Path], companions: Iterable[str]) -> None:
+def refuse_files_beside_companions(paths: Sequence[Path]) -> None:
     """Refuse several files beside which there is a file of a collection, such as its certificate.
 
     Raises:
         ReportsError: there is one.
     """
     for path in paths:
-        for name in companions:
+        for name in COMPANIONS:
             if (path.parent / name).is_file():
                 raise ReportsError(
                     f"files of reports with a {name} are read one by one",
