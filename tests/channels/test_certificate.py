@@ -26,7 +26,8 @@ from crowdveil.channels.rounding import (
 )
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, digest, epsilon_of
+from crowdveil.standalone.checks import MAX_CERTIFICATE_BYTES, digest
+from crowdveil.standalone.verification import epsilon_of
 
 CASES = json.loads((Path(__file__).parent.parent / "vectors" / "certificates.json").read_text(encoding="utf-8"))
 DEFECTS = {

@@ -18,7 +18,8 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import secure, seeded
-from crowdveil.standalone.checks import CERTIFIED, epsilon_of
+from crowdveil.standalone.checks import CERTIFIED
+from crowdveil.standalone.verification import epsilon_of
 from tests.chi_square import chi_square_p_value
 
 PRECISE = Context(prec=100)

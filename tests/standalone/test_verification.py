@@ -21,13 +21,14 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.rounding import format_bound
 from crowdveil.cli import main
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.standalone import device
-from crowdveil.standalone.checks import CERTIFIED, Claim, digest, epsilon_of, four_digits
+from crowdveil.standalone.checks import CERTIFIED, Claim, digest
 from crowdveil.standalone.program import is_program, joined_program, program_digest
-from crowdveil.standalone.verification import verify
+from crowdveil.standalone.verification import epsilon_of, verify
 from tests.device_vectors import VECTORS, read_vectors
 
 CERTIFICATES = json.loads((VECTORS / "certificates.json").read_text("utf-8"))
@@ -187,7 +188,7 @@ def test_epsilon_is_rounded_up(a: int, b: int, answers: int) -> None:
     ratio = Fraction(max(a, b), min(a, b))
 
     assert epsilon_of(ratio, answers) >= epsilon_of(ratio) * answers * (1 - 1e-15)
-    assert float(four_digits(epsilon_of(ratio))) >= epsilon_of(ratio)
+    assert float(format_bound(epsilon_of(ratio), 4)) >= epsilon_of(ratio)
 
 
 def test_parts_have_one_name_each(tmp_path: Path) -> None:

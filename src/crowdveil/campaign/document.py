@@ -19,8 +19,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, epsilon_of, sealed_bytes
-from crowdveil.standalone.verification import parse_json
+from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, sealed_bytes
+from crowdveil.standalone.verification import epsilon_of, parse_json
 
 State = Literal["early", "open", "closed"]
 

@@ -18,12 +18,13 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.standalone.checks import (
     CHANNEL_FORMAT,
     MAX_CERTIFICATE_BYTES,
+    MECHANISM,
     NO_PRIVACY,
     Claims,
     Refused,
     check_certificate,
     digest,
-    is_known_mechanism,
+    fits,
     symbols_defect,
 )
 from crowdveil.standalone.verification import KINDS, parse_json
@@ -61,7 +62,7 @@ def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
     """
     for names in (fields["alphabet"].get("names", []), fields["outputs"]):
         check_symbol_names(names)
-    if not is_known_mechanism(fields["mechanism"]):
+    if not fits(fields["mechanism"], MECHANISM):
         unknown, hint = repr(fields["mechanism"])[:100], f"Use {DESIGNED!r} for a table from another source."
         raise CertificateError("mechanism", f"{unknown} is no mechanism that a certificate can name.", hint=hint)
     data: dict[str, object] = {"format": CHANNEL_FORMAT, **fields}

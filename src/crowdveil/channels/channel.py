@@ -29,7 +29,8 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.presentation.html import Html, card
 from crowdveil.presentation.svg_pictures import shaded_table
 from crowdveil.randomness import WORD_BITS, Source
-from crowdveil.standalone.checks import epsilon_of, is_marked
+from crowdveil.standalone.checks import is_marked
+from crowdveil.standalone.verification import epsilon_of
 
 DENOMINATOR = 1 << WORD_BITS
 CELLS_PER_BATCH = 1 << 16

@@ -22,7 +22,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, flip_symbols
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
-from crowdveil.standalone.checks import epsilon_of
+from crowdveil.standalone.verification import epsilon_of
 
 BUDGET_BITS = 16
 BUDGETS = 1 << BUDGET_BITS

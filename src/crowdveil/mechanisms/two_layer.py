@@ -22,7 +22,7 @@ from crowdveil.mechanisms.base import SharedSecretMechanism, flip_symbols
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
 from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
-from crowdveil.standalone.checks import epsilon_of
+from crowdveil.standalone.verification import epsilon_of
 
 MIN_WIDTH = 1e-6
 """Smallest `high - low`; narrower intervals are the one-layer mechanism."""

@@ -13,8 +13,8 @@ from fractions import Fraction
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.privacy.composition import pure_profile
 from crowdveil.privacy.loss_distribution import ComposedBounds, composed_bounds, require_delta
-from crowdveil.standalone.checks import epsilon, epsilon_of
-from crowdveil.standalone.device import Line
+from crowdveil.standalone.checks import Line, epsilon
+from crowdveil.standalone.verification import epsilon_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,12 +20,10 @@ from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from math import inf, nextafter
 from operator import eq
 from typing import Any, NamedTuple
 
-WORD_BITS = 48
-DENOMINATOR = 1 << WORD_BITS
+DENOMINATOR = 1 << 48
 MAX_BYTES, MAX_CERTIFICATE_BYTES = 2_000_000, 32_000_000
 """Largest size of a campaign document or an assignment part, and of a certificate."""
 MAX_SYMBOLS, MAX_CHANNELS, SLOTS_PER_PART = 1025, 64, 100
@@ -36,16 +34,39 @@ SEAL_BYTES, MAX_SEALED_BYTES = 81, 900_000
 """Bytes by which a sealed text is longer than the text (ephemeral public key and tag), and most bytes of a report."""
 
 
+SENTENCES = {
+    "link": "This is not a complete link. It ends in #1., 43 characters, a point and 27 characters.",
+    "link-used": "This link has been used; nothing was asked again.",
+    "link-revoked": "This link was replaced by another one. Ask for the new link.",
+    "token": "The service does not know this link. Is it complete?",
+    "early": "This campaign has not begun yet.",
+    "closed": "This campaign is closed.",
+    "busy": "The service cannot be reached now. All is kept on this computer: start again later.",
+    "locked": "Another program on this computer answers this campaign now.",
+    "receipt": "The service confirmed another report than was sent. Tell the curator; nothing else will be sent.",
+    "hash": "The file is not the one that the link or the campaign names: it was changed.",
+    "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
+    "with the page of your link, or with crowdveil campaign answer (pip install 'crowdveil[relay]'). Nothing was asked "
+    "or sent.",
+    "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
+    "answered-before": "This computer has drawn a report of this campaign before, with another link or level. A second "
+    "one would reveal as much again, so nothing was drawn now. Another person here gives their own folder: --home.",
+    "earlier": "This is not a later round of the campaign that it names. Nothing was asked or sent.",
+}
+"""Sentence for the worker of each refusal that has no other one."""
+
+
 class Refused(Exception):
-    """Something that is not accepted; `name` is short, the message is a sentence."""
+    """Something that is not accepted; `name` is short, the message is a sentence, by its name unless one is given."""
 
-    def __init__(self, name: str, sentence: str) -> None:
+    def __init__(self, name: str, sentence: str = "") -> None:
         self.name = re.sub("[^ -~]", "?", name)  # parts of replies stay in one line
-        self.sentence = sentence
-        super().__init__(sentence)
+        usual = f"This campaign or service was refused ({self.name}): it is not what it claims to be."
+        self.sentence = sentence or SENTENCES.get(self.name, usual)
+        super().__init__(self.sentence)
 
 
-def ensure(condition: object, name: str, sentence: str) -> None:
+def ensure(condition: object, name: str, sentence: str = "") -> None:
     """Raise Refused unless the condition holds."""
     if not condition:
         raise Refused(name, sentence)
@@ -114,17 +135,17 @@ def check_plain(value: Any) -> None:
         Refused: key, text, number.
     """
     if isinstance(value, dict):
-        for key in value:
-            if not (isinstance(key, str) and re.fullmatch("[a-z0-9_]+", key)):
-                raise Refused("key", f"{str(key)[:50]!r} is not made of a-z, 0-9 and _.")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        check_plain(inner)
-    if isinstance(value, str) and (not unicodedata.is_normalized("NFC", value) or re.search("[\ud800-\udfff]", value)):
-        raise Refused("text", f"{value[:50]!r} is not in normal form C, or has a lone surrogate.")
-    if value is not None and not isinstance(value, dict | list | tuple | str):
-        fraction = isinstance(value, float) and not value.is_integer() and abs(value) >= 1e-4
-        usual = isinstance(value, int) or fraction
-        if not (usual and abs(value) < 2**53):
+        odd = next((key for key in value if not fits(key, "[a-z0-9_]+")), None)
+        ensure(odd is None, "key", f"{str(odd)[:50]!r} is not made of a-z, 0-9 and _.")
+    if isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_plain(inner)
+    elif isinstance(value, str):
+        if not unicodedata.is_normalized("NFC", value) or re.search("[\ud800-\udfff]", value):
+            raise Refused("text", f"{value[:50]!r} is not in normal form C, or has a lone surrogate.")
+    elif value is not None:
+        usual = isinstance(value, int) or (isinstance(value, float) and value % 1 != 0 and abs(value) >= 1e-4)
+        if not usual or abs(value) >= 2**53:
             raise Refused("number", f"{str(value)[:50]} is not an integer below 2^53, nor a usual fraction.")
 
 
@@ -246,13 +267,12 @@ def fits(value: Any, form: Any) -> bool:
     return misfit(value, form) is None
 
 
-def require_form(claims: Claims, claim: str, value: Any, form: Any, defects: Mapping[str, str]) -> None:
-    """Add the claim that a value has a form; `defects` names the defect by the first pattern that fits the path."""
-    found = misfit(value, form)
-    path, fault = found or ("", "")
-    named = next((name for pattern, name in defects.items() if re.fullmatch(pattern, path)), "format")
+def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
+    """Add the claim that a value has a form; of a field that is unknown or absent the defect is "format"."""
+    path, fault = misfit(value, form) or ("", "")
+    named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), re.split(r"\W", path)[0])
     defect = named if fault == "is of another form" or "." in path else "format"
-    claims.need(claim, defect if found else "", f"{repr(path)[:100]} {fault}" if found else "")
+    claims.need(claim, defect if fault else "", f"{repr(path)[:100]} {fault}" if fault else "")
 
 
 HEX = "[0-9a-f]{64}"
@@ -263,7 +283,7 @@ REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 NO_PRIVACY = ": no privacy"
 """Suffix of the marks of simulations and of lists from answers."""
 _NAME = f"({'|'.join(CERTIFIED)})"
-_MECHANISM = (
+MECHANISM = (
     rf"({re.escape(REAL_VALUED)}|{_NAME}(\+{_NAME}){{0,15}})"
     f"(, SIMULATION from seed (0|[1-9][0-9]*){NO_PRIVACY}|, LISTS FROM ANSWERS{NO_PRIVACY})?"
 )
@@ -282,13 +302,6 @@ CERTIFICATE = {
     "rows": [[int]],
     "ratio": [range(1, 2**53)],
     "sha256": HEX,
-}
-CERTIFICATE_DEFECTS = {
-    "alphabet": "alphabet",
-    r"rows(\[\d+\])?": "shape",
-    r"denominator|rows\[.*": "non-integer",
-    "ratio.*": "ratio",
-    "sha256": "hash",
 }
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 URL = rf"(?=.{{1,200}}\Z)(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"
@@ -327,16 +340,19 @@ RELAY = {
     "unit": "report|cell",
     "suite": SUITE,
 }
-CAMPAIGN_DEFECTS = {
+DEFECTS = {
     "title|question|consent|language": "text",
     "opens|closes": "day",
     "slots|min_reports|purge_after_days|cells|body_bytes|symbol_bytes": "number",
     r".*\.picture.*": "picture",
     "tasks.*": "task",
     "assignment_parts.*": "part",
-    "groups.*": "groups",
-    **{f"{name}.*": name for name in ("url", "labels", "relay", "salt", "levels", "prior", "questions", "earlier")},
+    "sha256": "hash",
+    r"rows(\[\d+\])?": "shape",
+    r"denominator|rows\[.*": "non-integer",
+    "|mechanism|participation|(outputs|certificates|channels|choice|workers).*": "format",
 }
+"""Defects by the path of a value of another form; those of other fields have the name of the field."""
 LOSS = ("cells", "numerator", "denominator")
 EARLIER = [{"campaign": "[A-Za-z0-9_-]{43}", **dict.fromkeys(LOSS, range(1, 2**53))}]
 QUESTIONS = [{"cells": range(1, MAX_BYTES), "text": CAMPAIGN["question"]}]
@@ -346,6 +362,10 @@ several questions with the most tasks of a worker for each, and the earlier roun
 
 
 # ---- Certificates
+Line = Mapping[str, Any]
+"""Line of a ledger: the fields of `LINE`, and cells, numerator and denominator."""
+
+
 class CheckedChannel(NamedTuple):
     """Checked table; `ratio` is the exact largest ratio of two entries of a column, None if it is unbounded."""
 
@@ -356,20 +376,19 @@ class CheckedChannel(NamedTuple):
     ratio: Fraction | None
 
 
-def labels_of(alphabet: Any) -> list[str] | None:
-    """Return the possible answers of an alphabet as text, of a scale its points; None if it is malformed."""
+def labels_of(alphabet: Any) -> list[str]:
+    """Return the possible answers of an alphabet as text, of a scale its points; none if it is malformed."""
     if not fits(alphabet, ALPHABET):
-        return None
+        return []
     if alphabet["kind"] == "categories":
-        names: list[str] = alphabet["names"]
-        return names if 2 <= len(names) < MAX_SYMBOLS and "NULL" not in names else None
+        names = alphabet["names"]
+        return names if 2 <= len(names) < MAX_SYMBOLS and "NULL" not in names else []
     numbers = [alphabet[name] for name in ("low", "high", "step")]
     if not all(x == 0 or 1e-100 <= abs(x) <= (1e100 if type(x) is float else 2**53) for x in numbers):
-        return None
+        return []
     low, high, step = map(decimal_value, numbers)
-    if not (low < high and step > 0 and (high - low) % step == 0 and (high - low) / step < MAX_SYMBOLS - 1):
-        return None
-    return grid_names(*numbers)
+    whole = low < high and step > 0 and (high - low) % step == 0 and (high - low) / step < MAX_SYMBOLS - 1
+    return grid_names(*numbers) if whole else []
 
 
 def decimal_value(number: float) -> Fraction:
@@ -395,11 +414,6 @@ def is_marked(mechanism: str) -> bool:
     return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
 
 
-def is_known_mechanism(mechanism: str) -> bool:
-    """Return whether a certificate can name a mechanism: certified ones joined by +, and a mark."""
-    return re.fullmatch(_MECHANISM, mechanism) is not None
-
-
 MECHANISM_CLAIM = f"The mechanism is known: {', '.join(CERTIFIED)}, or at most 16 of them joined by +."
 NAMES_CLAIM = "Answers and reports have readable names, and no two look alike."
 SEAL_CLAIM = "The SHA-256 in the file is that of its other fields."
@@ -414,15 +428,14 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
             entry, row sum, denominator, empty column, zero entry, ratio.
     """
     claim = "The certificate has exactly the documented fields, in integers."
-    require_form(claims, claim, data, CERTIFICATE, CERTIFICATE_DEFECTS)
+    require_form(claims, claim, data, CERTIFICATE)
     if len(data["ratio"]) != 2:
         claims.need(claim, "ratio", "'ratio' is of another form")
-    known = is_known_mechanism(data["mechanism"])
+    known = fits(data["mechanism"], MECHANISM)
     claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(data["mechanism"])[:100]: not known})
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
     labels, outputs, rows = labels_of(data["alphabet"]), data["outputs"], data["rows"]
-    claims.need(ANSWERS_CLAIM, "" if labels is not None else "alphabet")
-    assert labels is not None
+    claims.need(ANSWERS_CLAIM, "" if labels else "alphabet")
     defect, found = next(filter(any, map(symbols_defect, (labels, outputs))), ("", ""))
     claims.add(NAMES_CLAIM, defect, found)
     protected = data["participation"] == "protected"
@@ -432,7 +445,7 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     claims.add(
         f"No report is more than {_decimal(Fraction(top, bottom))} times as probable for one answer as for another.",
         "" if worst * bottom <= top else "ratio",
-        f"{_decimal(worst)}, epsilon {four_digits(epsilon_of(worst))}",
+        f"{_decimal(worst)}, epsilon {shown(epsilon([line_of(worst)]))}",
     )
     return CheckedChannel(labels, outputs, rows, protected, worst)
 
@@ -464,23 +477,12 @@ def _decimal(ratio: Fraction) -> str:
     return f"{up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)):f}"
 
 
-def epsilon_of(ratio: Fraction, answers: int = 1) -> float:
-    """Return `answers` * ln(ratio), rounded up; ratio >= 1."""
-    return float_above(epsilon([dict(zip(LOSS, (answers, *ratio.as_integer_ratio()), strict=True))]))
+def line_of(ratio: Fraction, answers: int = 1) -> dict[str, int]:
+    """Return the line of a ledger, without its texts, of answers through a channel of a ratio."""
+    return dict(zip(LOSS, (answers, *ratio.as_integer_ratio()), strict=True))
 
 
-def float_above(loss: Decimal) -> float:
-    """Return a loss as a float whose value, and whose decimal form, is not below it."""
-    found = float(loss)
-    return found if min(Fraction(found), Fraction(repr(found))) >= Fraction(loss) else nextafter(found, inf)
-
-
-def four_digits(epsilon: float) -> str:
-    """Return an epsilon with four digits, rounded up."""
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(epsilon))):.4g}"
-
-
-def epsilon(lines: Iterable[Mapping[str, Any]]) -> Decimal:
+def epsilon(lines: Iterable[Line]) -> Decimal:
     """Return the sum of cells * ln(numerator / denominator), rounded up in its 50th digit."""
     up, total = Context(prec=60, rounding=ROUND_CEILING), Decimal(0)
     for line in lines:
@@ -508,18 +510,9 @@ def sure(loss: Decimal, *, in_words: bool = False) -> str:
 
 LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
 LEDGER = {"format": "crowdveil-ledger/1", "lines": [{**LINE, **dict.fromkeys(LOSS, range(1, 2**53))}]}
-ANSWERED_BEFORE = (
-    "This computer has drawn a report of this campaign before, with another link or level. A second one would reveal "
-    "as much again, so nothing was drawn now. Another person here gives a folder of their own: --home."
-)
 
 
-def require_first(
-    ledger: Iterable[Mapping[str, Any]],
-    campaign: str,
-    report: str,
-    new: Iterable[Mapping[str, Any]] | None = None,
-) -> list[Mapping[str, Any]]:
+def require_first(ledger: Iterable[Line], campaign: str, report: str, new: Iterable[Line] | None = None) -> list[Line]:
     """Return the lines of a campaign; a second report, by whatever link or level, is refused: their losses add up.
 
     Args:
@@ -534,7 +527,7 @@ def require_first(
     old = [line for line in ledger if line["campaign"] == campaign]
     known, same = ({tuple(line[name] for name in LOSS) for line in lines or ()} for lines in (old, new))
     first = all(line["report"] == report for line in old) and (not old or new is None or known == same)
-    ensure(first, "answered-before", ANSWERED_BEFORE)
+    ensure(first, "answered-before")
     return old
 
 
@@ -549,14 +542,12 @@ def check_certificates(
         own = Claims(strict=claims.strict, about=f"Certificate {number}: ")
         try:
             channels.append(check(part, own))
-        except Refused:
-            claims.found += own.found
-            raise
-        false = [claim for claim in own.found if not claim.holds]
-        claims.found += false
-        ratio = channels[-1].ratio
+        finally:
+            false = [claim for claim in own.found if not claim.holds]
+            claims.found += false
         if not false:
-            bound = "no bound" if ratio is None else f"epsilon {four_digits(epsilon_of(ratio))}"
+            ratio = channels[-1].ratio
+            bound = "no bound" if ratio is None else f"epsilon {shown(epsilon([line_of(ratio)]))}"
             claims.add(f"Certificate {number}: all its claims hold.", "", bound)
     return channels
 
@@ -583,7 +574,8 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
     fields = _parse_campaign(data, claims)
     tasks, slots = fields["tasks"], fields["slots"]
     claims.add("Texts are readable: nothing invisible, and names in one line.", *_texts_defect(fields))
-    claims.add("It opens before it closes.", *_opening_days_defect(fields))
+    opens, closes = fields["opens"], fields["closes"]
+    claims.add("It opens before it closes.", "" if _are_in_order(opens, closes) else "day", f"{opens} to {closes}")
     least, enough = fields["min_reports"], "Nothing is released below a number of reports that can be reached."
     claims.add(enough, "" if least <= slots else "number", f"{least:,}")
     channels = check_certificates(fields["certificates"], claims)
@@ -624,17 +616,17 @@ def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
     asked = fields if isinstance(fields, dict) else {}
     form = CAMPAIGN | {name: form for name, form in OPTIONAL.items() if name in asked}
     claim = "The campaign has exactly the documented fields."
-    require_form(claims, claim, fields, form, CAMPAIGN_DEFECTS)
+    require_form(claims, claim, fields, form)
     if not fields["tasks"]:
         claims.need(claim, "task", "'tasks' is empty")
-    return dict(fields)
+    return fields
 
 
 def _texts_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
     """Return the defect of the texts that a worker reads; only longer ones may have several lines."""
     tasks = fields["tasks"]
     names = [fields["title"], *(task["id"] for task in tasks), fields.get("relay", {}).get("operator", "none")]
-    texts = [*question_texts(fields), fields["question"], fields["consent"], *(task["text"] for task in tasks)]
+    texts = [fields["question"], fields["consent"], *(one["text"] for one in (*questions_of(fields), *tasks))]
     texts += [task["picture"]["alt"] for task in tasks if task["picture"]]
     for text in (*names, *(text.replace("\n", " ") for text in texts)):
         if reason := name_defect(text):
@@ -642,13 +634,13 @@ def _texts_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def _opening_days_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
-    found = f"{fields['opens']} to {fields['closes']}"
+def _are_in_order(*days: str) -> bool:
+    """Return whether two texts are days of the calendar, the second one not before the first."""
     try:
-        opens, closes = (date.fromisoformat(fields[name]) for name in ("opens", "closes"))
+        first, last = map(date.fromisoformat, days)
     except ValueError:
-        return "day", found
-    return "" if opens <= closes else "day", found
+        return False
+    return first <= last
 
 
 def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
@@ -701,9 +693,9 @@ def _are_grouped(fields: Mapping[str, Any]) -> bool:
     return set(tasks) <= set(range(len(choice[0]))) and set(slots) <= set(range(len(choice)))
 
 
-def question_texts(fields: Mapping[str, Any]) -> list[str]:
-    """Return the text of each question of a campaign."""
-    return [question["text"] for question in fields.get("questions", [{"text": fields["question"]}])]
+def questions_of(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions of a campaign, each with its text and the most tasks that a worker is asked."""
+    return fields.get("questions", [{"text": fields["question"], "cells": fields["cells"]}])
 
 
 def question_of_tasks(fields: Mapping[str, Any]) -> list[int]:
@@ -713,20 +705,18 @@ def question_of_tasks(fields: Mapping[str, Any]) -> list[int]:
 
 def _check_questions(fields: Mapping[str, Any], claims: Claims) -> None:
     """Check several questions: each has tasks and a channel of its own, and a largest number of tasks of a worker."""
-    texts, loads, of_task = question_texts(fields), most_tasks(fields), question_of_tasks(fields)
+    questions, of_task = questions_of(fields), question_of_tasks(fields)
+    texts = [question["text"] for question in questions]
     faults = {
         "two of them look alike": len(set(map(visible_form, texts))) < len(texts),
         "the campaign names another one as the first": texts[0] != fields["question"],
         "levels, a relay or a prior are for one question": fields.keys() & {"levels", "relay", "prior"},
-        "one has fewer tasks than it asks of a worker": any(n > of_task.count(k) for k, n in enumerate(loads)),
-        "they ask another number of tasks of a worker": sum(loads) != fields["cells"],
+        "one has fewer tasks than it asks of a worker": any(
+            q["cells"] > of_task.count(k) for k, q in enumerate(questions)
+        ),
+        "they ask another number of tasks of a worker": sum(q["cells"] for q in questions) != fields["cells"],
     }
     claims.add_faults("Each question has tasks and a channel of its own.", "questions", faults)
-
-
-def most_tasks(fields: Mapping[str, Any]) -> list[int]:
-    """Return the largest number of tasks that a worker is asked, for each question."""
-    return [question["cells"] for question in fields.get("questions", [fields])]
 
 
 def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
@@ -737,7 +727,7 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
         "participation is public": not all(channel.protected for channel in channels),
         "the guarantee of a relay counts equal channels": "relay" in fields,
     }
-    losses = (four_digits(epsilon_of(Fraction(ratio), fields["cells"])) for ratio in ratios)
+    losses = (shown(epsilon([line_of(Fraction(ratio), fields["cells"])])) for ratio in ratios)
     claim = "Each level has more epsilon than the level before, and hides participation; a worker's level is visible."
     claims.add_faults(claim, "levels", faults, f"epsilon {', '.join(losses)} for all answers of a worker")
 
@@ -754,7 +744,7 @@ def _check_earlier(fields: Mapping[str, Any], claims: Claims) -> None:
     claims.add_faults("A later round names each earlier one, and what it promised a worker.", "earlier", faults, found)
 
 
-def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]], host: str) -> None:
+def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Line], host: str) -> None:
     """Refuse a later round whose earlier rounds are not those in the ledger.
 
     These went to the same host, protect participation alike, and have no more answers and no larger ratio than stated.
@@ -768,7 +758,7 @@ def require_earlier(fields: Mapping[str, Any], ledger: Sequence[Mapping[str, Any
         same = all((line["host"], line["participation"]) == kept for line in own)
         same &= sum(line["cells"] for line in own) <= one["cells"]
         same &= all(line["numerator"] * one["denominator"] <= one["numerator"] * line["denominator"] for line in own)
-        ensure(same, "earlier", "This is not a later round of the campaign that it names. Nothing was asked or sent.")
+        ensure(same, "earlier")
 
 
 def check_level(level: Any, levels: int | None) -> None:
@@ -844,23 +834,22 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
     ensure(0 <= number < len(names), "part", f"the campaign has {len(names)} parts, from 0.")
     same = hashlib.sha256(data).hexdigest() == names[number]
     ensure(same, "hash", f"assignment part {number} is not the one that the campaign names: it was changed.")
-    places = range(len(fields["tasks"]))
-    form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[places]]}
+    form = {"format": PART_FORMAT, "first": range(first, first + 1), "tasks": [[range(len(fields["tasks"]))]]}
     part = parse_canonical(data)
     found = misfit(part, form)
     ensure(found is None, "part", f"part {number}: {' '.join(found or ())}.")
-    count, loads, of_task = min(SLOTS_PER_PART, fields["slots"] - first), most_tasks(fields), question_of_tasks(fields)
+    count, of_task = min(SLOTS_PER_PART, fields["slots"] - first), question_of_tasks(fields)
     ensure(len(part["tasks"]) == count, "part", f"part {number} must hold the tasks of {count} slots.")
-    most = f"a slot has 1 to {' and '.join(map(str, loads))} tasks, ascending."
+    loads = [question["cells"] for question in questions_of(fields)]
     for tasks in part["tasks"]:
         asked = Counter(of_task[task] for task in tasks)
-        ensure(tasks and tasks == sorted(set(tasks)), "part", most)
-        ensure(all(asked[question] <= load for question, load in enumerate(loads)), "part", most)
-    return list(part["tasks"])
+        few = all(asked[question] <= load for question, load in enumerate(loads))
+        most = f"a slot has 1 to {' and '.join(map(str, loads))} tasks, ascending."
+        ensure(few and tasks and tasks == sorted(set(tasks)), "part", most)
+    return part["tasks"]
 
 
 # ---- Links: the service's address, the campaign's name and a token, which begins with the slot
-LINK = "This is not a complete link. It ends in #1., 43 characters, a point and 27 characters."
 
 
 def parse_link(link: str) -> tuple[str | None, str, str, int]:
@@ -871,10 +860,8 @@ def parse_link(link: str) -> tuple[str | None, str, str, int]:
     """
     found = re.fullmatch(r"([^#]*)#1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{27})", link.strip())
     place, name, token = found.groups() if found else ("", "", "")
-    campaign, raw = (base64.urlsafe_b64decode(text + "=") for text in (name, token)) if found else (b"", b"")
-    exact = all(
-        base64.urlsafe_b64encode(data).decode() == f"{text}=" for data, text in ((campaign, name), (raw, token))
-    )
+    raw = [base64.urlsafe_b64decode(f"{part}=") if found else b"" for part in (name, token)]
+    exact = [base64.urlsafe_b64encode(data).decode() for data in raw] == [f"{name}=", f"{token}="]
     url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], URL) else None
-    ensure(found and exact and (url or not place.startswith("http")), "link", LINK)
-    return url, name, token, int.from_bytes(raw[:4], "big")
+    ensure(exact and (url or not place.startswith("http")), "link")
+    return url, name, token, int.from_bytes(raw[1][:4], "big")

@@ -27,7 +27,7 @@ import time
 import unicodedata
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import accumulate
@@ -41,17 +41,19 @@ from crowdveil.standalone.checks import (
     SLOTS_PER_PART,
     CheckedChannel,
     Claims,
+    Line,
     Refused,
     canonical,
     check_campaign,
     check_level,
     check_part,
+    ensure,
     epsilon,
     fits,
     parse_canonical,
     parse_link,
     question_of_tasks,
-    question_texts,
+    questions_of,
     require_earlier,
     require_first,
     shown,
@@ -65,26 +67,8 @@ else:
 
 MAX_LEDGER, WORD_BYTES = 100_000_000, 6
 HOME = Path.home() / ".crowdveil"
-Line = Mapping[str, Any]
 Source = Callable[[int], bytes]
-SENTENCES = {
-    "link-used": "This link has been used; nothing was asked again.",
-    "link-revoked": "This link was replaced by another one. Ask for the new link.",
-    "token": "The service does not know this link. Is it complete?",
-    "early": "This campaign has not begun yet.",
-    "closed": "This campaign is closed.",
-    "busy": "The service cannot be reached now. All is kept on this computer: start again later.",
-    "locked": "Another program on this computer answers this campaign now.",
-    "receipt": "The service confirmed another report than was sent. Tell the curator; nothing else will be sent.",
-    "hash": "The file is not the one that the link or the campaign names: it was changed.",
-    "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
-    "with the page of your link, or with crowdveil campaign answer (pip install 'crowdveil[relay]'). Nothing was asked "
-    "or sent.",
-    "chosen": "The level is chosen already, before the questions were shown. It cannot be changed.",
-    "other-level": "The record on this computer was changed: its report has another level. Nothing was sent.",
-    "no-levels": "This campaign offers no levels to choose from.",
-    "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
-}
+CHOSEN = "The level is chosen already, before the questions were shown. It cannot be changed."
 REPLIES = {"closed", "early", "length", "link-revoked", "link-used", "media-type", "purged", "report-id"}
 REPLIES |= {"report-id-taken", "symbol", "token", "too-long", "unknown"}
 """Names of refusals that a service may give; what else it says stands in no sentence of this device."""
@@ -92,18 +76,6 @@ UNCONFIRMED = (
     "The service did not confirm the report (its reason: {}). It may have arrived: its epsilon stays in the ledger. "
     "Do not answer this campaign again, here or elsewhere, and ask the curator."
 )
-
-
-def refusal(name: str, sentence: str = "") -> Refused:
-    """Return a refusal by a short name, with a sentence for the worker."""
-    usual = f"This campaign or service was refused ({re.sub('[^ -~]', '?', name)}): it is not what it claims to be."
-    return Refused(name, sentence or SENTENCES.get(name, usual))
-
-
-def require(condition: object, name: str, sentence: str = "") -> None:
-    """Raise Refused unless the condition holds."""
-    if not condition:
-        raise refusal(name, sentence)
 
 
 # ---- Names and symbols
@@ -150,7 +122,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
             else:
                 fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
-            raise refusal("locked") from error
+            raise Refused("locked") from error
         yield
 
 
@@ -162,9 +134,8 @@ def read_ledger(home: Path) -> list[Line]:
         return []
     data = parse_canonical(path.read_bytes(), MAX_LEDGER)
     good = fits(data, LEDGER) and all(line["numerator"] >= line["denominator"] for line in data["lines"])
-    require(good, "ledger", f"{path} is damaged. Move it away, and keep it: it holds your promises.")
-    lines: list[Line] = data["lines"]
-    return lines
+    ensure(good, "ledger", f"{path} is damaged. Move it away, and keep it: it holds your promises.")
+    return data["lines"]
 
 
 def add_to_ledger(home: Path, lines: list[Line]) -> None:
@@ -200,17 +171,16 @@ def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> by
     request = urllib.request.Request(url, body, headers, method="GET" if body is None else "PUT")
     try:
         with OPENER.open(request, timeout=30) as reply:
-            data: bytes = reply.read(limit + 1)
-            return data
+            return reply.read(limit + 1)
     except urllib.error.HTTPError as error:
         try:
             name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1]
         except (ValueError, KeyError, TypeError, OSError):
             name = ""
         name = name if name in REPLIES else f"reply {error.code}"
-        raise refusal("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
+        raise Refused("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
     except (OSError, http.client.HTTPException) as error:
-        raise refusal("busy") from error
+        raise Refused("busy") from error
 
 
 # ---- Device
@@ -249,9 +219,9 @@ class Device:
         data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
         self.fields, self.offered = check_campaign(data, Claims())
         self.levels: int | None = self.fields.get("levels")
-        require(self.slot < self.fields["slots"], "slot")
-        require(self.seal or "relay" not in self.fields, "relay")
-        require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
+        ensure(self.slot < self.fields["slots"], "slot")
+        ensure(self.seal or "relay" not in self.fields, "relay")
+        ensure(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
         require_earlier(self.fields, read_ledger(self.home), self.host)
         number = self.slot // SLOTS_PER_PART
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
@@ -262,7 +232,11 @@ class Device:
         if self.level is not None:
             check_level(self.level, self.levels)
             drawn = f"{self.level:02x}"
-            require(self.record.get("body", drawn).startswith(drawn), "level", SENTENCES["other-level"])
+            ensure(
+                self.record.get("body", drawn).startswith(drawn),
+                "level",
+                "The record on this computer was changed: its report has another level. Nothing was sent.",
+            )
         elif self.record["state"] == "verified" and (chosen := self._chosen_level()) is not None:
             self.choose(chosen)
 
@@ -274,13 +248,12 @@ class Device:
     @property
     def level(self) -> int | None:
         """Level that was chosen, from 0 for the least epsilon; None before, and in a campaign without levels."""
-        level: int | None = self.record.get("level")
-        return level
+        return self.record.get("level")
 
     def choose(self, level: int) -> None:
         """Keep the level that the worker chooses, once: what comes later, such as the questions, cannot change it."""
         free = self.record["state"] == "verified" and self.level is None and self._chosen_level() in (None, level)
-        require(free, "level", SENTENCES["chosen"])
+        ensure(free, "level", CHOSEN)
         require_first(read_ledger(self.home), self.name, self.record["report"], self.ledger_lines(level))
         self._keep(**{**self.record, "level": level})
 
@@ -301,9 +274,9 @@ class Device:
         elif self.files is not None:
             data = (self.files / file).read_bytes()
         else:
-            require(self.url, "link", "This campaign has no service: give the folder of its files (--files).")
+            ensure(self.url, "link", "This campaign has no service: give the folder of its files (--files).")
             data = call(f"{self.url}/v1/campaigns/{self.name}{remote}", max(MAX_BYTES, MAX_PICTURE_BYTES))
-        require(hashlib.sha256(data).hexdigest() == digest, "hash")
+        ensure(hashlib.sha256(data).hexdigest() == digest, "hash")
         if not stored.exists():
             write(stored, data)
         return data
@@ -325,11 +298,11 @@ class Device:
                 reply = json.loads(call(f"{self.url}/v1/campaigns/{self.name}/link", 10_000, self.token))
                 link_state, state = str(reply["state"]), str(reply["campaign"])
             except (ValueError, KeyError, TypeError) as error:
-                raise refusal("reply") from error
-            require(link_state == "unused", f"link-{link_state[:20]}")
-            require(state == "open", state[:20])
-        require(self.fields["opens"] <= today(), "early")
-        require(today() <= self.fields["closes"], "closed")
+                raise Refused("reply") from error
+            name = f"link-{link_state}" if link_state != "unused" else state
+            ensure(name == "open", name if name in REPLIES else "reply")
+        ensure(self.fields["opens"] <= today(), "early")
+        ensure(today() <= self.fields["closes"], "closed")
 
     def ledger_lines(self, level: int | None = None) -> list[Line]:
         """Return the lines that this report adds to the ledger, one for each ratio; at its level, or another one."""
@@ -347,16 +320,16 @@ class Device:
 
     def answer(self, cell: int, label: str) -> None:
         """Keep an answer on this computer; an empty label is no answer."""
-        require(self.record["state"] in ("verified", "answering"), "sampled")
+        ensure(self.record["state"] in ("verified", "answering"), "sampled")
         labels = self.channels(self.level)[cell].labels
-        require(not label or label in labels, "label", f"{label!r} is none of the possible answers.")
+        ensure(not label or label in labels, "label", f"{label!r} is none of the possible answers.")
         answers = list(self.record["answers"])
         answers[cell] = labels.index(label) if label else None
         self._keep(**{**self.record, "state": "answering", "answers": answers})
 
     def sample(self) -> None:
         """Draw the report, once, and store it in place of the answers, after its lines in the ledger."""
-        require(self.record["state"] in ("verified", "answering"), "sampled")
+        ensure(self.record["state"] in ("verified", "answering"), "sampled")
         channels = self.channels(self.level)
         self.require_open()
         level, chosen = (b"", {}) if self.level is None else (bytes([self.level]), {"level": self.level})
@@ -383,7 +356,7 @@ class Device:
                     raise
                 pause(min(2**attempt, 60) * (1 + os.urandom(1)[0] / 512))
         form = {"campaign": self.name, "report": report, "stored_sha256": hashlib.sha256(body).hexdigest()}
-        require(fits(parse_canonical(receipt, 1000), {**form, "format": "crowdveil-receipt/1", "mac": str}), "receipt")
+        ensure(fits(parse_canonical(receipt, 1000), {**form, "format": "crowdveil-receipt/1", "mac": str}), "receipt")
         self._keep(state="receipted", receipt=receipt.decode("ascii"))
         for path in self.folder.iterdir():
             if path.name != "record.json":
@@ -432,26 +405,26 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
     except csv.Error as error:
         raise Refused("answers", f"{path} is no CSV file: {error}.") from error
     column = next((name for name in ("label", "value", "answer") if {*needed, name} <= names), "")
-    require(column, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
+    ensure(column, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
     for row in rows:
         cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
         yours = f"Your tasks: {', '.join(dict.fromkeys(ids[:20]))}."
-        require(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
-        require(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
+        ensure(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
+        ensure(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
         found[cell] = label = (row[column] or "").strip()
-        require(label in ("", *channels[cell].labels), "label", f"{path}: {label!r} is none of the possible answers.")
+        ensure(label in ("", *channels[cell].labels), "label", f"{path}: {label!r} is none of the possible answers.")
     return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
 
 
 def ask(device: Device) -> None:
     """Ask every task in the terminal; each answer is kept at once."""
     pictures = [device.picture(cell) for cell in range(len(device.tasks))]  # all first: the service sees no pauses
-    texts, channels = question_texts(device.fields), device.channels(device.level)
+    questions, channels = questions_of(device.fields), device.channels(device.level)
     for cell, (of, task) in enumerate(zip(device.asked, device.tasks, strict=True)):
         labels = channels[cell].labels
         if device.asked[cell - 1 : cell] != [of]:
-            if len(texts) > 1:
-                show(f"\nQuestion {of + 1} of {len(texts)}:\n{foreign(texts[of])}")
+            if len(questions) > 1:
+                show(f"\nQuestion {of + 1} of {len(questions)}:\n{foreign(questions[of]['text'])}")
             show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
         before = device.record["answers"][cell]
         show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
@@ -468,7 +441,8 @@ def promise(device: Device) -> str:
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.offered[0].protected else "not hidden"
     fields, way, level, prior = device.fields, "", "", ""
-    words = foreign("\n".join([fields["title"], *question_texts(fields), fields["consent"]]))
+    texts = [question["text"] for question in questions_of(fields)]
+    words = foreign("\n".join([fields["title"], *texts, fields["consent"]]))
     if "relay" in fields:
         way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
         way += f"{foreign(fields['relay']['operator'])}\n"
@@ -524,10 +498,10 @@ def choose_level(device: Device, level: int | None, budget: Decimal | None, *, a
         if typed := level is None and asks:
             reply = input("Your level [1]: ").strip() or reply
         while reply not in map(str, range(1, device.levels + 1)):
-            require(typed, "level", f"A level is a number from 1 to {device.levels}.")
+            ensure(typed, "level", f"A level is a number from 1 to {device.levels}.")
             reply = input(f"A level is a number from 1 to {device.levels}. Your level [1]: ").strip() or "1"
         over = not typed and is_over(device, budget, int(reply) - 1)
-        require(not over, "budget", f"This level exceeds your budget of {budget}. It was not chosen.")
+        ensure(not over, "budget", f"This level exceeds your budget of {budget}. It was not chosen.")
         device.choose(int(reply) - 1)
 
 
@@ -543,15 +517,15 @@ def run(
         given = {} if answers is None else read_answers(answers, device)
         choose_level(device, level, budget, asks=answers is None)
     if level is not None and state != "receipted":
-        require(device.level == level - 1, "level", SENTENCES["chosen" if device.levels else "no-levels"])
+        ensure(device.level == level - 1, "level", CHOSEN if device.levels else "This campaign offers no levels.")
     if state in ("verified", "answering"):
         show(promise(device))
         over = is_over(device, budget)
         warning = f"This exceeds your budget of {budget}. " if over else ""
-        require(not over or answers is None, "budget", f"{warning}Nothing was sent. Without --budget it is sent.")
+        ensure(not over or answers is None, "budget", f"{warning}Nothing was sent. Without --budget it is sent.")
         if answers is None:
             ask(device)
-            require(input(f"{warning}Send now? (yes/no) ") == "yes", "no", "Your answers stay here. Nothing was sent.")
+            ensure(input(f"{warning}Send now? (yes/no) ") == "yes", "no", "Your answers stay here. Nothing was sent.")
         else:
             for cell, label in given.items():
                 device.answer(cell, label)
@@ -586,7 +560,7 @@ def main() -> int:
             return 0
         with Device(given.link or "", given.home, given.files) as device:
             budget = None if given.budget is None else Decimal(repr(given.budget))
-            require(budget is None or given.budget > 0, "budget", "A budget is a positive number.")
+            ensure(budget is None or given.budget > 0, "budget", "A budget is a positive number.")
             run(device, given.answers, given.out, budget, given.level)
         return 0
     except (Refused, OSError, UnicodeDecodeError) as error:

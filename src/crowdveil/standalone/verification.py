@@ -12,8 +12,9 @@ import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,12 @@ from crowdveil.standalone.checks import (
     check_same_answers,
     digest,
     epsilon,
-    epsilon_of,
     first_confusable_pair,
-    float_above,
     is_choice,
     is_marked,
     labels_of,
-    most_tasks,
+    line_of,
+    questions_of,
     require_form,
     symbols_defect,
     visible_form,
@@ -59,6 +59,17 @@ TABLE = {
 SAME_PRIOR = "The file of the public prior is the one that the campaign names."
 SAME_ROUND = "The round before is the one that the campaign names, with the same question, tasks and workers."
 KINDS = {CHANNEL_FORMAT: "certificate", TABLE_FORMAT: "table of certificates", CAMPAIGN_FORMAT: "campaign"}
+
+
+def epsilon_of(ratio: Fraction, answers: int = 1) -> float:
+    """Return `answers` * ln(ratio), rounded up; ratio >= 1."""
+    return float_above(epsilon([line_of(ratio, answers)]))
+
+
+def float_above(loss: Fraction | Decimal) -> float:
+    """Return a number as a float whose value, and whose decimal form, is not below it."""
+    found = float(loss)
+    return found if min(Fraction(found), Fraction(repr(found))) >= Fraction(loss) else nextafter(found, inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +182,7 @@ def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
     Raises:
         Refused: as `check_certificate`.
     """
-    require_form(claims, "The table has exactly the documented fields.", data, TABLE, {"sha256": "hash"})
+    require_form(claims, "The table has exactly the documented fields.", data, TABLE)
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
     channels, choice = check_certificates(data["channels"], claims, _check_part), data["choice"]
     check_same_answers([part.get("alphabet", part.get("unprotected")) for part in data["channels"]], claims)
@@ -193,7 +204,7 @@ def _check_part(part: Any, claims: Claims) -> CheckedChannel:
     if set(part) != {"unprotected"}:
         return check_certificate(part, claims)
     labels = labels_of(part["unprotected"])
-    claims.need(ANSWERS_CLAIM, "alphabet" if labels is None else symbols_defect(labels)[0])
+    claims.need(ANSWERS_CLAIM, symbols_defect(labels)[0] if labels else "alphabet")
     return CheckedChannel(labels or (), labels or (), (), protected=False, ratio=None)
 
 
@@ -228,11 +239,10 @@ def _outcome(
 
 def _sum(ratios: Sequence[Fraction | None], answers: Sequence[int]) -> float | None:
     """Return the epsilon of so many answers through channels of these ratios, rounded up; None if it is unknown."""
-    known = [ratio.as_integer_ratio() for ratio in ratios if ratio is not None]
+    known = [ratio for ratio in ratios if ratio is not None]
     if not answers or len(known) < len(ratios):
         return None
-    lines = [{"cells": n, "numerator": a, "denominator": b} for n, (a, b) in zip(answers, known, strict=True)]
-    return float_above(epsilon(lines))
+    return float_above(epsilon(map(line_of, known, answers)))
 
 
 def _campaign(
@@ -247,7 +257,7 @@ def _campaign(
         _check_parts(fields, parts, claims)
     if earlier is not None and "earlier" in fields:
         _check_round_before(fields, earlier, claims)
-    loads, name = most_tasks(fields), _name(source)
+    loads, name = [question["cells"] for question in questions_of(fields)], _name(source)
     outcome = _outcome("campaign", claims, channels, fields["certificates"], name=name, answers=loads)
     return (
         _over_rounds(outcome, [*fields.get("earlier", []), _loss(fields, channels)]) if "earlier" in fields else outcome
@@ -261,8 +271,7 @@ def _name(source: bytes) -> str:
 
 def _loss(fields: Mapping[str, Any], channels: Sequence[CheckedChannel]) -> dict[str, Any]:
     """Return the most answers of a worker, and the largest ratio of one, as a later round states them."""
-    worst = max(channel.ratio or Fraction(1) for channel in channels)
-    return {"cells": fields["cells"], "numerator": worst.numerator, "denominator": worst.denominator}
+    return line_of(max(channel.ratio or Fraction(1) for channel in channels), fields["cells"])
 
 
 def _over_rounds(outcome: Verification, rounds: Sequence[Mapping[str, Any]]) -> Verification:

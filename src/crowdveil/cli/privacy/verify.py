@@ -114,19 +114,19 @@ def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
 def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
     """Yield epsilon with its unit, and participation."""
     from crowdveil.channels.guarantee import Guarantee
+    from crowdveil.channels.rounding import format_bound
     from crowdveil.privacy.largest_posterior import posterior_sentences
-    from crowdveil.standalone.checks import four_digits
 
     if checked.answer_epsilon is None:
         reason = "the file is marked as without privacy" if checked.marked else "some answers are sent unprotected"
         yield "epsilon", f"none: {reason}"
         return
-    yield "epsilon", f"{four_digits(checked.answer_epsilon)} per answer"
+    yield "epsilon", f"{format_bound(checked.answer_epsilon, 4)} per answer"
     if checked.worker_epsilon is None:
         yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
     else:
         most = number_of(checked.answers or 0, "answer")
-        yield "epsilon", f"{four_digits(checked.worker_epsilon)} per worker, for at most {most}"
+        yield "epsilon", f"{format_bound(checked.worker_epsilon, 4)} per worker, for at most {most}"
     hidden = "is randomized like an answer" if checked.participation == "protected" else "is visible"
     yield "participation", f"{checked.participation}: whether a worker answered {hidden}"
     scope: Any = {"participation": checked.participation}

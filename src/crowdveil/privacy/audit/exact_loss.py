@@ -9,7 +9,7 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.standalone.checks import epsilon_of
+from crowdveil.standalone.verification import epsilon_of
 
 Neighbours = Literal["value", "participation", "worker"]
 """What differs between two inputs: one answer; one answer against NULL; all answers of one worker."""

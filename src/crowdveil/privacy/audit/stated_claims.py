@@ -18,7 +18,7 @@ from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, aud
 from crowdveil.privacy.audit.exact_loss import Neighbours, exact_loss, worst_loss
 from crowdveil.privacy.audit.neighbours import draws_single_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.standalone.checks import epsilon_of
+from crowdveil.standalone.verification import epsilon_of
 
 CELL_DRAWS, DRAWS, COMMAND_DRAWS = 100_000, 10_000, 200
 """Default draws of each input: of a single cell, of a longer report or a function, of a command."""

@@ -12,7 +12,6 @@ const MAX_BYTES = 2_000_000;
 const MAX_LABELS = 1024;
 const PART_SLOTS = 100;
 const USUAL_LIMIT = 10;
-const MOST_PAUSE = 600;
 const STORES = ["records", "ledger", "settings"];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
@@ -155,13 +154,11 @@ function checkTable({ rows, outputs, denominator }, inputs) {
   check(new Set(outputs).size === outputs.length, "duplicate symbols", "a report symbol is repeated");
   check(isListOf(rows, (row) => row.length === outputs.length, inputs), "shape", "not a row for each answer");
   check(rows.flat().every((entry) => entry >= 0), "negative entry", "an entry is negative");
-  const [total, ...others] = rows.map((row) => row.reduce((sum, entry) => sum + BigInt(entry), 0n));
-  check(others.every((sum) => sum === total), "row sum", "the rows have different sums");
-  check(total > 1n && (total & (total - 1n)) === 0n, "denominator", "not a power of two");
+  check(outputs.length > 0 && denominator === DENOMINATOR, "denominator", "not 2^48");
+  const isWhole = (row) => row.reduce((sum, entry) => sum + BigInt(entry), 0n) === BigInt(DENOMINATOR);
+  check(rows.every(isWhole), "row sum", "a row does not sum to 2^48");
   const columns = outputs.map((_, index) => rows.map((row) => row[index]));
   check(columns.every((column) => column.some(Boolean)), "empty column", "a report symbol never occurs");
-  check(denominator === DENOMINATOR, "denominator", "not 2^48");
-  check(total === BigInt(DENOMINATOR), "row sum", "a row does not sum to 2^48");
   check(rows.flat().every(Boolean), "zero entry", "an entry of 0 lets a report rule out an answer");
   return columns;
 }
@@ -434,19 +431,15 @@ export function readLedger(text) {
 }
 
 // Service -------------------------------------------------------------------------------------------------------------
-/** Return the error that the service was not reached, or asked to try later, after so many seconds. */
-const unreachable = (seconds = 1) => Object.assign(new Error("the service is not reached"), { seconds });
-
 /** Return the bytes of the service's reply; the token travels in a header, never in an address. */
 async function request(path, { token, ...options } = {}) {
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   const always = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
   const address = new URL(`../v1/campaigns/${path}`, location.href);
-  const lost = () => Promise.reject(unreachable());
+  const lost = () => refuse("unreachable");
   const response = await fetch(address, { ...always, ...options, headers }).catch(lost);
   if (response.ok) return new Uint8Array(await response.arrayBuffer().catch(lost));
-  const isTemporary = [408, 429].includes(response.status) || response.status >= 500;
-  if (isTemporary) throw unreachable(Math.min(Number(response.headers.get("Retry-After")) || 1, MOST_PAUSE));
+  if ([408, 429].includes(response.status) || response.status >= 500) lost();
   const problem = await response.json().catch(() => ({}));
   return refuse(String(problem?.type).split("/").pop(), `the service replied with status ${response.status}`);
 }
@@ -463,11 +456,11 @@ async function persistently(action, onConnection) {
       onConnection(true);
       return result;
     } catch (error) {
-      if (!error.seconds) throw error;
+      if (error.defect !== "unreachable") throw error;
       onConnection(false);
       const jitter = 1 + randomBytes(1)[0] / 512;
       await new Promise((resolve) => {
-        setTimeout(resolve, 1000 * jitter * Math.max(error.seconds, seconds));
+        setTimeout(resolve, 1000 * jitter * seconds);
         addEventListener("online", resolve, { once: true });
       });
     }
