@@ -10,6 +10,7 @@ import subprocess
 import sys
 from decimal import Context, Decimal
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ def test_draws_the_symbols_of_the_vectors(vector):
     width = 1 if len(channel.outputs) <= 255 else 2
     answers = [None if answer == len(channel.labels) else answer for answer in vector["answers"]]
 
-    body = one_file.draw([channel] * len(answers), answers, width, lambda _: bytes.fromhex(vector["random"]))
+    source = BytesIO(bytes.fromhex(vector["random"])).read
+    body = one_file.draw([channel] * len(answers), answers, width, source)
 
     assert vector["report"] == [int.from_bytes(body[k : k + width], "big") for k in range(0, len(body), width)]
 
@@ -110,7 +112,7 @@ def test_reports_of_the_vectors(vector, tmp_path, monkeypatch):
     url = json.loads(vector["campaign"])["url"]
     link = f"{url + '/a/' if url else ''}#1.{vector['campaign_name']}.{vector['token']}"
     files = files_of(vector, tmp_path / "files")
-    with Device(link, tmp_path / "home", files, lambda _: bytes.fromhex(vector["random"])) as device:
+    with Device(link, tmp_path / "home", files, BytesIO(bytes.fromhex(vector["random"])).read) as device:
         device.open()
         if "level" in vector:
             device.choose(vector["level"])

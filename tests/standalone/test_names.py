@@ -99,7 +99,7 @@ def test_printing_text_is_a_name(name):
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("", "it is empty"),
+        ("", "it has no letter, digit or sign"),
         (" yes", "it has leading or trailing white space"),
         ("yes\n", "it has leading or trailing white space"),
         ("yes\u00a0", "it has leading or trailing white space"),

@@ -179,7 +179,7 @@ def test_the_weakest_column_decides() -> None:
     claims = verify(sealed(data | {"ratio": [top - 1, bottom]})).claims
 
     assert not claims[-1].holds
-    assert claims[-1].found.startswith("2.71829")
+    assert claims[-1].found.startswith("2.719")
 
 
 @given(st.integers(1, DENOMINATOR), st.integers(1, DENOMINATOR), st.integers(1, 1000))
@@ -324,5 +324,5 @@ def test_what_a_worker_must_trust_is_short():
     static = Path(device.__file__).parents[1] / "service" / "static"
     script = sum(code_lines((static / name).read_text("utf-8")) for name in ("device.mjs", "hpke.mjs"))
 
-    assert code_lines(without_docstrings(joined_program().decode())) + script <= 1600
+    assert code_lines(without_docstrings(joined_program().decode())) + script <= 1500
     assert script <= 750

@@ -5,7 +5,7 @@ then NULL if participation is protected. Its privacy loss for one answer is epsi
 entry of a column over its smallest). A certificate claims an upper bound of that ratio, as two integers a / b; the
 claim holds if max * b <= a * min in every column.
 
-Every rule is a claim in plain words. `Claims` collects them, or raises `Refused` with the name of the defect at the
+Every rule is a claim in plain words. `Claims` collects them, and raises `Refused` with the name of the defect at the
 first false one. This file needs the standard library only.
 """
 
@@ -20,6 +20,7 @@ from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 from operator import eq
 from typing import Any, NamedTuple
 
@@ -45,9 +46,8 @@ SENTENCES = {
     "locked": "Another program on this computer answers this campaign now.",
     "receipt": "The service confirmed another report than was sent. Tell the curator; nothing else will be sent.",
     "hash": "The file is not the one that the link or the campaign names: it was changed.",
-    "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
-    "with the page of your link, or with crowdveil campaign answer (pip install 'crowdveil[relay]'). Nothing was asked "
-    "or sent.",
+    "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer with "
+    "the page of your link, or with crowdveil campaign answer (pip install 'crowdveil[relay]'). Nothing was sent.",
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
     "answered-before": "This computer has drawn a report of this campaign before, with another link or level. A second "
     "one would reveal as much again, so nothing was drawn now. Another person here gives their own folder: --home.",
@@ -81,23 +81,17 @@ class Claim(NamedTuple):
 
 
 class Claims:
-    """Claims found so far; if `strict`, the first false one raises Refused."""
+    """Claims found so far; the first false one raises Refused."""
 
-    def __init__(self, *, strict: bool = True, about: str = "") -> None:
+    def __init__(self, about: str = "") -> None:
         self.found: list[Claim] = []
-        self.strict, self.about = strict, about
+        self.about = about
 
     def add(self, claim: str, defect: str, found: str = "") -> None:
         """Add a claim, which holds if it has no defect."""
         self.found.append(Claim(self.about + claim, not defect, found))
-        if defect and self.strict:
-            value = f" Found: {found}." if found else ""
-            raise Refused(defect, f"it is false that: {self.about}{claim}{value}")
-
-    def need(self, claim: str, defect: str, found: str = "") -> None:
-        """Add a claim that later claims need."""
-        self.add(claim, defect, found)
-        ensure(not defect, defect, claim)
+        value = f" Found: {found}." if found else ""
+        ensure(not defect, defect, f"it is false that: {self.about}{claim}{value}")
 
     def add_faults(self, claim: str, defect: str, faults: Mapping[str, object], found: str = "") -> None:
         """Add a claim, which has a defect if one of the faults is there."""
@@ -115,12 +109,11 @@ def parse_canonical(data: bytes, limit: int = MAX_BYTES) -> Any:
     """Return the value of a canonical JSON text; the comparison of bytes also refuses repeated keys, 1.0 and spaces.
 
     Raises:
-        Refused: oversize, not json, not canonical, key, text, number.
+        Refused: oversize, not json, not canonical, number.
     """
     ensure(len(data) <= limit, "oversize", f"{len(data)} bytes, at most {limit} are read.")
     try:
-        value = json.loads(data, parse_constant=int)  # refuses NaN
-        check_plain(value)
+        value = json.loads(data, parse_int=_number, parse_float=_number, parse_constant=_number)
         same = canonical(value) == data
     except (ValueError, RecursionError) as error:
         raise Refused("not json", str(error)[:200]) from error
@@ -128,31 +121,17 @@ def parse_canonical(data: bytes, limit: int = MAX_BYTES) -> Any:
     return value
 
 
-def check_plain(value: Any) -> None:
-    """Check that Python and JavaScript write every key, text and number of a JSON value alike.
-
-    Raises:
-        Refused: key, text, number.
-    """
-    if isinstance(value, dict):
-        odd = next((key for key in value if not fits(key, "[a-z0-9_]+")), None)
-        ensure(odd is None, "key", f"{str(odd)[:50]!r} is not made of a-z, 0-9 and _.")
-    if isinstance(value, dict | list | tuple):
-        for inner in value.values() if isinstance(value, dict) else value:
-            check_plain(inner)
-    elif isinstance(value, str):
-        if not unicodedata.is_normalized("NFC", value) or re.search("[\ud800-\udfff]", value):
-            raise Refused("text", f"{value[:50]!r} is not in normal form C, or has a lone surrogate.")
-    elif value is not None:
-        usual = isinstance(value, int) or (isinstance(value, float) and value % 1 != 0 and abs(value) >= 1e-4)
-        if not usual or abs(value) >= 2**53:
-            raise Refused("number", f"{str(value)[:50]} is not an integer below 2^53, nor a usual fraction.")
+def _number(text: str) -> float:
+    """Return the value of a number that Python and JavaScript write alike."""
+    value = int(text) if text.removeprefix("-").isdigit() else float(text)
+    usual = abs(value) < 2**53 and (isinstance(value, int) or (value % 1 != 0 and abs(value) >= 1e-4))
+    ensure(usual, "number", f"{text[:50]} is not an integer below 2^53, nor a usual fraction.")
+    return value
 
 
 def digest(data: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the canonical JSON of all fields but `sha256`, in hexadecimal."""
-    body = {name: value for name, value in data.items() if name != "sha256"}
-    return hashlib.sha256(canonical(body)).hexdigest()
+    return hashlib.sha256(canonical({name: data[name] for name in data if name != "sha256"})).hexdigest()
 
 
 # ---- Names: printable text in normal form C, of which no two look alike
@@ -174,8 +153,6 @@ def text_defect(text: str) -> str:
 
 def name_defect(name: str) -> str:
     """Return why a text is not a valid name, empty if it is."""
-    if not name:
-        return "it is empty"
     if name != name.strip():
         return "it has leading or trailing white space"
     if defect := text_defect(name):
@@ -206,14 +183,18 @@ def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
+def first_fault(names: Iterable[str]) -> str:
+    """Return the first of the texts that is not a valid name, and why; empty if all are."""
+    return next((f"{name[:100]!r}: {reason}" for name in names if (reason := name_defect(name))), "")
+
+
 def symbols_defect(names: Sequence[str]) -> tuple[str, str]:
     """Return the defect of the names of answers or reports, and what was found; empty if there is none."""
-    for name in names:
-        if reason := name_defect(name):
-            return "text", f"label {name[:100]!r}: {reason}"
+    fault, pair = first_fault(names), first_confusable_pair(names)
+    if fault:
+        return "text", f"label {fault}"
     if len(set(names)) < len(names):
         return "duplicate symbols", "a name is repeated"
-    pair = first_confusable_pair(names)
     return ("text", f"{pair[0]!r} and {pair[1]!r} are confusable") if pair else ("", "")
 
 
@@ -272,7 +253,7 @@ def require_form(claims: Claims, claim: str, value: Any, form: Any) -> None:
     path, fault = misfit(value, form) or ("", "")
     named = next((name for pattern, name in DEFECTS.items() if re.fullmatch(pattern, path)), re.split(r"\W", path)[0])
     defect = named if fault == "is of another form" or "." in path else "format"
-    claims.need(claim, defect if fault else "", f"{repr(path)[:100]} {fault}" if fault else "")
+    claims.add(claim, defect if fault else "", f"{repr(path)[:100]} {fault}" if fault else "")
 
 
 HEX = "[0-9a-f]{64}"
@@ -414,6 +395,7 @@ def is_marked(mechanism: str) -> bool:
     return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
 
 
+Check = Callable[[Any, Claims], CheckedChannel]
 MECHANISM_CLAIM = f"The mechanism is known: {', '.join(CERTIFIED)}, or at most 16 of them joined by +."
 NAMES_CLAIM = "Answers and reports have readable names, and no two look alike."
 SEAL_CLAIM = "The SHA-256 in the file is that of its other fields."
@@ -430,51 +412,42 @@ def check_certificate(data: Any, claims: Claims) -> CheckedChannel:
     claim = "The certificate has exactly the documented fields, in integers."
     require_form(claims, claim, data, CERTIFICATE)
     if len(data["ratio"]) != 2:
-        claims.need(claim, "ratio", "'ratio' is of another form")
-    known = fits(data["mechanism"], MECHANISM)
-    claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(data["mechanism"])[:100]: not known})
+        claims.add(claim, "ratio", "'ratio' is of another form")
+    labels, outputs, rows, name = labels_of(data["alphabet"]), data["outputs"], data["rows"], data["mechanism"]
+    claims.add_faults(MECHANISM_CLAIM, "mechanism", {repr(name)[:100]: not fits(name, MECHANISM)})
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
-    labels, outputs, rows = labels_of(data["alphabet"]), data["outputs"], data["rows"]
-    claims.need(ANSWERS_CLAIM, "" if labels else "alphabet")
+    claims.add(ANSWERS_CLAIM, "" if labels else "alphabet")
     defect, found = next(filter(any, map(symbols_defect, (labels, outputs))), ("", ""))
     claims.add(NAMES_CLAIM, defect, found)
     protected = data["participation"] == "protected"
-    _check_table(claims, rows, len(labels) + protected, len(outputs), data["denominator"], protected=protected)
+    _check_table(data, len(labels) + protected, claims)
     top, bottom = data["ratio"]
     worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
     claims.add(
-        f"No report is more than {_decimal(Fraction(top, bottom))} times as probable for one answer as for another.",
+        f"No report is more than {-(-1000 * top // bottom) / 1000:,} times as probable for one answer as for another.",
         "" if worst * bottom <= top else "ratio",
-        f"{_decimal(worst)}, epsilon {shown(epsilon([line_of(worst)]))}",
+        f"{ceil(1000 * worst) / 1000:,}, epsilon {shown(epsilon([line_of(worst)]))}",
     )
     return CheckedChannel(labels, outputs, rows, protected, worst)
 
 
-def _check_table(
-    claims: Claims, rows: Sequence[Sequence[int]], inputs: int, outputs: int, denominator: int, *, protected: bool
-) -> None:
+def _check_table(data: Mapping[str, Any], inputs: int, claims: Claims) -> None:
     """Check the size of a table, its rows and that it has no 0."""
+    rows, outputs, denominator = data["rows"], len(data["outputs"]), data["denominator"]
     whole = len(rows) == inputs and all(len(row) == outputs for row in rows)
     few = max(len(rows), outputs) <= MAX_SYMBOLS
-    answers = '"no answer" included' if protected else '"no answer" is not sent'
-    claims.need(
-        f"The table has a row for each answer ({answers}) and a column for each report.",
+    claims.add(
+        'The table has a row for each answer, and for "no answer" if it is protected, and a column for each report.',
         "oversize" if not few else "" if whole else "shape",
         f"{len(rows)} rows for {inputs} answers, {outputs} reports",
     )
     signed = any(entry < 0 for row in rows for entry in row)
     sums = "" if all(sum(row) == DENOMINATOR for row in rows) else "row sum"
     defect = "negative entry" if signed else sums if outputs and denominator == DENOMINATOR else "denominator"
-    claims.need("Every row is a probability distribution: integers from 0 that sum to 2^48.", defect)
+    claims.add("Every row is a probability distribution: integers from 0 that sum to 2^48.", defect)
     idle = not all(map(any, zip(*rows, strict=True)))
     defect = "empty column" if idle else "" if all(map(all, rows)) else "zero entry"
-    claims.need("No report rules out an answer: no entry is 0.", defect)
-
-
-def _decimal(ratio: Fraction) -> str:
-    """Return a ratio with six digits, rounded up."""
-    up = Context(prec=6, rounding=ROUND_CEILING)
-    return f"{up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)):f}"
+    claims.add("No report rules out an answer: no entry is 0.", defect)
 
 
 def line_of(ratio: Fraction, answers: int = 1) -> dict[str, int]:
@@ -531,34 +504,24 @@ def require_first(ledger: Iterable[Line], campaign: str, report: str, new: Itera
     return old
 
 
-def check_certificates(
-    parts: Sequence[Any], claims: Claims, check: Callable[[Any, Claims], CheckedChannel] = check_certificate
-) -> list[CheckedChannel]:
+def check_certificates(parts: Sequence[Any], claims: Claims, check: Check = check_certificate) -> list[CheckedChannel]:
     """Check certificates, each by `check`: one claim for each that holds, every false claim of one that does not."""
-    defect = "" if 1 <= len(parts) <= MAX_CHANNELS else "format"
-    claims.need(f"It has 1 to {MAX_CHANNELS} channels.", defect)
+    claims.add(f"It has 1 to {MAX_CHANNELS} channels.", "" if 1 <= len(parts) <= MAX_CHANNELS else "format")
     channels = []
     for number, part in enumerate(parts, start=1):
-        own = Claims(strict=claims.strict, about=f"Certificate {number}: ")
+        own = Claims(f"Certificate {number}: ")
         try:
             channels.append(check(part, own))
         finally:
-            false = [claim for claim in own.found if not claim.holds]
-            claims.found += false
-        if not false:
-            ratio = channels[-1].ratio
-            bound = "no bound" if ratio is None else f"epsilon {shown(epsilon([line_of(ratio)]))}"
-            claims.add(f"Certificate {number}: all its claims hold.", "", bound)
+            claims.found += [claim for claim in own.found if not claim.holds]
+        ratio = channels[-1].ratio
+        bound = "no bound" if ratio is None else f"epsilon {shown(epsilon([line_of(ratio)]))}"
+        claims.add(f"Certificate {number}: all its claims hold.", "", bound)
     return channels
 
 
-def check_same_answers(alphabets: Sequence[Any], claims: Claims) -> None:
-    """Check that channels have the same possible answers, in the same order."""
-    same = all(other == alphabets[0] for other in alphabets)
-    claims.add("All channels have the same possible answers, in the same order.", "" if same else "labels")
-
-
 # ---- Campaigns
+SAME_ANSWERS = "All channels of a question have the same possible answers, in the same order."
 EVERY_TASK = "Through the relay every worker is asked every task, by the SHA-256 of every part of the assignment."
 NO_ANSWER = {"noanswer", "keineantwort"}
 """Letters of the choice that is no answer, in the languages of the devices: no label may read like it."""
@@ -572,33 +535,29 @@ def check_campaign(data: bytes, claims: Claims) -> tuple[dict[str, Any], list[Ch
             groups, part, salt, participation, no privacy, relay, levels, prior, questions, earlier.
     """
     fields = _parse_campaign(data, claims)
-    tasks, slots = fields["tasks"], fields["slots"]
-    claims.add("Texts are readable: nothing invisible, and names in one line.", *_texts_defect(fields))
-    opens, closes = fields["opens"], fields["closes"]
+    tasks, slots, opens, closes = (fields[name] for name in ("tasks", "slots", "opens", "closes"))
+    fault = _texts_fault(fields)
+    claims.add("Texts are readable: nothing invisible, and names in one line.", "text" if fault else "", fault)
     claims.add("It opens before it closes.", "" if _are_in_order(opens, closes) else "day", f"{opens} to {closes}")
     least, enough = fields["min_reports"], "Nothing is released below a number of reports that can be reached."
     claims.add(enough, "" if least <= slots else "number", f"{least:,}")
     channels = check_certificates(fields["certificates"], claims)
-    if "questions" not in fields:
-        check_same_answers([part["alphabet"] for part in fields["certificates"]], claims)
+    first, *others = [part["alphabet"] for part in fields["certificates"]]
+    claims.add(SAME_ANSWERS, "" if "questions" in fields or all(one == first for one in others) else "labels")
     kind = next((name for name in ("levels", "questions") if name in fields), "groups")
-    claims.need("Every answer has one channel.", "" if _are_grouped(fields) else kind)
+    claims.add("Every answer has one channel.", "" if _are_grouped(fields) else kind)
     seen = {(of, visible_form(task["id"])) for of, task in zip(question_of_tasks(fields), tasks, strict=True)}
-    claims.add("No two tasks of a question have names that look alike.", "task" if len(seen) < len(tasks) else "")
+    alike = "task" if len(seen) < max(len(tasks), 1) else ""
+    claims.add("It has tasks, and no two of a question have names that look alike.", alike)
     _check_symbols(fields, channels, claims)
     width = symbol_bytes([(len(one.outputs), one.protected) for one in channels])
     same = (fields["symbol_bytes"], fields["body_bytes"]) == (width, fields["cells"] * width + ("levels" in fields))
     claims.add("Every report has the same length.", "" if same else "number", f"{fields['body_bytes']:,} bytes")
     asked = "" if fields["cells"] <= len(tasks) else "number"
     claims.add("No worker is asked more tasks than there are.", asked, f"{fields['cells']:,}")
-    if "levels" in fields:
-        _check_levels(fields, channels, claims)
-    if "questions" in fields:
-        _check_questions(fields, claims)
-    if "relay" in fields:
-        _check_relay(fields, channels, claims)
-    if "earlier" in fields:
-        _check_earlier(fields, claims)
+    for name, check in CHECKS.items():
+        if name in fields:
+            check(fields, channels, claims)
     named, count = len(fields["assignment_parts"]), -(-slots // SLOTS_PER_PART)
     parts = "" if named == count else "part"
     claims.add("The file names every part of the assignment.", parts, f"{named:,} of {count:,}")
@@ -611,27 +570,22 @@ def _parse_campaign(data: bytes, claims: Claims) -> dict[str, Any]:
     try:
         fields = parse_canonical(data)
     except Refused as refusal:
-        claims.need(claim, refusal.name, refusal.sentence.removesuffix("."))
+        claims.add(claim, refusal.name, refusal.sentence.removesuffix("."))
     claims.add(claim, "")
     asked = fields if isinstance(fields, dict) else {}
     form = CAMPAIGN | {name: form for name, form in OPTIONAL.items() if name in asked}
     claim = "The campaign has exactly the documented fields."
     require_form(claims, claim, fields, form)
-    if not fields["tasks"]:
-        claims.need(claim, "task", "'tasks' is empty")
     return fields
 
 
-def _texts_defect(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the defect of the texts that a worker reads; only longer ones may have several lines."""
+def _texts_fault(fields: Mapping[str, Any]) -> str:
+    """Return the first text that a worker cannot read, and why; only longer ones may have several lines."""
     tasks = fields["tasks"]
     names = [fields["title"], *(task["id"] for task in tasks), fields.get("relay", {}).get("operator", "none")]
     texts = [fields["question"], fields["consent"], *(one["text"] for one in (*questions_of(fields), *tasks))]
     texts += [task["picture"]["alt"] for task in tasks if task["picture"]]
-    for text in (*names, *(text.replace("\n", " ") for text in texts)):
-        if reason := name_defect(text):
-            return "text", f"{text[:100]!r}: {reason}"
-    return "", ""
+    return first_fault([*names, *(text.replace("\n", " ") for text in texts)])
 
 
 def _are_in_order(*days: str) -> bool:
@@ -650,16 +604,11 @@ def _check_symbols(fields: Mapping[str, Any], channels: Sequence[CheckedChannel]
     alphabets = [part["alphabet"] for part in fields["certificates"]]
     scales = [(one.labels, grid) for one, grid in zip(channels, alphabets, strict=True) if grid["kind"] == "scale"]
     exact = all(are_exact_names(names, grid["low"], grid["step"]) for names, grid in scales)
-    claims.add(
-        "Every reader writes the possible answers alike: short decimals, none nearer to 0 than 0.0001.",
-        "" if exact else "alphabet",
-    )
+    claims.add("Every reader writes the points of a scale alike, in short decimals.", "" if exact else "alphabet")
     symbols = {name for one in channels for name in (*one.labels, *one.outputs)}
-    long = [name for name in symbols if len(name) > MAX_NAME]
-    claims.add("No possible answer and no report symbol is long.", "labels" if long else "")
     letters = {"".join(filter(str.isalpha, unicodedata.normalize("NFKC", name).lower())) for name in symbols}
-    read = "labels" if letters & NO_ANSWER else ""
-    claims.add('None of them reads "no answer", which devices offer themselves.', read)
+    unfit = "labels" if letters & NO_ANSWER or max(map(len, symbols)) > MAX_NAME else ""
+    claims.add('No answer or report is long, or reads "no answer", which devices offer themselves.', unfit)
     mixed = "participation" if len({one.protected for one in channels}) > 1 else ""
     claims.add('All channels treat "no answer" alike.', mixed, fields["certificates"][0]["participation"])
     mark = next(filter(is_marked, (part["mechanism"] for part in fields["certificates"])), "")
@@ -703,7 +652,7 @@ def question_of_tasks(fields: Mapping[str, Any]) -> list[int]:
     return list(fields["groups"]["task_group"] if "questions" in fields else [0] * len(fields["tasks"]))
 
 
-def _check_questions(fields: Mapping[str, Any], claims: Claims) -> None:
+def _check_questions(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
     """Check several questions: each has tasks and a channel of its own, and a largest number of tasks of a worker."""
     questions, of_task = questions_of(fields), question_of_tasks(fields)
     texts = [question["text"] for question in questions]
@@ -732,7 +681,7 @@ def _check_levels(fields: Mapping[str, Any], channels: Sequence[CheckedChannel],
     claims.add_faults(claim, "levels", faults, f"epsilon {', '.join(losses)} for all answers of a worker")
 
 
-def _check_earlier(fields: Mapping[str, Any], claims: Claims) -> None:
+def _check_earlier(fields: Mapping[str, Any], _: Sequence[CheckedChannel], claims: Claims) -> None:
     """Check what a later round says of the rounds before it."""
     rounds, below = fields["earlier"], [one for one in fields["earlier"] if one["numerator"] < one["denominator"]]
     faults = {
@@ -771,9 +720,8 @@ def check_level(level: Any, levels: int | None) -> None:
     Raises:
         Refused: level.
     """
-    offered = "this campaign has no levels" if levels is None else f"a level is a whole number below {levels}"
-    good = fits(level, None if levels is None else range(levels))
-    ensure(good, "level", f"{offered}. Found: {str(level)[:50]!r}.")
+    rule = "this campaign has no levels" if levels is None else f"a level is a whole number below {levels}"
+    ensure(fits(level, levels and range(levels)), "level", f"{rule}. Found: {str(level)[:50]!r}.")
 
 
 def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], claims: Claims) -> None:
@@ -786,15 +734,17 @@ def _check_relay(fields: Mapping[str, Any], channels: Sequence[CheckedChannel], 
         "the least batch is above the number of workers": relay["least_batch"] > fields["slots"],
     }
     claims.add_faults("No report through the relay names its worker.", "relay", faults)
-    short = sealed_bytes(fields) <= MAX_SEALED_BYTES and _is_on_curve(relay["public_key"])
-    claims.add(
-        "A report can be encrypted to the curator's key, and is no longer than a relay takes.",
-        "" if short else "relay",
-        "" if short else f"{sealed_bytes(fields)} bytes; at most {MAX_SEALED_BYTES}, and a point of P-256",
-    )
-    whole = len(fields["assignment_parts"]) == -(-fields["slots"] // SLOTS_PER_PART)
-    whole = whole and all(map(eq, fields["assignment_parts"], whole_parts(fields["slots"], tasks)))
+    faults = {
+        f"{sealed_bytes(fields)} bytes; at most {MAX_SEALED_BYTES}": sealed_bytes(fields) > MAX_SEALED_BYTES,
+        "the key is no point of P-256": not _is_on_curve(relay["public_key"]),
+    }
+    claims.add_faults("A report can be encrypted to the curator's key, and be sent to a relay.", "relay", faults)
+    whole = all(map(eq, fields["assignment_parts"], whole_parts(fields["slots"], tasks)))
     claims.add(EVERY_TASK, "" if whole else "relay")
+
+
+CHECKS = {"levels": _check_levels, "questions": _check_questions, "relay": _check_relay, "earlier": _check_earlier}
+"""Checks of fields that a campaign may have."""
 
 
 def sealed_bytes(fields: Mapping[str, Any]) -> int:
@@ -812,11 +762,10 @@ def _is_on_curve(key: str) -> bool:
 
 def whole_parts(slots: int, tasks: int) -> Iterator[str]:
     """Yield the SHA-256 of each assignment part, hexadecimal, of a campaign in which every slot has every task."""
-    everything = canonical(list(range(tasks)))
     for first in range(0, slots, SLOTS_PER_PART):
-        lists = b",".join([everything] * min(SLOTS_PER_PART, slots - first))
-        part = b'{"first":%d,"format":"%s","tasks":[%s]}' % (first, PART_FORMAT.encode("ascii"), lists)
-        yield hashlib.sha256(part).hexdigest()
+        lists = [range(tasks)] * min(SLOTS_PER_PART, slots - first)
+        part = {"first": first, "format": PART_FORMAT, "tasks": [*map(list, lists)]}
+        yield hashlib.sha256(canonical(part)).hexdigest()
 
 
 def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list[int]]:
@@ -828,7 +777,7 @@ def check_part(data: bytes, fields: Mapping[str, Any], number: int) -> list[list
         number: number of the part, from 0.
 
     Raises:
-        Refused: hash, part, oversize, not json, not canonical, key, text, number.
+        Refused: hash, part, oversize, not json, not canonical, number.
     """
     names, first = fields["assignment_parts"], number * SLOTS_PER_PART
     ensure(0 <= number < len(names), "part", f"the campaign has {len(names)} parts, from 0.")

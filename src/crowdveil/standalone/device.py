@@ -25,8 +25,8 @@ import sys
 import textwrap
 import time
 import unicodedata
-import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -86,9 +86,9 @@ def compared(name: str) -> str:
 
 def draw(channels: list[CheckedChannel], answers: list[int | None], width: int, source: Source) -> bytes:
     """Return one random symbol per answer (None: no answer), each in `width` bytes; channels by cell."""
-    stream, body = source(WORD_BYTES * len(answers)), b""
-    for cell, (channel, answer) in enumerate(zip(channels, answers, strict=True)):
-        word = int.from_bytes(stream[WORD_BYTES * cell : WORD_BYTES * (cell + 1)], "little")
+    body = b""
+    for channel, answer in zip(channels, answers, strict=True):
+        word = int.from_bytes(source(WORD_BYTES), "little")
         null = len(channel.labels) if channel.protected else 0
         row = channel.rows[null if answer is None else answer]
         symbol = sum(word >= border for border in accumulate(row[:-1]))  # the whole row, whatever the answer
@@ -156,12 +156,16 @@ def print_ledger(lines: list[Line]) -> None:
 
 
 # ---- Service: https, no redirects; the token travels in a header of two calls only
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
+class _Unfollowed(urllib.request.HTTPErrorProcessor):
+    """Every reply as it is: no redirect is followed."""
+
+    def http_response(self, request: Any, response: Any) -> Any:
+        return response
+
+    https_response = http_response
 
 
-OPENER = urllib.request.build_opener(_NoRedirects)
+OPENER = urllib.request.build_opener(_Unfollowed)
 
 
 def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> bytes:
@@ -171,16 +175,14 @@ def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> by
     request = urllib.request.Request(url, body, headers, method="GET" if body is None else "PUT")
     try:
         with OPENER.open(request, timeout=30) as reply:
-            return reply.read(limit + 1)
-    except urllib.error.HTTPError as error:
-        try:
-            name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1]
-        except (ValueError, KeyError, TypeError, OSError):
-            name = ""
-        name = name if name in REPLIES else f"reply {error.code}"
-        raise Refused("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
+            data = reply.read(limit + 1)
     except (OSError, http.client.HTTPException) as error:
         raise Refused("busy") from error
+    ensure(reply.status not in (429, 500, 502, 503, 504), "busy")
+    problem = re.search(rb'"type": *"[^"]*/([a-z-]+)"', data)
+    name = problem[1].decode() if problem else ""
+    ensure(reply.status < 300, name if name in REPLIES else f"reply {reply.status}")
+    return data
 
 
 # ---- Device
@@ -310,8 +312,8 @@ class Device:
         ratios = [channel.ratio.as_integer_ratio() for channel in self.channels(level) if channel.ratio]
         shared = {"campaign": self.name, "report": self.record["report"], "host": self.host, "day": today()}
         shared |= {"title": self.fields["title"], "participation": self.fields["certificates"][0]["participation"]}
-        counts = {ratio: ratios.count(ratio) for ratio in sorted(set(ratios))}
-        return [{**shared, "cells": count, "numerator": a, "denominator": b} for (a, b), count in counts.items()]
+        counts = sorted(Counter(ratios).items())
+        return [{**shared, "cells": count, "numerator": a, "denominator": b} for (a, b), count in counts]
 
     def ledger(self, level: int | None = None) -> list[Line]:
         """Return the ledger as it stands with this report, at its level or another one."""
@@ -392,7 +394,7 @@ def foreign(text: str) -> str:
 
 
 def read_answers(path: Path, device: Device) -> dict[int, str]:
-    """Return the label of every cell, empty without one; columns: task, label (or value, answer), and question."""
+    """Return the label of every cell, empty without one; columns: task, label, and question."""
     ids = [device.fields["tasks"][task]["id"] for task in device.tasks]
     cells = {(str(of + 1), name): cell for cell, (of, name) in enumerate(zip(device.asked, ids, strict=True))}
     needed = ("task", "question") if "questions" in device.fields else ("task",)
@@ -404,14 +406,13 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
             rows, names = list(reader), {*(reader.fieldnames or ())}
     except csv.Error as error:
         raise Refused("answers", f"{path} is no CSV file: {error}.") from error
-    column = next((name for name in ("label", "value", "answer") if {*needed, name} <= names), "")
-    ensure(column, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
+    ensure({*needed, "label"} <= names, "answers", f"{path} needs the columns {' and '.join((*needed, 'label'))}.")
     for row in rows:
         cell = cells.get((row["question"] if len(needed) > 1 else "1", row["task"]), -1)
         yours = f"Your tasks: {', '.join(dict.fromkeys(ids[:20]))}."
         ensure(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
         ensure(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
-        found[cell] = label = (row[column] or "").strip()
+        found[cell] = label = (row["label"] or "").strip()
         ensure(label in ("", *channels[cell].labels), "label", f"{path}: {label!r} is none of the possible answers.")
     return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
 
@@ -423,43 +424,45 @@ def ask(device: Device) -> None:
     for cell, (of, task) in enumerate(zip(device.asked, device.tasks, strict=True)):
         labels = channels[cell].labels
         if device.asked[cell - 1 : cell] != [of]:
-            if len(questions) > 1:
-                show(f"\nQuestion {of + 1} of {len(questions)}:\n{foreign(questions[of]['text'])}")
+            show(f"\nQuestion {of + 1} of {len(questions)}:\n{foreign(questions[of]['text'])}")
             show(f"Enter alone keeps what stands in brackets. Possible answers:\n{foreign(', '.join(labels))}")
         before = device.record["answers"][cell]
         show(f"\n{cell + 1} of {len(device.tasks)}:\n{foreign(device.fields['tasks'][task]['text'])}{pictures[cell]}")
-        reply = input(f"Your answer [{'no answer' if before is None else labels[before]}]: ").strip()
-        while reply and reply not in labels:
-            reply = input(f"{reply!r} is none of the possible answers. Your answer: ").strip()
+        prompt = f"Your answer [{'no answer' if before is None else labels[before]}]: "
+        while (reply := input(prompt).strip()) and reply not in labels:
+            print(f"{reply!r} is none of the possible answers.")
         if reply:
             device.answer(cell, reply)
 
 
 def promise(device: Device) -> str:
     """Return the question, what leaves this computer, and what that promises, with the ledger's sums."""
-    lines, ledger = device.ledger_lines(), device.ledger()
+    fields, lines, ledger = device.fields, device.ledger_lines(), device.ledger()
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.offered[0].protected else "not hidden"
-    fields, way, level, prior = device.fields, "", "", ""
-    texts = [question["text"] for question in questions_of(fields)]
+    texts, notes = [question["text"] for question in questions_of(fields)], ""
     words = foreign("\n".join([fields["title"], *texts, fields["consent"]]))
-    if "relay" in fields:
-        way = "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
-        way += f"{foreign(fields['relay']['operator'])}\n"
     if device.level is not None:
-        level = f" Your level {device.level + 1} of {device.levels} goes with it, and is not hidden."
+        notes += f"Your level {device.level + 1} of {device.levels} goes with it, and is not hidden.\n"
+    if "relay" in fields:
+        notes += (
+            "It is encrypted for the curator, and goes through a relay. Who runs it, in the words of the curator:\n"
+        )
+        notes += f"{foreign(fields['relay']['operator'])}\n"
     if "prior" in fields:
-        prior = "The curator says that the chances were chosen for a public expectation of the answers, stated before "
-        prior += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
+        notes += "The curator says that the chances were chosen for a public expectation of the answers, stated before "
+        notes += f"anybody answered: the file whose SHA-256 is {fields['prior']}. This computer cannot check that.\n"
     if before := fields.get("earlier"):
-        prior = f"This is round {len(before) + 1}: the chances were chosen from the reports of the rounds before. With "
-        prior += f"all answers to those: epsilon at most {shown(epsilon([*before, *lines]))}.\n"
+        notes += (
+            f"This is round {len(before) + 1}: the chances were chosen from the reports of the rounds before. With "
+        )
+        notes += f"all answers to those: epsilon at most {shown(epsilon([*before, *lines]))}.\n"
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"Campaign {compared(device.name)}. Compare all 22 characters with those of other workers and with the public "
         "announcement: a link alone proves nothing, because its maker could give each worker another campaign.\n"
         f"In the words of the curator:\n{words}\n"
-        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.{level}\n{way}{prior}"
+        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n{notes}"
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"
         f"Someone who held two of your answers to be equally likely can then be up to {sure(single)} sure of either, "
@@ -509,7 +512,6 @@ def run(
     device: Device, answers: Path | None, out: Path, budget: Decimal | None, level: int | None = None
 ) -> Path | None:
     """Answer, sample and send, from wherever the record stands; return the report file if there is no service."""
-    path = None
     device.open()
     state, given = device.record["state"], {}
     if state in ("verified", "answering"):
@@ -533,13 +535,11 @@ def run(
     if device.record["state"] != "receipted" and device.url is None:
         path = device.save_report(out)
         print(f"Give this file to the curator and to nobody else: {path}")
-    elif device.record["state"] != "receipted":
+        return path
+    if device.record["state"] != "receipted":
         device.send()
-    if device.record["state"] == "receipted":
-        print("Done on this computer: the service has the report. Nothing will be asked again.")
-    if answers is not None:
-        print(f"{answers} is yours: it is not deleted.")
-    return path
+    print("Done on this computer: the service has the report. Nothing will be asked again.")
+    return None
 
 
 def main() -> int:

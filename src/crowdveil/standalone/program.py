@@ -19,7 +19,7 @@ def joined_program(name: str = PROGRAM) -> bytes:
     imports = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.module == CHECKS)
     node, lines = next(imports), text.splitlines(keepends=True)
     checks = folder.joinpath("checks.py").read_text("utf-8").splitlines(keepends=True)
-    once = [line for line in checks if not (line.startswith("import ") and line in lines)]
+    once = [line for line in checks if not (line.startswith(("import ", "from ")) and line in lines)]
     return "".join([*lines[: node.lineno - 1], *once, "\n\n", *lines[node.end_lineno :]]).encode()
 
 

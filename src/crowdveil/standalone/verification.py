@@ -24,6 +24,7 @@ from crowdveil.standalone.checks import (
     CHANNEL_FORMAT,
     HEX,
     MAX_CERTIFICATE_BYTES,
+    SAME_ANSWERS,
     SEAL_CLAIM,
     SLOTS_PER_PART,
     CheckedChannel,
@@ -34,7 +35,6 @@ from crowdveil.standalone.checks import (
     check_certificate,
     check_certificates,
     check_part,
-    check_same_answers,
     digest,
     epsilon,
     first_confusable_pair,
@@ -115,16 +115,16 @@ def verify(
         prior: bytes of the file of its public prior, if it is at hand.
         earlier: bytes of the campaign of the round before, if it is at hand.
     """
-    claims = Claims(strict=False)
+    claims = Claims()
     form: Any = None
     limit = MAX_CERTIFICATE_BYTES
     try:
-        claims.need(f"The file has at most {limit:,} bytes.", "oversize" * (len(data) > limit), f"{len(data):,}")
+        claims.add(f"The file has at most {limit:,} bytes.", "oversize" * (len(data) > limit), f"{len(data):,}")
         document = _parse(data)
         form = document.get("format") if isinstance(document, dict) else None
         known = isinstance(form, str) and form in KINDS
         claim = "The file is JSON without repeated keys, of a known format."
-        claims.need(claim, "" if known else "format", str(form)[:50])
+        claims.add(claim, "" if known else "format", str(form)[:50])
         if form == CAMPAIGN_FORMAT:
             return _campaign(data, parts or {}, prior, earlier, claims)
         if form == TABLE_FORMAT:
@@ -185,9 +185,10 @@ def check_table(data: Any, claims: Claims) -> list[CheckedChannel]:
     require_form(claims, "The table has exactly the documented fields.", data, TABLE)
     claims.add(SEAL_CLAIM, "" if data["sha256"] == digest(data) else "hash")
     channels, choice = check_certificates(data["channels"], claims, _check_part), data["choice"]
-    check_same_answers([part.get("alphabet", part.get("unprotected")) for part in data["channels"]], claims)
+    first, *others = [part.get("alphabet", part.get("unprotected")) for part in data["channels"]]
+    claims.add(SAME_ANSWERS, "" if all(one == first for one in others) else "labels")
     used = "" if is_choice(choice, len(channels)) else "shape"
-    claims.need("Every channel is used, and every group has one.", used)
+    claims.add("Every channel is used, and every group has one.", used)
     named = ((data["workers"], len(choice)), (data["tasks"], len(choice[0])))
     grouped = all(
         all(type(group) is int and 0 <= group < count for group in groups.values()) and (groups or count == 1)
@@ -204,7 +205,7 @@ def _check_part(part: Any, claims: Claims) -> CheckedChannel:
     if set(part) != {"unprotected"}:
         return check_certificate(part, claims)
     labels = labels_of(part["unprotected"])
-    claims.need(ANSWERS_CLAIM, symbols_defect(labels)[0] if labels else "alphabet")
+    claims.add(ANSWERS_CLAIM, symbols_defect(labels)[0] if labels else "alphabet")
     return CheckedChannel(labels or (), labels or (), (), protected=False, ratio=None)
 
 

@@ -273,7 +273,7 @@ def test_a_false_claim_ends_with_1(run: Run, folder: Path) -> None:
     assert "epsilon " not in plain.stdout.partition("FALSE")[0]
     assert ("ClaimError", str(path)) == (error["type"], error["value"])
     assert {False, True} == {claim["holds"] for claim in error["details"]["claims"]}
-    assert "2 of" in error["message"]
+    assert "1 of" in error["message"]
 
 
 def test_each_level_is_printed_with_its_epsilon(run: Run, folder: Path) -> None:
@@ -282,4 +282,4 @@ def test_each_level_is_printed_with_its_epsilon(run: Run, folder: Path) -> None:
     Path("levels.json").write_bytes(build_campaign(channels=channels, content={"levels": 3}).campaign.to_bytes())
     printed = " ".join(run("verify", "levels.json").stdout.split())
 
-    assert "a worker's level is visible. Found: epsilon 1, 2, 4 for all answers of a worker." in printed
+    assert "a worker's level is visible. Found: epsilon 1.000, 2.000, 4.000 for all answers of a worker." in printed

@@ -47,7 +47,6 @@ export function canonical(value) {
   }
   const isUsual = (number) => Number.isSafeInteger(number) || (Math.abs(number) >= 1e-4 && Math.abs(number) < 2 ** 53);
   check(typeof value !== "number" || isUsual(value), "number", "beyond 2^53, or a fraction below 0.0001");
-  check(!isText(value) || (value === value.normalize("NFC") && !/\p{Cs}/u.test(value)), "text", "not in normal form C");
   const escape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
 }
@@ -94,8 +93,9 @@ const areLines = (text, most) => isText(text) && isName(text.replaceAll("\n", " 
 
 /** Check that names are printable and distinguishable. */
 function checkNames(names) {
-  check(names.every((name) => isName(name)), "text", "a name is not printable");
-  check(new Set(names.map(visible)).size === new Set(names).size, "text", "two names look alike");
+  const isEach = names.every((name) => isName(name)) && new Set(names.map(visible)).size === new Set(names).size;
+  check(isEach, "text", "a name is not printable, or two look alike");
+  check(new Set(names).size === names.length, "duplicate symbols", "a name is repeated");
 }
 
 const asSeen = (sign) => (EMPTY.test(sign) ? " " : INVISIBLE.test(sign) ? "" : sign);
@@ -131,9 +131,8 @@ function alphabetNames(alphabet) {
   const { kind, names, ordered } = alphabet;
   if (kind === "scale" && hasFields(alphabet, "high kind low step")) return gridNames(alphabet);
   const isKnown = hasFields(alphabet, "kind names ordered") && kind === "categories" && typeof ordered === "boolean";
-  check(isKnown && isListOf(names, isText) && isInteger(names.length, 2, MAX_LABELS), "alphabet", "2 to 1024 labels");
-  check(new Set(names).size === names.length, "duplicate symbols", "a label is repeated");
-  check(!names.includes("NULL"), "alphabet", "NULL is not a label");
+  const isFull = isKnown && isListOf(names, isText) && isInteger(names.length, 2, MAX_LABELS);
+  check(isFull && !names.includes("NULL"), "alphabet", "not 2 to 1024 labels, or one of them is NULL");
   return names;
 }
 
@@ -145,13 +144,11 @@ function checkTypes({ alphabet, denominator, mechanism, outputs, participation, 
   check(Math.max(outputs.length, rows.length) <= MAX_LABELS + 1, "oversize", "too many symbols");
   check(isListOf(ratio, (number) => isInteger(number, 1, Infinity), 2), "ratio", "not two positive integers");
   check([denominator, ...rows.flat()].every(Number.isSafeInteger), "non-integer", "an entry is not an integer");
-  [alphabet.names, outputs].filter((names) => isListOf(names, isText)).forEach(checkNames);
   check(MECHANISM.test(mechanism), "mechanism", "unknown mechanism");
 }
 
 /** Check the table of a channel in integers; return its columns. */
 function checkTable({ rows, outputs, denominator }, inputs) {
-  check(new Set(outputs).size === outputs.length, "duplicate symbols", "a report symbol is repeated");
   check(isListOf(rows, (row) => row.length === outputs.length, inputs), "shape", "not a row for each answer");
   check(rows.flat().every((entry) => entry >= 0), "negative entry", "an entry is negative");
   check(outputs.length > 0 && denominator === DENOMINATOR, "denominator", "not 2^48");
@@ -166,11 +163,12 @@ function checkTable({ rows, outputs, denominator }, inputs) {
 /** Return the channel of a parsed certificate after every check that Python makes. */
 export async function checkCertificate(data) {
   const fields = "alphabet denominator format mechanism outputs participation ratio rows sha256";
-  check(hasFields(data, fields) && data.format === "crowdveil-channel/1", "format", "other fields");
+  check(hasFields(data, fields, "crowdveil-channel/1"), "format", "other fields");
   checkTypes(data);
   const { sha256: checksum, ...rest } = data;
   check(checksum === toHex(await sha256(toUtf8(canonical(rest)))), "hash", "the certificate was changed");
   const labels = alphabetNames(data.alphabet);
+  [labels, data.outputs].forEach(checkNames);
   const isProtected = data.participation === "protected";
   const [numerator, denominator] = data.ratio.map(BigInt);
   let worst = [1n, 1n];
@@ -284,8 +282,7 @@ export async function readCampaign(bytes, name) {
   check(toBase64url(await sha256(bytes)) === name, "hash", "these bytes are another campaign");
   const data = parseCanonical(fromUtf8(bytes));
   const chosen = OPTIONAL.filter((name) => data?.[name] !== undefined);
-  const isFull = hasFields(data, CAMPAIGN_FIELDS.concat(chosen).sort().join(" "));
-  check(isFull && data.format === "crowdveil-campaign/1", "format", "other fields");
+  check(hasFields(data, CAMPAIGN_FIELDS.concat(chosen).sort().join(" "), "crowdveil-campaign/1"), "format", "other fields");
   checkFields(data);
   checkGroups(data);
   if (data.questions) checkQuestions(data);
@@ -364,13 +361,10 @@ export function drawBody(campaign, slot, tasks, answers, level, random = randomB
   const isLeftOut = (task) => !isProtected && answers[task] === undefined;
   const rowOf = (task, { cumulative, labels }) => cumulative[answers[task] ?? (isProtected ? labels.length : 0)];
   const symbols = sample(tasks.map((task) => rowOf(task, channelOf(campaign, slot, task, level))), random);
-  const [body, first] = [new Uint8Array(campaign.body_bytes), Number(levels !== undefined)];
-  if (first) body[0] = level;
-  tasks.forEach((task, cell) => {
-    const symbol = isLeftOut(task) ? 256 ** width - 1 : symbols[cell];
-    if (width === 2) body[first + 2 * cell] = symbol >> 8;
-    body[first + width * cell + width - 1] = symbol & 255;
-  });
+  const bytesOf = (symbol) => [symbol >> 8, symbol & 255].slice(-width);
+  const drawn = tasks.flatMap((task, cell) => bytesOf(isLeftOut(task) ? 256 ** width - 1 : symbols[cell]));
+  const body = new Uint8Array(campaign.body_bytes);
+  body.set(levels === undefined ? drawn : [level, ...drawn]);
   return body;
 }
 
@@ -378,9 +372,8 @@ export function drawBody(campaign, slot, tasks, answers, level, random = randomB
 export async function checkReceipt(text, name, report, body) {
   const receipt = parseCanonical(text);
   const isReceipt = hasFields(receipt, "campaign format mac report stored_sha256", "crowdveil-receipt/1");
-  check(isReceipt, "receipt", "other fields");
-  check(receipt.campaign === name && receipt.report === report, "receipt", "it belongs to another report");
-  check(receipt.stored_sha256 === toHex(await sha256(body)), "receipt", "the service stored other bytes");
+  const isOwn = isReceipt && receipt.campaign === name && receipt.report === report;
+  check(isOwn && receipt.stored_sha256 === toHex(await sha256(body)), "receipt", "it is for another report, or other bytes");
 }
 
 // Ledger: what this device has promised, in the form of the Python device's ledger ------------------------------------
@@ -572,12 +565,7 @@ export class Device {
     await this.save((record, lines) => checkFirst(lines, record.name) && { ...record, state: "answering" });
   }
 
-  /** Answers chosen so far: label code by task index. */
-  get answers() {
-    return this.record.answers ?? {};
-  }
-
-  /** Keep an answer on this device; `undefined` is no answer. */
+  /** Keep an answer on this device, a label code by task index; `undefined` is no answer. */
   async answer(task, code) {
     await this.save((record) => ({ ...record, answers: { ...record.answers, [task]: code } }));
   }
@@ -598,7 +586,7 @@ export class Device {
   /** Draw the report, once: an existing report is kept. The transaction that stores it deletes the answers. */
   async draw() {
     await this.checkLink();
-    const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.answers, this.record.level);
+    const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.record.answers ?? {}, this.record.level);
     const body = this.campaign.relay ? await this.seal(this.campaign, symbols) : symbols;
     const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
     await this.save(({ answers, ...record }, lines, all, ledger) => {

@@ -55,9 +55,8 @@ export async function seal(publicKey, info, text, { aad = new Uint8Array(), keyP
 /** Return the bytes that a seal is bound to: campaign, and task index or "whole report". */
 function sealInfo(name, part) {
   const digest = atob(name.replaceAll("-", "+").replaceAll("_", "/"));
-  const index = new DataView(new ArrayBuffer(4));
-  index.setUint32(0, part);
-  return join(LABEL, Array.from(digest, (character) => character.charCodeAt(0)), new Uint8Array(index.buffer));
+  const index = [24, 16, 8, 0].map((shift) => (part >>> shift) & 255);
+  return join(LABEL, Array.from(digest, (character) => character.charCodeAt(0)), index);
 }
 
 /** Return the body of a report, sealed as a whole or cell by cell, in the order of the tasks. */

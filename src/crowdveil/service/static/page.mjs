@@ -166,7 +166,7 @@ function chancesTable({ labels, isProtected, outputs, rows }) {
   return element("div", { className: "scroll", tabIndex: 0 }, element("table", {}, head, ...body));
 }
 
-const countAnswers = () => ({ given: Object.values(page.device.answers).filter(Number.isInteger).length });
+const countAnswers = () => ({ given: Object.values(page.device.record.answers ?? {}).filter(Number.isInteger).length });
 
 /** Show the tasks, those of several questions below each of them. */
 function showTasks() {
@@ -180,7 +180,7 @@ function showTasks() {
 
 /** Return the form field of one task: radio buttons, or a menu if there are many labels. */
 function taskField(task, index) {
-  const { campaign, answers, record } = page.device;
+  const { campaign, record } = page.device;
   const { text, picture } = campaign.tasks[task];
   const { labels: names } = channelOf(campaign, record.slot, task, record.level);
   const counter = element("span", { className: "small", text: "tasks.number", places: { index: index + 1 } });
@@ -191,7 +191,7 @@ function taskField(task, index) {
     update(countAnswers());
   };
   const onchange = (event) => guard(() => choose(event));
-  const chosen = String(answers[task] ?? "");
+  const chosen = String(record.answers?.[task] ?? "");
   const labels = names.map((name, code) => ({ value: String(code), name: { textContent: name } }));
   const choices = [...labels, { value: "", name: NO_ANSWER }];
   const option = ({ value, name }) => element("option", { ...name, value, selected: value === chosen });
