@@ -14,6 +14,8 @@ from crowdveil.data.sources.layout import Layout
 from crowdveil.errors import ReportsError
 
 EXPORTS = Path(__file__).parent / "exports"
+EXPECTED = json.loads(EXPORTS.with_suffix(".json").read_text("utf-8"))
+"""What is read of each export."""
 Cell = tuple[str, str, str]
 Write = Callable[[object, str], Path]
 
@@ -30,173 +32,30 @@ def cells(found) -> list[Cell]:
     return list(zip(*(found.table[name].to_pylist() for name in ("task", "worker", "label")), strict=True))
 
 
-SENTIMENT = [("1", "7", "Positive"), ("1", "8", "Negative"), ("1", "9", "NULL"), ("2", "7", "Negative")]
-CASES: dict[str, tuple[str, str | None, str, list[Cell]]] = {
-    "label studio": ("label-studio.json", "sentiment", "label-studio", SENTIMENT),
-    "label studio, rating": (
-        "label-studio.json",
-        "stars",
-        "label-studio",
-        [("1", "7", "5"), ("1", "8", "NULL"), ("1", "9", "NULL"), ("2", "7", "1")],
-    ),
-    "label studio, flat": (
-        "label-studio.csv",
-        None,
-        "label-studio",
-        [("1", "worker-1", "Positive"), ("1", "worker-2", "Negative"), ("2", "worker-1", "NULL")],
-    ),
-    "argilla, flat": (
-        "argilla-flat.json",
-        "sentiment",
-        "argilla",
-        [("r1", "u1", "pos"), ("r1", "u2", "neg"), ("r1", "u4", "NULL"), ("r2", "u1", "neg")],
-    ),
-    "argilla": (
-        "argilla.json",
-        None,
-        "argilla",
-        [("r1", "u1", "pos"), ("r1", "u2", "neg"), ("r2", "u1", "neg")],
-    ),
-    "toloka": ("toloka.tsv", None, "toloka", [("t1", "w1", "cat"), ("t2", "w1", "dog"), ("t2", "w3", "NULL")]),
-    "mturk": (
-        "mturk.csv",
-        "category.label",
-        "mturk",
-        [("H1", "W1", "Positive"), ("H1", "W2", "Negative"), ("H2", "W1", "NULL")],
-    ),
-    "mturk, one column per option": (
-        "mturk.csv",
-        "sure",
-        "mturk",
-        [("H1", "W1", "yes"), ("H1", "W2", "no"), ("H2", "W1", "NULL")],
-    ),
-    "mturk, JSON": ("mturk-task-answers.csv", "animal", "mturk", [("H1", "W1", "cat"), ("H1", "W2", "dog")]),
-    "prodigy": (
-        "prodigy.jsonl",
-        None,
-        "prodigy",
-        [("1", "news-ann", "POS"), ("1", "worker-1", "NEG"), ("2", "news-ann", "NULL")],
-    ),
-    "prodigy, binary": (
-        "prodigy-binary.jsonl",
-        None,
-        "prodigy",
-        [("51", "d-ann", "accept"), ("51", "d-bob", "reject"), ("61", "d-bob", "NULL")],
-    ),
-    "wide": (
-        "wide.csv",
-        None,
-        "wide",
-        [
-            ("1", "ann", "yes"),
-            ("1", "bob", "no"),
-            ("2", "ann", "no"),
-            ("2", "bob", "no"),
-            ("2", "cy", "NULL"),
-            ("3", "ann", "yes"),
-            ("3", "cy", "yes"),
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", EXPECTED)
 def test_exports_are_recognised_and_read(case: str) -> None:
-    """Each export is recognised, and gives its answers, "no answer" included, in file order; a wide table is stated."""
-    file, question, tool, expected = CASES[case]
+    """Each export is recognised (a wide table is stated), and gives answers and "no answer" in file order.
 
-    found = imported(file, question=question, tool="wide" if tool == "wide" else None)
+    Each of several choices is a task of its own. What is no answer at all, rejected or a draft, is counted by reason.
+    Columns of times, ratings and addresses are named, and none of their contents is kept.
+    """
+    expected = EXPECTED[case]
+    found = imported(
+        expected["file"], question=expected["question"], tool="wide" if expected["tool"] == "wide" else None
+    )
 
-    assert tool == found.tool
-    assert expected == cells(found) == cells(imported(file, question=question, tool=tool))
-    assert [label for _, _, label in expected].count("NULL") == found.no_answer
-
-
-def test_every_tool_has_an_export() -> None:
-    """No importer is without an export in its layout."""
-    assert {*TOOLS} == {tool for _, _, tool, _ in CASES.values()}
-
-
-@pytest.mark.parametrize(
-    ("file", "question", "left_out"),
-    [
-        ("label-studio.json", "sentiment", {"ground truth": 1}),
-        ("argilla-flat.json", "sentiment", {"draft": 1}),
-        ("toloka.tsv", None, {"rejected": 1}),
-        ("mturk.csv", "sure", {"rejected": 1}),
-        ("wide.csv", None, {"empty cells": 2}),
-    ],
-)
-def test_what_is_no_answer_at_all_is_counted(file: str, question: str | None, left_out: dict[str, int]) -> None:
-    """Rejected submissions, drafts, ground truths and empty cells are left out, and counted by reason."""
-    tool = "wide" if file == "wide.csv" else None
-
-    assert left_out == imported(file, question=question, tool=tool).left_out
-
-
-@pytest.mark.parametrize(
-    ("file", "question", "names"),
-    [
-        ("label-studio.json", "stars", ("created_at", "annotations.completed_by.email", "annotations.lead_time")),
-        ("label-studio.csv", None, ("created_at", "lead_time", "updated_at")),
-        ("toloka.tsv", None, ("ASSIGNMENT:started",)),
-        (
-            "mturk.csv",
-            "sure",
-            (
-                "Reward",
-                "AcceptTime",
-                "SubmitTime",
-                "WorkTimeInSeconds",
-                "LifetimeApprovalRate",
-                "Last30DaysApprovalRate",
-                "Last7DaysApprovalRate",
-            ),
-        ),
-        ("prodigy.jsonl", None, ("_timestamp",)),
-    ],
-)
-def test_times_ratings_and_addresses_are_named_and_not_kept(file: str, question: str | None, names: tuple) -> None:
-    """Columns of times, ratings and addresses are named, and none of their contents is kept."""
-    found = imported(file, question=question)
-
-    assert {*names} <= {*found.dropped}
-    assert ["task", "worker", "label"] == found.table.column_names
+    assert expected["tool"] == found.tool
+    assert [tuple(row) for row in expected["rows"]] == cells(found)
+    assert [label for *_, label in expected["rows"]].count("NULL") == found.no_answer
+    assert (expected["left_out"], tuple(expected["choices"])) == (found.left_out, found.choices)
+    assert tuple(expected["dropped"]) == found.dropped
     kept = json.dumps(found.table.to_pylist())
     assert not any(secret in kept for secret in ("@", "192.0.2", "2024", "10:00", "100%"))
 
 
-SEVERAL: dict[str, list[Cell]] = {
-    "label-studio-several.json": [
-        ("1|cat", "7", "yes"), ("1|dog", "7", "yes"), ("1|bird", "7", "no"),
-        ("1|cat", "8", "yes"), ("1|dog", "8", "yes"), ("1|bird", "8", "no"),
-        ("1|cat", "9", "NULL"), ("1|dog", "9", "NULL"), ("1|bird", "9", "NULL"),
-        ("2|cat", "7", "no"), ("2|dog", "7", "no"), ("2|bird", "7", "yes"),
-        ("2|cat", "8", "yes"), ("2|dog", "8", "no"), ("2|bird", "8", "yes"),
-        ("2|cat", "9", "no"), ("2|dog", "9", "no"), ("2|bird", "9", "yes"),
-    ],
-    "argilla-several.json": [
-        ("r1|sport", "u1", "yes"), ("r1|news", "u1", "yes"), ("r1|sport", "u2", "yes"), ("r1|news", "u2", "no"),
-        ("r2|sport", "u1", "no"), ("r2|news", "u1", "yes"), ("r2|sport", "u2", "NULL"), ("r2|news", "u2", "NULL"),
-    ],
-    "prodigy-several.jsonl": [
-        ("11|a", "w-ann", "yes"), ("11|b", "w-ann", "yes"), ("11|a", "w-bob", "no"), ("11|b", "w-bob", "yes"),
-        ("12|a", "w-ann", "NULL"), ("12|b", "w-ann", "NULL"),
-    ],
-    "mturk-several.csv": [
-        ("H1|cat", "W1", "yes"), ("H1|dog", "W1", "yes"), ("H1|cat", "W2", "no"), ("H1|dog", "W2", "yes"),
-        ("H2|cat", "W1", "NULL"), ("H2|dog", "W1", "NULL"),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("file", SEVERAL)
-def test_answers_of_several_choices_are_one_yes_or_no_question_for_each(file: str) -> None:
-    """Each choice of each task is a task of its own; a worker without an answer has none to each choice."""
-    found = imported(file, question="animals" if file.startswith("label") else None)
-
-    assert SEVERAL[file] == cells(found)
-    assert {task.partition("|")[2] for task, _, _ in SEVERAL[file]} == {*found.choices}
+def test_every_tool_has_an_export() -> None:
+    """No importer is without an export in its layout."""
+    assert {*TOOLS} == {case["tool"] for case in EXPECTED.values()}
 
 
 def test_a_column_of_the_flat_label_studio_that_never_differs_is_read_by_its_name(write: Write) -> None:
