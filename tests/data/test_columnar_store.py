@@ -15,7 +15,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data import columnar_store
 from crowdveil.data import identifiers as names_module
 from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encoded
-from crowdveil.data.identifiers import LazyIdentifiers, index_of, read_identifiers, write_identifiers
+from crowdveil.data.identifiers import LazyIdentifiers, index_of, read_identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import MANIFEST_FILE
 from crowdveil.errors import ReportsError
@@ -286,28 +286,13 @@ def test_places_are_found(both) -> None:
     assert {} == index_of(lazy, [])
 
 
-def test_names_survive_their_file(both, tmp_path) -> None:
-    """Written and mapped, names are the same."""
-    lazy, held = both
-    write_identifiers(tmp_path / "names", lazy)
-
-    assert held == read_identifiers(tmp_path / "names").tolist()
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        pa.table({"another": ["x"]}),
-        None,
-    ],
-)
-def test_other_files_hold_no_names(tmp_path, table) -> None:
+def test_other_files_hold_no_names(tmp_path) -> None:
     """Other columns, or what is no Arrow file at all, is refused by the file's name."""
-    path = tmp_path / "names.arrow"
-    path.write_bytes(b"nothing")
-    if table is not None:
-        with pa.ipc.new_file(str(path), table.schema) as writer:
-            writer.write_table(table)
+    table = pa.table({"another": ["x"]})
+    with pa.ipc.new_file(str(tmp_path / "1.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    (tmp_path / "2.arrow").write_bytes(b"nothing")
 
-    with pytest.raises(ReportsError, match=r"names\.arrow: a file of names must hold distinct names"):
-        read_identifiers(path)
+    for name in ("1.arrow", "2.arrow"):
+        with pytest.raises(ReportsError, match=f"{name}: a file of names must hold distinct names"):
+            read_identifiers(tmp_path / name)

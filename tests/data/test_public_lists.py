@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import LISTS_MARK
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
@@ -16,7 +16,6 @@ from crowdveil.data.assignment import Assignment, workers_per_task
 from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.folder.answers import read_answers
 from crowdveil.folder.crowd import describe_crowd, read_crowd
 from crowdveil.folder.write_collection import write_reports
 from crowdveil.mechanisms import RandomizedResponse
@@ -138,14 +137,6 @@ def test_lists_from_answers_are_not_written_with_a_certificate_of_privacy(tmp_pa
     assert ["tasks", "workers"] == read_crowd(tmp_path / "crowd.json")["lists_from_answers"]
 
 
-def test_a_scale_is_a_list_of_labels(tmp_path: Path) -> None:
-    """Numbers read on a scale have public labels: those of the scale."""
-    (tmp_path / "n.csv").write_text("task,worker,value\na,u,3.2\n")
-    read = read_answers(str(tmp_path / "n.csv"), alphabet=Scale(0, 9), tasks=["a"], workers=["u"])
-
-    assert ALL_LISTS == read.answers.public_lists
-
-
 @given(tasks=st.integers(1, 30), workers=st.integers(1, 20), data=st.data())
 def test_a_balanced_assignment_is_balanced(tasks: int, workers: int, data: st.DataObject) -> None:
     """Every task gets as many different workers as asked; loads differ by at most one."""
@@ -169,18 +160,6 @@ def test_more_workers_than_there_are_cannot_be_asked() -> None:
     """The error names the number of workers."""
     with pytest.raises(SettingsError, match=r"per_task must be in 1\.\.3, the number of workers, got 4"):
         Assignment.balanced(["t"], ["a", "b", "c"], 4, seeded(0))
-
-
-def test_files_come_back(tmp_path: Path) -> None:
-    """An assignment written as CSV is read as the same cells, names with commas included."""
-    path = tmp_path / "assignment.csv"
-    assignment = Assignment.from_arrays(["t, 1", "t2", "t2"], ["a", "a", "b"])
-    path.write_text(assignment.to_csv(), encoding="utf-8")
-
-    back = Assignment.from_csv(path)
-
-    assert assignment.to_csv() == back.to_csv()
-    assert [2, 1] == back.per_worker.tolist()
 
 
 def test_cells_are_sorted_and_held_to_the_lists() -> None:

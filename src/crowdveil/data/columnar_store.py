@@ -7,7 +7,6 @@ ones. A forged folder is read or refused; no number is used before its range is 
 
 import zlib
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -80,21 +79,22 @@ def write_encoded(
     Raises:
         ReportsError: an identifier cannot be written in UTF-8.
     """
-    with ExitStack() as stack:
-        streams = [stack.enter_context(open(folder / name, "wb")) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE)]
-        worker_sink, value_sink, index_sink = (_ChecksumWriter(stream) for stream in streams)
-        index, repeats = _IndexWriter(index_sink), False
+    repeats = False
+    with (
+        open(folder / WORKER_FILE, "wb") as worker_stream,
+        open(folder / VALUE_FILE, "wb") as value_stream,
+        open(folder / INDEX_FILE, "wb") as index_stream,
+    ):
+        index = _IndexWriter(index_stream)
         for chunk in (chunk for chunk in chunks if len(chunk.task)):
             index.add(chunk.task)
             repeats |= bool(((chunk.task[1:] == chunk.task[:-1]) & (chunk.worker[1:] == chunk.worker[:-1])).any())
-            worker_sink.write(np.ascontiguousarray(chunk.worker, dtype="<i4"))
-            value_sink.write(np.ascontiguousarray(chunk.value, dtype=_value_type(alphabet)))
+            worker_stream.write(np.ascontiguousarray(chunk.worker, dtype="<i4").data)
+            value_stream.write(np.ascontiguousarray(chunk.value, dtype=_value_type(alphabet)).data)
         index.end(len(tasks))
-    files = {WORKER_FILE: worker_sink.entry(), VALUE_FILE: value_sink.entry(), INDEX_FILE: index_sink.entry()}
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
         write_identifiers(folder / name, names)
-        size = (folder / name).stat().st_size
-        files[name] = FileEntry(size, _checksums(folder / name, size, PIECE_BYTES))
+    files = {name: _file_entry(folder / name) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE, *NAMES_FILES)}
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
     rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": repeats}
     write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules)
@@ -287,31 +287,6 @@ class MappedRows:
         self._ordered[piece] = True
 
 
-class _ChecksumWriter:
-    """Output file with a CRC-32 per piece."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.size = file, 0
-        self.checksums: list[int] = []
-
-    def entry(self) -> FileEntry:
-        """Return the entry of the file in the manifest."""
-        return FileEntry(self.size, self.checksums)
-
-    def write(self, data: Any) -> None:
-        """Write an array; a piece may span several writes."""
-        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
-        self.file.write(view)
-        while len(view):
-            inside = self.size % PIECE_BYTES
-            held, view = view[: PIECE_BYTES - inside], view[PIECE_BYTES - inside :]
-            if inside:
-                self.checksums[-1] = zlib.crc32(held, self.checksums[-1])
-            else:
-                self.checksums.append(zlib.crc32(held))
-            self.size += len(held)
-
-
 class _IndexWriter:
     """Streaming writer of the task index.
 
@@ -320,8 +295,8 @@ class _IndexWriter:
         known: tasks whose row offset is written.
     """
 
-    def __init__(self, sink: _ChecksumWriter) -> None:
-        self.sink, self.rows, self.known = sink, 0, 0
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.rows, self.known = stream, 0, 0
 
     def add(self, task: NDArray[np.integer]) -> None:
         """Add the task codes of the next rows."""
@@ -337,7 +312,7 @@ class _IndexWriter:
             self._write(np.full(min(tasks + 1 - self.known, TASKS_AT_ONCE), self.rows))
 
     def _write(self, beginnings: NDArray[np.integer]) -> None:
-        self.sink.write(beginnings.astype("<i8"))
+        self.stream.write(beginnings.astype("<i8").data)
         self.known += len(beginnings)
 
 
@@ -347,6 +322,12 @@ def _are_ascending(pointers: NDArray[np.int64], rows: int) -> bool:
         return False
     parts = (pointers[first : first + TASKS_AT_ONCE + 1] for first in range(0, len(pointers) - 1, TASKS_AT_ONCE))
     return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
+
+
+def _file_entry(path: Path) -> FileEntry:
+    """Return the entry of a written file in the manifest."""
+    size = path.stat().st_size
+    return FileEntry(size, _checksums(path, size, PIECE_BYTES))
 
 
 def _checksums(path: Path, size: int, piece_bytes: int) -> list[int]:

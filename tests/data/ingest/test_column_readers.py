@@ -119,6 +119,7 @@ DAMAGED = {
         HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n',
         "lines 5, 6: every row must have as many .* 3.*2 cells, 4",
     ),
+    "empty cells, ragged": (HEAD + b"a,v,x\n,\nb,w,y\n", "line 3: every row must have as many .* 3.*2 cells"),
     "Latin-1": (LATIN, "line 3: the file must be text in UTF-8.*iconv"),
     "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
     "UTF-16 without mark": (UTF16[2:], "without NUL bytes .its header.*byte 0x00.*--encoding utf-16-le or"),

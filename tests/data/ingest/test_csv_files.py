@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 
 from crowdveil.cli.options import parse_words
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import csv_row, read_header
+from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.data.ingest.csv_quotes import QuoteValidator
-from crowdveil.data.ingest.gold_files import load_gold
 from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.reports import Reports
-from crowdveil.estimators import MajorityVote
-from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.write_collection import write_report_files
 from tests.data.test_reports import cells
 
@@ -153,18 +150,6 @@ def test_reports_come_back(folder, tasks: list[str], workers: list[str], labels:
 
     assert cells(reports) == cells(read)
     assert reports.alphabet == read.alphabet
-
-
-@pytest.mark.slow
-@given(two(NAMES), two(NAMES), two(LABELS))
-@example(["a", "b"], ["v", "w"], ["x\ry", "z"])
-def test_truths_come_back(folder, tasks: list[str], workers: list[str], labels: list[str]) -> None:
-    """truths.csv has one column for each label under its name, and the truths of the tasks."""
-    estimate = MajorityVote().fit(Reports.from_arrays(tasks, workers, labels))
-    write_estimate(folder, estimate)
-
-    assert estimate.tasks_frame().column_names == read_header(folder / "truths.csv")
-    assert dict(zip(tasks, labels, strict=True)) == load_gold(folder / "truths.csv", kind="categorical")
 
 
 @given(two(NAMES), two(NAMES))

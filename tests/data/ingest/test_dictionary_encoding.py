@@ -140,21 +140,6 @@ def test_it_is_pythons_dictionary(parts: list[list[str]], large: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lengths", [(1, 8, 9, 16, 17, 33, LONGEST), (LONGEST, 1), (0, 64, 0)])
-def test_names_get_more_words_where_longer_ones_come(lengths: tuple[int, ...]) -> None:
-    """Names that came before a longer one keep their codes, and are found again."""
-    cells = ["x" * length for length in lengths]
-    table = TextTable()
-    first = [table.codes(pa.chunked_array([pa.array([cell])])) for cell in cells]
-    again = table.codes(pa.chunked_array([pa.array(cells)]))
-    names, expected = in_python(cells)
-
-    assert again is not None
-    assert expected == np.concatenate([codes for codes in first if codes is not None]).tolist() == again.tolist()
-    assert names == table.dictionary().to_pylist()
-
-
-@pytest.mark.slow
 def test_many_names_outgrow_the_first_slots() -> None:
     """A table that grows several times gives the codes of Arrow's own."""
     generator = np.random.default_rng(1)

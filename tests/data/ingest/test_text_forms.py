@@ -77,10 +77,10 @@ def test_only_the_first_rows_of_a_file_of_unknown_columns_are_looked_at(
     assert "every row must have" not in str(caught.value)
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"])
 def test_a_stated_encoding_is_read_and_a_mark_goes_before_it(write: Write, encoding: str) -> None:
     """Text is decoded as stated, and by its byte-order mark whatever is stated, in one file and in several."""
-    stated = "utf-8" if encoding == "utf-8" else "cp1252"
+    stated = "cp1252" if encoding in ("utf-16", "utf-8-sig") else encoding
     path = write(UNKNOWN, encoding)
     other = path.rename(path.with_name("first.csv"))
     path = write(UNKNOWN.replace("a;", "c;").replace("b;", "d;"), encoding)
@@ -206,12 +206,6 @@ def test_a_point_beside_a_stated_decimal_comma_is_refused(write: Write) -> None:
         Reports.from_source(path, decimal=",")
     with pytest.raises(SettingsError, match=r"'\.' or ',', got ';'"):
         Layout(decimal=";")
-
-
-def test_utf16_without_a_mark_is_read_as_stated(write: Write) -> None:
-    """A table without a byte-order mark has its encoding stated."""
-    for encoding in ("utf-16-le", "utf-16-be"):
-        assert ROWS == cells(Reports.from_source(write(UNKNOWN, encoding), names=NAMES, encoding=encoding))
 
 
 def test_a_header_below_other_lines_is_found(write: Write) -> None:

@@ -8,7 +8,6 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.errors import ReportsError
 
 RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"
@@ -28,7 +27,7 @@ class Argilla(Importer):
         names = set(columns)
         return bool(_question_names(columns)) or {"responses", "fields"} <= names
 
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the responses of each user; discarded ones have no answers, and drafts are left out."""
         questions = _question_names(export.columns)
         for record in export.records:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdveil.data.ingest.column_readers import unreadable_parquet_error
+from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames, unreadable_parquet_error
 from crowdveil.data.ingest.csv_files import (
     COMMA,
     UTF8_MARK,
@@ -61,12 +61,14 @@ class ExportFile:
         name: name for messages; that of the file before it was copied.
         delimiter: character between the cells of a text file.
         encoding: encoding of a text without byte-order mark; None for UTF-8.
+        names: columns that a user states.
     """
 
     path: Path
     name: str
     delimiter: str = COMMA
     encoding: str | None = None
+    names: ColumnNames = NO_NAMES
 
     @cached_property
     def form(self) -> Form:

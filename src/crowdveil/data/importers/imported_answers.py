@@ -13,7 +13,6 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.data.importers.export_file import ExportFile, name_of_files
 from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_columns import ADDRESS, NUMBERED_PREFIX, is_personal, personal_names
-from crowdveil.data.ingest.column_readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 
 MIN_QUESTIONS = 2
@@ -60,37 +59,32 @@ class ImportedAnswers:
     columns: tuple[str, ...] = ()
 
 
-def collect_answers(
-    importer: Importer, exports: Sequence[ExportFile], question: str | None = None, names: ColumnNames = NO_NAMES
-) -> ImportedAnswers:
+def collect_answers(importer: Importer, exports: Sequence[ExportFile], question: str | None = None) -> ImportedAnswers:
     """Return the answers to one question.
 
     Args:
         importer: layout of the files.
         exports: files of one export.
         question: the question; needed if there are several.
-        names: columns that do not follow from the header.
 
     Raises:
         ReportsError: a file breaks the layout; none or several questions; a task or worker without a name; or a
             submission with several answers to the question that are no choices.
     """
     source = name_of_files(exports)
-    found = _decided_submissions(importer, exports, names, question)
+    found = _decided_submissions(importer, exports, question)
     chosen = _chosen_question(question, found, importer, source)
-    columns = tuple(note for export in exports for note in importer.notes(export, names))
+    columns = tuple(note for export in exports for note in importer.notes(export))
     return replace(_answers_to(chosen, importer, exports, found), columns=columns)
 
 
-def collect_all_questions(
-    importer: Importer, exports: Sequence[ExportFile], names: ColumnNames = NO_NAMES
-) -> dict[str, ImportedAnswers]:
+def collect_all_questions(importer: Importer, exports: Sequence[ExportFile]) -> dict[str, ImportedAnswers]:
     """Return the answers to each question with labels or numbers, if there are several questions; else nothing.
 
     Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
     `collect_answers`.
     """
-    found = _decided_submissions(importer, exports, names, None)
+    found = _decided_submissions(importer, exports, None)
     questions = _questions(found)
     if len(questions) < MIN_QUESTIONS:
         return {}
@@ -106,12 +100,17 @@ def collect_all_questions(
     return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
 
 
-def _with_questions_decided(found: Sequence[Submission], question: str | None, *, mixes_data: bool) -> list[Submission]:
-    """Return the submissions with the unsure columns that are questions among their answers, whatever their order.
+def _decided_submissions(importer: Importer, exports: Sequence[ExportFile], question: str | None) -> list[Submission]:
+    """Return the submissions of all files, those unsure columns that are questions among their answers.
 
-    These are the chosen one and those in which two answers to a task differ; without any of these, and without data
-    among the columns, all.
+    These are the chosen one and those in which two answers to a task differ, whatever the order of columns; without any
+    of these, and without data among the columns, all.
     """
+    paths = Counter(export.path.resolve() for export in exports)
+    twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
+    if twice is not None:
+        raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
+    found = [one for export in exports for one in _submissions_of_file(importer, export)]
     unsure, first = _undecided_columns(found), dict[tuple[str, str], str]()
     differing = {
         name
@@ -119,7 +118,7 @@ def _with_questions_decided(found: Sequence[Submission], question: str | None, *
         for name, text in ((name, json.dumps(one.unsure.get(name), sort_keys=True, default=str)) for name in unsure)
         if not one.left_out and first.setdefault((name, str(one.task)), text) != text
     }
-    chosen = [name for name in unsure if name in {*differing, question} or not (differing or mixes_data)]
+    chosen = [name for name in unsure if name in {*differing, question} or not (differing or importer.mixes_data)]
     return [
         replace(
             one,
@@ -165,22 +164,6 @@ def _questions(found: Sequence[Submission]) -> tuple[str, ...]:
 
 def _undecided_columns(found: Sequence[Submission]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in found for name in one.unsure))
-
-
-def _decided_submissions(
-    importer: Importer, exports: Sequence[ExportFile], names: ColumnNames, question: str | None
-) -> list[Submission]:
-    """Return the submissions of all files, with the questions told from data."""
-    return _with_questions_decided(_all_submissions(importer, exports, names), question, mixes_data=importer.mixes_data)
-
-
-def _all_submissions(importer: Importer, exports: Sequence[ExportFile], names: ColumnNames) -> list[Submission]:
-    """Return the submissions of all files as the importer yields them; refuse a file that is given twice."""
-    paths = Counter(export.path.resolve() for export in exports)
-    twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
-    if twice is not None:
-        raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
-    return [one for export in exports for one in _submissions_of_file(importer, export, names)]
 
 
 def _is_several_choices(content: Any) -> bool:
@@ -254,10 +237,10 @@ def _only_item(content: Any) -> Any:
     return content
 
 
-def _submissions_of_file(importer: Importer, export: ExportFile, names: ColumnNames) -> list[Submission]:
+def _submissions_of_file(importer: Importer, export: ExportFile) -> list[Submission]:
     """Return the submissions of a file; content of another shape than the layout's is refused."""
     try:
-        return list(importer.submissions(export, names))
+        return list(importer.submissions(export))
     except (AttributeError, TypeError, LookupError) as error:
         raise ReportsError(
             f"the file must have the layout of {importer.title}",

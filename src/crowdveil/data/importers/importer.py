@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crowdveil.data.importers.export_file import ExportFile
-from crowdveil.data.ingest.column_readers import ColumnNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +48,12 @@ class Importer(ABC):
     def recognises(self, columns: Sequence[str]) -> bool:
         """Return whether columns of a table, or keys of records, are those of this layout."""
 
-    def notes(self, export: ExportFile, names: ColumnNames) -> tuple[str, ...]:
+    def notes(self, export: ExportFile) -> tuple[str, ...]:
         """Return sentences on how the columns of a file are read, where its user may have meant others."""
         return ()
 
     @abstractmethod
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the submissions of one file in file order.
 
         Raises:

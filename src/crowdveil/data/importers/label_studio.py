@@ -12,7 +12,6 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.column_readers import ColumnNames
 
 SINGLE_VALUES = {
     "choices": "choices",
@@ -46,7 +45,7 @@ class LabelStudio(Importer):
             "data" in names and not {"annotations", "completions"}.isdisjoint(names)
         )
 
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the annotations; cancelled ones have no answers, and ground truths are left out."""
         if "annotator" in export.columns:
             yield from _submissions_of_rows(export)

@@ -11,7 +11,6 @@ from typing import Any, final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.column_readers import ColumnNames
 from crowdveil.errors import ReportsError
 
 TASK, WORKER, STATUS, ANSWER = "HITId", "WorkerId", "AssignmentStatus", "Answer."
@@ -34,7 +33,7 @@ class MechanicalTurk(Importer):
         """Return whether there are HITs and workers."""
         return {TASK, WORKER} <= set(columns)
 
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the assignments; rejected ones are left out."""
         meta = [name for name in (TASK, WORKER, STATUS) if name in export.columns]
         given = [name for name in export.columns if name.startswith(ANSWER)]

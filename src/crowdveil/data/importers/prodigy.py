@@ -5,7 +5,6 @@ from typing import final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.column_readers import ColumnNames
 
 IGNORE = "ignore"
 
@@ -22,7 +21,7 @@ class Prodigy(Importer):
         """Return whether there are hashes of tasks and answers."""
         return {"_task_hash", "answer"} <= set(columns)
 
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the annotations; ignored ones, and rejected choices, have no answers."""
         for record in export.records:
             answer = record.get("answer")

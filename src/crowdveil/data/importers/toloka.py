@@ -5,7 +5,6 @@ from typing import final
 
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
-from crowdveil.data.ingest.column_readers import ColumnNames
 
 INPUT, OUTPUT = "INPUT:", "OUTPUT:"
 TASK, WORKER, STATUS = "ASSIGNMENT:task_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"
@@ -25,7 +24,7 @@ class Toloka(Importer):
         """Return whether there are workers of assignments, and outputs."""
         return WORKER in columns and any(name.startswith(OUTPUT) for name in columns)
 
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the assignments; those not done have no answers, rejected ones are left out.
 
         Without `ASSIGNMENT:task_id` a task is named by its input.

@@ -12,7 +12,7 @@ from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.importers.imported_answers import is_free_text
 from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.importers.personal_columns import is_personal
-from crowdveil.data.ingest.column_readers import ANSWERS, OTHER_NAMES, ColumnNames, normal_name
+from crowdveil.data.ingest.column_readers import ANSWERS, OTHER_NAMES, normal_name
 from crowdveil.errors import ReportsError
 
 ANSWER = "answer"
@@ -40,22 +40,22 @@ class Wide(Importer):
         """Return False: the names of workers can be any."""
         return False
 
-    def notes(self, export: ExportFile, names: ColumnNames) -> tuple[str, ...]:
+    def notes(self, export: ExportFile) -> tuple[str, ...]:
         """Return which columns are tasks and workers."""
-        task, workers = _task_and_worker_columns(export, names)
+        task, workers = _task_and_worker_columns(export)
         listed = ", ".join(map(repr, workers[:WORKERS_SHOWN])) + (", ..." if len(workers) > WORKERS_SHOWN else "")
         return (f"Tasks are in the column {task!r}; {len(workers):,} columns are workers: {listed}.",)
 
-    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+    def submissions(self, export: ExportFile) -> Iterator[Submission]:
         """Yield the cells; an empty cell is left out, since nobody knows whether the worker was asked.
 
         Raises:
             ReportsError: no column has tasks, another column has another role or holds texts, or a task has no name.
         """
-        task, workers = _task_and_worker_columns(export, names)
+        task, workers = _task_and_worker_columns(export)
         rows = list(export.rows([task, *workers]))
         _refuse_unnamed_tasks(task, rows, export.name)
-        if names.worker is None:
+        if export.names.worker is None:
             _refuse_text_columns({name: [row[name] for row in rows] for name in workers}, export.name)
         for row in rows:
             for worker in workers:
@@ -64,8 +64,9 @@ class Wide(Importer):
                 yield Submission(row[task], worker, {ANSWER: answer}, "empty cells" if empty else "")
 
 
-def _task_and_worker_columns(export: ExportFile, names: ColumnNames) -> tuple[str, list[str]]:
+def _task_and_worker_columns(export: ExportFile) -> tuple[str, list[str]]:
     """Return the column of tasks and the columns of workers."""
+    names = export.names
     task = names.task or _task_column(export)
     workers = [name for name in export.columns if name != task and not is_personal(name)]
     if names.worker is not None:

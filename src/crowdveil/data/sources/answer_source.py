@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile, name_of_files, whole_file_progress
 from crowdveil.data.importers.imported_answers import (
@@ -191,7 +192,7 @@ class AnswerSource:
                     source=self.name,
                     hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
                 )
-            return collect_answers(importer, self._exports(importer), self.layout.question, self.layout.names)
+            return collect_answers(importer, self._exports(importer), self.layout.question)
 
     def _exports(self, importer: Importer) -> list[ExportFile]:
         return [with_best_delimiter(file, importer, self.layout) for file in self.files]
@@ -262,7 +263,7 @@ class AnswerSource:
             return {question: replace(self, columns=columns) for question, columns in tables.items()}
 
     def _imported_questions(self, importer: Importer) -> dict[str, AnswerSource]:
-        found = collect_all_questions(importer, self._exports(importer), self.layout.names)
+        found = collect_all_questions(importer, self._exports(importer))
         read = {
             question: _columns_and_notes(one, importer, f"{self.name}, question {question!r}")
             for question, one in found.items()
@@ -448,7 +449,8 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
         return AnswerSource(path, layout=layout, copied=copied)
     found = local_files(str(path))
     names = [str(file) if copied is None else _copied_name(file, path, copied) for file in found]
-    files = tuple(ExportFile(file, name, encoding=layout.encoding) for file, name in zip(found, names, strict=True))
+    stated: Any = {"encoding": layout.encoding, "names": layout.names}
+    files = tuple(ExportFile(file, name, **stated) for file, name in zip(found, names, strict=True))
     if len(found) > 1:
         refuse_files_beside_companions(found)
     return AnswerSource(found[0], files, layout=layout, copied=copied)
