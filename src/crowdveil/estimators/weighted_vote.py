@@ -58,8 +58,8 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
         """Return the vote of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
-        step = block.coded.plurality_step(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
-        return EStep(VoteStatistics(step.agreement), step.posterior, change=step.change)
+        step = block.coded.plurality_step(parameters.weight, TIE, block.gold)
+        return EStep(VoteStatistics(step.agreement), step.posterior)
 
     def m_step(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""

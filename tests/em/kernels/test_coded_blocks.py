@@ -83,7 +83,7 @@ def test_an_election_shares_ties(coded: EncodedBlock) -> None:
     expected /= expected.sum(axis=1, keepdims=True)
     expected[0] = [0, 1, 0]
 
-    step = coded.plurality_step(np.ones(6), 1e-9, 3, gold)
+    step = coded.plurality_step(np.ones(6), 1e-9, gold)
 
     np.testing.assert_array_equal(step.posterior, expected)
     np.testing.assert_allclose(step.agreement, coded.agreement_sums(expected), rtol=0, atol=1e-12)
@@ -130,17 +130,6 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
         assert given.strides == found.strides
 
 
-@pytest.mark.slow
-def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row is worked on by itself: threads change no bit."""
-    counts = np.random.default_rng(8).random((50, 4, 4))
-    alone = normalize_confusion(counts, np.full((4, 4), 0.25), compiled=True)
-    monkeypatch.setattr(reductions, "MIN_NUMBERS_PER_THREAD", 8)
-    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
-
-    np.testing.assert_array_equal(alone, normalize_confusion(counts, np.full((4, 4), 0.25), compiled=True))
-
-
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 def test_reports_are_counted_by_worker_and_symbol(compiled: bool) -> None:
     """Each report adds one to its cell, on top of earlier counts."""
@@ -182,27 +171,8 @@ def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkey
     np.testing.assert_array_equal(found[0], found[1])
 
 
-def test_a_block_without_answers_has_none() -> None:
-    """Tasks without a single answer add nothing."""
-    (block,) = random_reports(np.random.default_rng(0), Categories(("a", "b")), tasks=3, workers=2, share=0.0).blocks()
-
-    squares = squared_slopes(block, np.full((3, 2), 0.5), Slopes(*np.ones((2, 2, 2))), compiled=True)
-
-    np.testing.assert_array_equal(squares, np.zeros(2))
-
-
 TASKS, WORKERS = 300, 20
 Take = Callable[[EncodedBlock, Any, Any], Any]
-
-
-def coin(coded: EncodedBlock, rng: Any, before: Any) -> Any:
-    """Soft-max votes."""
-    return coded.one_coin_step(rng.uniform(0, 2, WORKERS), np.log([0.2, 0.3, 0.5]), gold(rng), before)
-
-
-def election(coded: EncodedBlock, rng: Any, before: Any) -> Any:
-    """Hold an election."""
-    return coded.plurality_step(rng.uniform(0, 2, WORKERS), 1e-9, 3, gold(rng), before)
 
 
 def table(coded: EncodedBlock, rng: Any, before: Any) -> Any:
@@ -222,7 +192,7 @@ def gold(rng: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("take", [coin, election, table, mean])
+@pytest.mark.parametrize("take", [table, mean])
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> None:
     """Over the old posterior or in a place of its own, a step gives the same bits; only compiled ones write over it."""
@@ -253,11 +223,11 @@ def test_a_posterior_that_does_not_lie_row_by_row_stays() -> None:
     """Where the old posterior cannot be written over as it lies, the new one gets a place of its own."""
     reports = random_reports(np.random.default_rng(0), LABELS, TASKS, WORKERS, share=0.15)
     coded = encode(next(iter(reports.blocks())), WORKERS, 3, compiled=True)
-    before = np.asfortranarray(coin(coded, np.random.default_rng(1), None).posterior)
+    before = np.asfortranarray(table(coded, np.random.default_rng(1), None).posterior)
     kept = before.copy()
 
-    step = coin(coded, np.random.default_rng(2), before)
+    step = table(coded, np.random.default_rng(2), before)
 
     assert step.change is None
     np.testing.assert_array_equal(before, kept)
-    np.testing.assert_array_equal(step.posterior, coin(coded, np.random.default_rng(2), None).posterior)
+    np.testing.assert_array_equal(step.posterior, table(coded, np.random.default_rng(2), None).posterior)

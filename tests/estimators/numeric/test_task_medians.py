@@ -1,12 +1,9 @@
-"""Weighted medians and deviations by task, by numpy and compiled, as loops."""
+"""Weighted medians and deviations by task, as loops."""
 
 import numpy as np
-import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.numeric.task_medians import deviations, weighted_medians
-
-pytestmark = pytest.mark.slow
 
 
 def median(values: np.ndarray, weights: np.ndarray) -> float:
@@ -19,10 +16,8 @@ def median(values: np.ndarray, weights: np.ndarray) -> float:
     return float(min(middle) + max(middle)) / 2
 
 
-@pytest.mark.parametrize("kernels", ["plain", "compiled"])
-def test_medians_equal_loops(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_medians_equal_loops() -> None:
     """With weights of small integers, zeros among them, so that sums of one half occur; nan without numbers."""
-    monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
     rng = np.random.default_rng(10)
     task, worker = np.nonzero(rng.random((60, 8)) < 0.5)
     task, worker = task[task != 30], worker[task != 30]

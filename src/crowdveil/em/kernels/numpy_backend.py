@@ -91,7 +91,6 @@ class EncodedBlock:
         weight: NDArray[np.float64],
         initial: NDArray[np.float64],
         gold: NDArray[np.int64],
-        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
         """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
         posterior, normaliser = _gold_softmax(self.vote_sums(weight) + initial, gold)
@@ -101,9 +100,7 @@ class EncodedBlock:
         self,
         weight: NDArray[np.float64],
         tie_margin: float,
-        labels: int,
         gold: NDArray[np.int64],
-        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
         """Return the weighted plurality vote; labels within `tie_margin` of the most votes share the task equally."""
         votes = self.vote_sums(weight)

@@ -46,7 +46,9 @@ class ScoreTables:
 
 class TableStep(NamedTuple):
     """Posterior, [task, label]; its sums over the reports of each table row, [row, label], and over the tasks of each
-    group, [group, label]; the log-likelihood, gold tasks at their known label. `change` as in `VoteStep`."""
+    group, [group, label]; the log-likelihood, gold tasks at their known label.
+
+    `change` is the largest change from the previous posterior if that was overwritten, else None."""
 
     posterior: NDArray[np.float64]
     by_row: NDArray[np.float64]
@@ -57,18 +59,15 @@ class TableStep(NamedTuple):
 
 class VoteStep(NamedTuple):
     """Posterior, [task, label]; its sum over the labels that each worker sent, shape (workers,); and the sum of the
-    tasks' log-normalizers (of a gold task: its label's score), 0 for a plurality vote.
-
-    `change` is the largest change from the previous posterior if that was overwritten, else None."""
+    tasks' log-normalizers (of a gold task: its label's score), 0 for a plurality vote."""
 
     posterior: NDArray[np.float64]
     agreement: NDArray[np.float64]
     log_normaliser: float
-    change: float | None = None
 
 
 class MeanStep(NamedTuple):
-    """Weighted means, shape (tasks,); sums of squared residuals, shape (workers,); `change` as in `VoteStep`."""
+    """Weighted means, shape (tasks,); sums of squared residuals, shape (workers,); `change` as in `TableStep`."""
 
     truth: NDArray[np.float64]
     squares: NDArray[np.float64]

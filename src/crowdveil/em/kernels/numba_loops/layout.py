@@ -60,17 +60,6 @@ def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: An
 
 
 @kernel()
-def rows_in_order(order: Any, pointers: Any, rows: Any, ordered: Any) -> None:
-    """Fill `ordered` with the reports' numbers in the order of positions; shapes (reports,)."""
-    offset = INDEX(0)
-    for position in range(len(order)):
-        task = position - position % BATCH + order[position]
-        for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
-            ordered[offset] = rows[report]
-            offset += INDEX(1)
-
-
-@kernel()
 def count_codes(codes: Any, counts: Any) -> None:
     """Count the reports of each table row into `counts`, shape (workers * symbols,)."""
     for report in range(len(codes)):

@@ -1,111 +1,11 @@
-"""Compiled loops for workers with one weight each: soft-max of weighted votes, plurality vote, agreement, means.
+"""Compiled loops for workers with one weight each: votes, agreement, means."""
 
-A code is worker << bits | symbol. `interleaved`, flat [worker, 2], holds each worker's weight and agreement (posterior
-sum of the labels that the worker sent) in one cache line.
-Factories compile for `static_labels` labels, or for any number if that is 0.
-"""
-
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, prefetch
-from crowdveil.em.kernels.numba_loops.special_functions import (
-    FAST,
-    LANE_STRIDE,
-    clamp_gold,
-    gold_scores,
-    log_normalizer_sum,
-    softmax_batch,
-    write_posteriors,
-)
+from crowdveil.em.kernels.numba_loops.layout import INDEX
 from crowdveil.jit import kernel
-
-
-@cache
-def one_coin_step(static_labels: int) -> Any:
-    """Return the compiled E-step of the one-coin model for a block."""
-
-    @kernel(fastmath=FAST)
-    def step(layout: Any, codes: Any, bits: Any, interleaved: Any, initial: Any, gold: Any, posterior: Any) -> Any:
-        """Fill the posterior with the soft-max of weighted votes, and add it to the agreement.
-
-        Args:
-            layout: task at each position, position of each task, reports at each position; shapes (tasks,).
-            codes, bits: worker << bits | label of each report, in the order of positions; PREFETCH_DISTANCE zeros
-                follow, so that prefetching needs no bound check.
-            interleaved: weights, and agreement, which is added to.
-            initial: scores before any vote, shape (labels,).
-            gold: known label of each task or -1; empty if none is known.
-            posterior: flat [task, label], replaced.
-
-        Returns:
-            The sum of the logarithms of the normalizers, and the largest change of a posterior.
-        """
-        labels = static_labels if static_labels > 0 else len(initial)
-        lanes, maximum, total, inverse = (
-            np.zeros(labels * LANE_STRIDE),
-            np.empty(BATCH),
-            np.empty(BATCH),
-            np.empty(BATCH),
-        )
-        order, positions, lengths = layout
-        likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
-        for start in range(0, len(order), BATCH):
-            size = min(BATCH, len(order) - start)
-            after = _gather(start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior)
-            if len(gold):
-                likelihood += gold_scores(start, size, positions, gold, lanes)
-            softmax_batch(lanes, labels, maximum, total, inverse)
-            likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
-            if len(gold):
-                clamp_gold(start, size, positions, gold, lanes, labels)
-            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
-            _scatter(start, size, lengths, codes, offset, bits, lanes, interleaved)
-            offset = after
-        return likelihood, max_change
-
-    return step
-
-
-@cache
-def plurality_step(static_labels: int) -> Any:
-    """Return the compiled plurality vote of a block."""
-
-    @kernel()
-    def step(
-        layout: Any, codes: Any, bits: Any, interleaved: Any, tie_margin: Any, initial: Any, gold: Any, posterior: Any
-    ) -> Any:
-        """Fill the posterior, shared equally by labels within `tie_margin` of the top; return its largest change.
-
-        Other arguments as in `one_coin_step`. Sums follow the order of the reports, so that their bits are fixed.
-        """
-        labels = static_labels if static_labels > 0 else len(initial)
-        lanes = np.zeros(labels * LANE_STRIDE)
-        _, positions, lengths = layout
-        max_change, offset = 0.0, INDEX(0)
-        for start in range(0, len(positions), BATCH):
-            size = min(BATCH, len(positions) - start)
-            after = _gather(start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior)
-            _plurality(lanes, labels, tie_margin)
-            if len(gold):
-                clamp_gold(start, size, positions, gold, lanes, labels)
-            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
-            _scatter(start, size, lengths, codes, offset, bits, lanes, interleaved)
-            offset = after
-        return max_change
-
-    return step
-
-
-@kernel()
-def interleave_zeros(weight: Any, interleaved: Any) -> None:
-    """Fill `interleaved` with weights and zero sums."""
-    for worker in range(INDEX(len(weight))):
-        interleaved[INDEX(2) * worker] = weight[worker]
-        interleaved[INDEX(2) * worker + INDEX(1)] = 0.0
 
 
 @kernel()
@@ -127,94 +27,35 @@ def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symb
 
 
 @kernel()
-def mean_step(layout: Any, worker: Any, value: Any, interleaved: Any, gold: Any, rounding: Any, truth: Any) -> float:
-    """Fill the tasks' weighted means and the workers' sums of squared residuals; return the largest change.
+def mean_step(
+    pointers: Any, worker: Any, value: Any, weight: Any, gold: Any, rounding: Any, truth: Any, squares: Any
+) -> float:
+    """Fill the tasks' weighted means and add up the workers' squared residuals; return the largest change.
 
     Args:
-        layout: task at each position, position of each task, reports at each position; shapes (tasks,).
-        worker, value: of each report, in the order of positions.
-        interleaved: weight of each worker, and sum of squares, which is added to; flat [worker, 2].
-        gold: known truth of each task, nan where unknown; empty if none is known.
+        pointers: to each task's reports, shape (tasks + 1,).
+        worker, value: of each report.
+        weight: of each worker, shape (workers,).
+        gold: known truth of each task, nan where unknown.
         rounding: relative residuals up to this count as 0.
         truth: shape (tasks,), replaced; nan for tasks without weight.
+        squares: sums of squared residuals, added to, shape (workers,).
     """
-    order, _, lengths = layout
-    max_change, offset, last = 0.0, INDEX(0), INDEX(len(worker) - 1)
-    for position in range(len(order)):
-        task, end = position - position % BATCH + order[position], offset + INDEX(lengths[position])
+    max_change = 0.0
+    for task in range(len(pointers) - 1):
+        reports = range(INDEX(pointers[task]), INDEX(pointers[task + 1]))
         total, weighted = 0.0, 0.0
-        for report in range(offset, end):
-            prefetch(interleaved, INDEX(worker[min(report + INDEX(PREFETCH_DISTANCE), last)]) * INDEX(2))
-            weight = interleaved[INDEX(worker[report]) * INDEX(2)]
-            total += weight
-            weighted += weight * value[report]
+        for report in reports:
+            own = weight[INDEX(worker[report])]
+            total += own
+            weighted += own * value[report]
         task_mean = weighted / total if total > 0 else np.nan
-        if len(gold) and not np.isnan(gold[task]):
-            task_mean = gold[task]
+        task_mean = task_mean if np.isnan(gold[task]) else gold[task]
         change = abs(task_mean - truth[task])
         max_change = change if change > max_change else max_change
         truth[task] = task_mean
-        for report in range(offset, end):
+        for report in reports:
             difference = value[report] - task_mean
-            square = difference * difference if abs(difference) > rounding * abs(value[report]) else 0.0
-            interleaved[INDEX(worker[report]) * INDEX(2) + INDEX(1)] += square
-        offset = end
+            if abs(difference) > rounding * abs(value[report]):
+                squares[INDEX(worker[report])] += difference * difference
     return max_change
-
-
-@njit(nogil=True, forceinline=True)
-def _plurality(lanes: Any, labels: Any, tie_margin: Any) -> None:
-    """Replace the votes of a batch by 1 / (number of winning labels) for winners and 0 for others."""
-    for b in range(BATCH):
-        best, winners = lanes[b], 0
-        for k in range(1, labels):
-            best = max(best, lanes[k * LANE_STRIDE + b])
-        for k in range(labels):
-            lanes[k * LANE_STRIDE + b] = 1.0 if lanes[k * LANE_STRIDE + b] >= best - tie_margin else 0.0
-            winners += lanes[k * LANE_STRIDE + b] > 0
-        for k in range(labels):
-            lanes[k * LANE_STRIDE + b] /= winners
-
-
-@njit(nogil=True, forceinline=True)
-def _gather(
-    start: Any,
-    size: Any,
-    lengths: Any,
-    codes: Any,
-    offset: Any,
-    bits: Any,
-    interleaved: Any,
-    initial: Any,
-    lanes: Any,
-    labels: Any,
-    posterior: Any,
-) -> Any:
-    """Add up the votes of a batch in `lanes` and prefetch its posteriors; return the offset behind its last report."""
-    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for k in range(labels):
-        for b in range(BATCH):
-            lanes[k * LANE_STRIDE + b] = initial[k]
-    for b in range(INDEX(size)):
-        end = offset + INDEX(lengths[INDEX(start) + b])
-        prefetch(posterior, (INDEX(start) + b) * INDEX(labels))
-        for report in range(offset, end):
-            prefetch(interleaved, (INDEX(codes[report + INDEX(PREFETCH_DISTANCE)]) >> shift) * INDEX(2))
-            code = INDEX(codes[report])
-            lanes[(code & mask) * INDEX(LANE_STRIDE) + b] += interleaved[(code >> shift) * INDEX(2)]
-        offset = end
-    return offset
-
-
-@njit(nogil=True, forceinline=True)
-def _scatter(
-    start: Any, size: Any, lengths: Any, codes: Any, offset: Any, bits: Any, lanes: Any, interleaved: Any
-) -> None:
-    """Add the posteriors of a batch's symbols to the agreement of the workers who sent them."""
-    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for b in range(INDEX(size)):
-        end = offset + INDEX(lengths[INDEX(start) + b])
-        for report in range(offset, end):
-            code = INDEX(codes[report])
-            interleaved[(code >> shift) * INDEX(2) + INDEX(1)] += lanes[(code & mask) * INDEX(LANE_STRIDE) + b]
-        offset = end
