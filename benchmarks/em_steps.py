@@ -15,8 +15,7 @@ import numpy as np
 
 from crowdveil.data.reports import Block
 from crowdveil.em.kernels.dispatch import block_reports, encode
-from crowdveil.em.kernels.numpy_backend import EncodedBlock, largest_change
-from crowdveil.em.kernels.step_types import ScoreTables
+from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change
 
 READ = 1 << 25
 """Doubles read to measure the bandwidth: 256 MB, more than any cache."""

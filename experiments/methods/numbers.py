@@ -10,7 +10,7 @@ from crowdveil.data import datasets
 from crowdveil.estimators import ESTIMATORS
 
 SETS = ("n_emotion", "snow_valence", "weather_temperature", "peer_grading_mooc", "population_tf", "population_cut")
-METHODS = ("student-t", "weighted-mean", "crh", "catd", "gtm")
+METHODS = ("student-t", "weighted-mean", "crh", "catd")
 
 
 def errors(name: str) -> tuple[dict[str, float], float]:

@@ -137,7 +137,6 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
     EstimatorEntry("weighted-mean", "estimators.weighted_mean", "WeightedMean", NUMBERS),
     EstimatorEntry("crh", "estimators.numeric.weighted_truths", "Crh", NUMBERS),
     EstimatorEntry("catd", "estimators.numeric.weighted_truths", "Catd", NUMBERS),
-    EstimatorEntry("gtm", "estimators.numeric.weighted_truths", "Gtm", NUMBERS),
     EstimatorEntry("student-t", "estimators.numeric.student_t", "StudentT", NUMBERS),
     EstimatorEntry(
         "gaussian",

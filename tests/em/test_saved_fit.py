@@ -173,8 +173,8 @@ FINITE, WHOLE, SHARE = "finite numbers", "probabilities that sum to 1", "probabi
 @pytest.mark.parametrize(
     ("method", "group", "name", "change", "rule"),
     [
-        ("gtm", "by_worker", "weight", put(np.nan), FINITE),
-        ("gtm", "by_worker", "weight", put(-np.inf), FINITE),
+        ("crh", "by_worker", "weight", put(np.nan), FINITE),
+        ("crh", "by_worker", "weight", put(-np.inf), FINITE),
         ("one-coin", "by_worker", "ability", put(np.inf), FINITE),
         ("one-coin", "by_worker", "ability", put(-0.5), SHARE),
         ("one-coin", "by_worker", "ability", put(1.5), SHARE),

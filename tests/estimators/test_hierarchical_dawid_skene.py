@@ -127,19 +127,18 @@ def test_a_rare_truth_is_not_found_in_the_mistakes_of_others(seed: int) -> None:
     assert fits[0].posterior[:, 1].mean() < 0.12
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.5])
-def test_confidence_is_discounted_after_the_fit(temperature: float) -> None:
+def test_confidence_is_discounted_after_the_fit() -> None:
     """The log posterior of a task with n answers is divided by 1 + (n - 1) rho, with less rho as far as one ability
     fits all rows; truths do not change."""
     reports = crowd()
     plain = HierarchicalDawidSkene(error_correlation=0.0, vote_share=0.0).fit(reports)
     slow = slow_fit(reports, 10, HierarchicalDawidSkene())
-    power = temperature / (1 + 0.25 * (1 - slow.weight) * np.maximum(reports.per_task - 1, 0))
+    power = 1 / (1 + 0.25 * (1 - slow.weight) * np.maximum(reports.per_task - 1, 0))
     voted = np.zeros_like(plain.posterior)
     voted[reports.task, reports.value] = 1
     raised = slow.posterior ** power[:, None]
 
-    estimate = HierarchicalDawidSkene(temperature=temperature, vote_share=0.0).fit(reports)
+    estimate = HierarchicalDawidSkene(vote_share=0.0).fit(reports)
 
     expected = cap_unvoted(raised / raised.sum(axis=1, keepdims=True), voted)
     np.testing.assert_allclose(estimate.posterior, expected, atol=1e-9)

@@ -51,9 +51,8 @@ OUT_OF_RANGE: dict[str, dict[str, tuple[object, ...]]] = {
         **{"smoothing": (0.0,), "sigmas": ((0.0, 1.0), ()), "participations": ((1.5,),), "points_per_step": (0,)},
         **{"prior_mean": (math.nan,), "prior_deviation": (0.0,)},
     },
-    "gtm": {"rate": (0.0,)},
     "hierarchical-dawid-skene": dict.fromkeys(
-        ("crowd_share", "uniform_share", "error_correlation", "temperature", "vote_share"), (-0.1, math.nan, math.inf)
+        ("crowd_share", "uniform_share", "error_correlation", "vote_share"), (-0.1, math.nan, math.inf)
     ),
     "mace": {"strategy": (0.0,)},
     "ordinal-dawid-skene": {"shrinkage": (0.0,), "pseudo_answers": (-1.0,), "damping": (math.inf,)},

@@ -19,8 +19,6 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
 from crowdveil.em.fit_state import FitState
 from crowdveil.em.gold import align_gold
-from crowdveil.em.kernels.dispatch import use_compiled
-from crowdveil.em.kernels.reductions import count_symbols
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
@@ -482,10 +480,11 @@ def _require_capability(
 
 def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
-    counts = np.zeros((len(reports.workers), reports.labels))
-    compiled = use_compiled(len(reports))
+    shape = len(reports.workers), reports.labels
+    counts = np.zeros(shape)
     for block in reports.blocks() if reports.labels else ():
-        count_symbols(block, counts, compiled=compiled)
+        rows = block.worker.astype(np.int64) * reports.labels + block.value
+        counts += np.bincount(rows, minlength=counts.size).reshape(shape)
     return counts
 
 

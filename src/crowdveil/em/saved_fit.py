@@ -44,7 +44,7 @@ FORMAT_NAME = "crowdveil-fit/"
 FORMAT = FORMAT_NAME + "1"
 MANIFEST, NAMES = "fit.json", "names.json"
 FIELDS = {"format", "version", "identity", "members", "sha256"}
-STOPPING = {"max_steps", "tolerance", "error_correlation", "temperature", "vote_share"}
+STOPPING = {"max_steps", "tolerance", "error_correlation", "vote_share"}
 """Settings of the stopping rule and of the confidence, which may differ from those of the saved fit."""
 IDENTITY = {
     "method": "the method",

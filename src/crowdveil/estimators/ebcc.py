@@ -18,7 +18,7 @@ from crowdveil.em.deconvolution import frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels.step_types import ScoreTables
+from crowdveil.em.kernels.numpy_backend import ScoreTables
 from crowdveil.em.model import EStep, FitInput, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError

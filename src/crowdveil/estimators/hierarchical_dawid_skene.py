@@ -28,9 +28,8 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import NORMAL_QUANTILE, WorkerTable
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels.numpy_backend import row_maxima, row_sums, softmax
+from crowdveil.em.kernels.numpy_backend import Discount, row_maxima, row_sums, softmax
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS, floored_log, normalize_confusion
-from crowdveil.em.kernels.step_types import Discount
 from crowdveil.em.model import EStep, FitInput, FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
     M_STEPS,
@@ -73,7 +72,6 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
         error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1]; it counts less where
             one ability explains all rows of a worker.
-        temperature: further factor of the log posterior; `evaluation.calibration` fits it to gold.
         vote_share: weight of the vote shares in the reported probabilities, in [0, 1].
         max_steps: number of steps.
         tolerance: stop earlier when no posterior changes by more than this.
@@ -96,7 +94,6 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     ranges: ClassVar[Mapping[str, str]] = {
         **ConfusionEstimator.ranges,
         **dict.fromkeys(("crowd_share", "uniform_share", "error_correlation", "vote_share"), "[0, 1]"),
-        "temperature": "(0, inf)",
     }
     max_steps: int = 10
     tolerance: float = 1e-6
@@ -107,7 +104,6 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     uniform_share: float = 0.1
     damping: float = 0.3
     error_correlation: float = 0.25
-    temperature: float = 1.0
     vote_share: float = 0.2
 
     def initializations(self, data: FitInput) -> tuple[CrowdParameters, ...]:
@@ -189,7 +185,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def reported(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with the discount of correlated errors, less of it where one ability fits all rows."""
         own = 0.0 if parameters.own_prior is None else parameters.own_prior.weight
-        discount = Discount(self.error_correlation * (1 - own), answers_per_report(parameters), self.temperature)
+        discount = Discount(self.error_correlation * (1 - own), answers_per_report(parameters))
         return replace(parameters, discount=discount, score_tables=None)
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:

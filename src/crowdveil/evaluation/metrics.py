@@ -13,19 +13,24 @@ from numpy.typing import NDArray
 
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
-from crowdveil.evaluation.calibration import calibration_error, confidence_bins
-from crowdveil.evaluation.gold import ErrorName as ErrorName
 from crowdveil.evaluation.gold import (
+    AlignedGold,
     align_gold,
     comparable_truths,
     count_outside_scale,
     count_without_reports,
     default_error,
+    gold_codes,
     mean_error,
     mean_log_loss,
     pearson_correlation,
+    tie_weights,
 )
+from crowdveil.evaluation.gold import ErrorName as ErrorName
 from crowdveil.presentation.counts import number_of
+
+BINS = 10
+"""Bins of equal width of the confidence, in the expected calibration error (Guo et al., ICML 2017)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,3 +149,17 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
         middle = float(np.sort(numbers)[(len(numbers) - 1) // 2])
         return BestConstant(f"{middle:g}", float(np.abs(numbers - middle).mean()))
     return BestConstant(f"{numbers.mean():g}", float(numbers.std()))
+
+
+def confidence_bins(aligned: AlignedGold) -> NDArray[np.float64]:
+    """Return sums of confidences and of right answers (ties split) by bin of confidence; [bin, (confidence, right)]."""
+    posterior, places = aligned.estimate.posterior[aligned.at], np.arange(len(aligned.at))
+    confidence, right = posterior.max(axis=1), tie_weights(aligned)[places, gold_codes(aligned)]
+    code = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    sums = [np.bincount(code, weights=column, minlength=BINS) for column in (confidence, right)]
+    return np.stack(sums, axis=1).astype(float)
+
+
+def calibration_error(bins: NDArray[np.float64], scored: int) -> float:
+    """Return the expected calibration error: the mean over tasks of |accuracy - mean confidence| of their bin."""
+    return float(np.abs(bins[:, 0] - bins[:, 1]).sum()) / scored

@@ -9,9 +9,8 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.em.kernels import dispatch, reductions
 from crowdveil.em.kernels.dispatch import encode
-from crowdveil.em.kernels.numpy_backend import EncodedBlock, largest_change, softmax
-from crowdveil.em.kernels.reductions import Slopes, count_symbols, normalize_confusion, squared_slopes
-from crowdveil.em.kernels.step_types import ScoreTables
+from crowdveil.em.kernels.numpy_backend import EncodedBlock, ScoreTables, largest_change, softmax
+from crowdveil.em.kernels.reductions import Slopes, normalize_confusion, squared_slopes
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -112,35 +111,6 @@ def test_shares_of_rows_add_pseudo_counts() -> None:
             expected[worker, truth] = [count / sum(row) for count in row]
         for compiled in (False, True):
             np.testing.assert_allclose(normalize_confusion(counts, pseudo, compiled=compiled), expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
-def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any positive number to the last digits, never of less than the least; memory in any order; in threads."""
-    numbers = np.random.default_rng(7).random((5, 3, 3)) * 10.0 ** np.arange(-290, 310, 200)
-    numbers[0, 0, 0], numbers[1], numbers[2, 2] = 0.0, 1.0, [0.5, np.nextafter(1, 0), np.sqrt(0.5)]
-    expected = np.log(np.maximum(numbers, 1e-300))
-    monkeypatch.setattr(reductions, "MIN_NUMBERS_PER_THREAD", 8)
-    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
-
-    for given in (numbers, numbers.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
-        found = reductions.floored_log(given, 1e-300, compiled=compiled)
-
-        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0)
-        assert given.strides == found.strides
-
-
-@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
-def test_reports_are_counted_by_worker_and_symbol(compiled: bool) -> None:
-    """Each report adds one to its cell, on top of earlier counts."""
-    counts = np.ones((6, 3))
-    expected = counts.copy()
-    for _, worker, value in ROWS:
-        expected[worker, value] += 1
-
-    count_symbols(BLOCK, counts, compiled=compiled)
-
-    np.testing.assert_array_equal(counts, expected)
 
 
 @pytest.mark.slow

@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 from crowdveil.data.reports import Reports
-from crowdveil.estimators import Catd, Crh, Gtm
-from crowdveil.estimators.numeric.error_correlation import PRIOR_CORRELATION, correlation_of
-from crowdveil.estimators.numeric.student_t import StudentT
+from crowdveil.estimators import Catd, Crh
+from crowdveil.estimators.numeric.student_t import PRIOR_CORRELATION, StudentT, correlation_of
 from crowdveil.evaluation import metrics
 from tests.real_data import load_or_skip
 
@@ -66,27 +65,6 @@ def test_catd_equals_loops(reports: Reports) -> None:
             truth[j] = np.average(reports.value[at], weights=weight[reports.worker[at]])
 
     np.testing.assert_allclose(Catd(max_steps=3, tolerance=0.0).fit(reports).posterior, truth, atol=1e-9)
-
-
-def test_gtm_equals_loops(reports: Reports) -> None:
-    """Three steps alternate posterior means and modes of inverse gamma distributions, in units of each task."""
-    median, unit = by_task(reports, np.median), by_task(reports, np.std)
-    own = (reports.value - median[reports.task]) / unit[reports.task]
-    truth = np.zeros(TASKS)
-    for _ in range(2):
-        squares, answers = np.full(WORKERS, 20.0), np.full(WORKERS, 22.0)
-        for j, i, y in zip(reports.task, reports.worker, own, strict=True):
-            squares[i] += (y - truth[j]) ** 2
-            answers[i] += 1
-        variance = squares / answers
-        for j in range(TASKS):
-            at = reports.task == j
-            precision = 1 / variance[reports.worker[at]]
-            truth[j] = (precision * own[at]).sum() / (1 + precision.sum())
-
-    estimate = Gtm(max_steps=3, tolerance=0.0).fit(reports)
-
-    np.testing.assert_allclose(estimate.posterior, median + unit * truth, atol=1e-9)
 
 
 def test_errors_of_crh_are_the_published_ones() -> None:

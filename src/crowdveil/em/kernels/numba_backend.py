@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, votes
 from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
-from crowdveil.em.kernels.numpy_backend import EncodedBlock
-from crowdveil.em.kernels.step_types import MeanStep, ScoreTables, TableStep
+from crowdveil.em.kernels.numpy_backend import EncodedBlock, MeanStep, ScoreTables, TableStep
 
 CACHE_LINE_NUMBERS = 8
 """Doubles in a cache line."""

@@ -1,9 +1,8 @@
-"""Reductions over reports and worker tables: symbol counts, confusion normalization, logarithms, squared scores.
+"""Reductions over worker tables and reports: confusion normalization, soft-max, logarithms, squared slopes.
 
-All but one have a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the
-second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5, `floored_log` 3.7
-and 2.1, `softmax_by_label` 3.6 with five; for half a million answers `count_symbols` 2.3 and 2.5, `squared_slopes` 14
-and 22.
+Most have a numpy form and a compiled one (`compiled`, from `use_compiled`). Processor time of the first over the
+second, one thread, 10,000 workers with five and with two labels: `normalize_confusion` 3.2 and 3.5, `softmax_by_label`
+3.6 with five; for half a million answers `squared_slopes` 14 and 22.
 Row-wise work goes in chunks that stay in a core's own cache, which is three times faster than whole columns.
 """
 
@@ -38,18 +37,6 @@ class Slopes(NamedTuple):
 
     right: NDArray[np.float64]
     wrong: NDArray[np.float64]
-
-
-def count_symbols(block: Block, counts: NDArray[np.float64], *, compiled: bool) -> None:
-    """Add the reports of a block, whose values are symbols, to `counts`, indexed [worker, symbol]."""
-    symbols = counts.shape[1]
-    if compiled:
-        from crowdveil.em.kernels.numba_loops import confusion
-
-        confusion.count_symbols(block.worker, block.value, symbols, counts.reshape(-1))
-        return
-    rows = block.worker.astype(np.int64) * symbols + block.value
-    counts += np.bincount(rows, minlength=counts.size).reshape(counts.shape)
 
 
 def map_row_chunks(
@@ -131,18 +118,9 @@ def _softmax_by_label(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def floored_log(rows: NDArray[np.float64], least: float, *, compiled: bool = False) -> NDArray[np.float64]:
-    """Return log(max(rows, least)), `least` a positive normal number, in the memory order of `rows`."""
-    logs = np.empty_like(rows)
-    if not compiled:
-        return map_row_chunks(lambda some: np.log(np.maximum(some, least)), rows, logs)
-    from crowdveil.em.kernels.numba_loops.special_functions import logarithms
-
-    def work(some: slice) -> None:
-        logarithms(rows[some].ravel("K"), least, logs[some].ravel("K"))
-
-    for_row_ranges(work, len(rows), _min_rows_per_thread(rows))
-    return logs
+def floored_log(rows: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    """Return log(max(rows, least)) in the memory order of `rows`."""
+    return map_row_chunks(lambda some: np.log(np.maximum(some, least)), rows, np.empty_like(rows))
 
 
 def for_row_ranges(work: Callable[[slice], None], rows: int, least: int) -> None:

@@ -27,8 +27,8 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.kernels.numpy_backend import TableStep
 from crowdveil.em.kernels.reductions import floored_log, normalize_confusion, softmax_by_label
-from crowdveil.em.kernels.step_types import TableStep
 from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
@@ -275,7 +275,7 @@ def log_confusion(parameters: CrowdParameters) -> NDArray[np.float64]:
     confusion, tables = parameters.confusion.transpose(0, 2, 1), parameters.score_tables
     if tables is not None and parameters.pool.model.is_identity:
         return tables.report_scores.reshape(confusion.shape)
-    return floored_log(np.ascontiguousarray(confusion), TINY, compiled=parameters.summary.compiled)
+    return floored_log(np.ascontiguousarray(confusion), TINY)
 
 
 def with_finite_log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
+from crowdveil.em.kernels.numpy_backend import Discount, ScoreTables
 from crowdveil.em.kernels.reductions import floored_log
-from crowdveil.em.kernels.step_types import Discount, ScoreTables
 from crowdveil.em.model import Summary
 from crowdveil.estimators.confusion.own_ability import OwnPrior
 
@@ -141,7 +141,7 @@ class CrowdParameters:
             return self.mixture.log_reports(full_table, self.participation)
         if not self.pool.model.is_identity:
             return np.log(np.maximum(self.inputs() @ full_table, TINY))
-        return floored_log(self.confusion, TINY, compiled=self.summary.compiled)
+        return floored_log(self.confusion, TINY)
 
 
 def candidate_abilities(expected: float) -> NDArray[np.float64]:

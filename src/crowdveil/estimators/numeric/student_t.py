@@ -8,7 +8,7 @@ Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 19
 is 1 for normal errors. The updates of v_i and s^2 add the variance of mu_j + b_i to e_ij^2:
     u_ij = (nu + 1) / (nu + e_ij^2 / (s^2 v_i)),   mu_j = sum_i (u_ij / v_i) (y_ij - b_i) / sum_i (u_ij / v_i),
     v_i = (sum_j u_ij e_ij^2 / s^2 + c) / (n_i + c),   s^2 = mean of u_ij e_ij^2 / v_i;   nu on a grid.
-Two workers' errors on one task have the correlation rho, see `error_correlation`. For intervals, n answers of squared
+Two workers' errors on one task have the correlation rho, see `correlation_of`. For intervals, n answers of squared
 scale V have a mean of variance V (rho + (1 - rho) / n), n = sum_i 1 / v_i. V is the task's own, with the weights u_ij
 of that scale (Kent, Tyler and Vardi 1994): V_j = (sum_i u_ij e_ij^2 / v_i + 10 s^2) / ((1 - 1 / n_j) sum_i u_ij + 10).
 """
@@ -27,8 +27,6 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.fit_state import FitState, StateField
 from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
-from crowdveil.estimators.numeric.error_correlation import SUMS as SQUARE_SUMS
-from crowdveil.estimators.numeric.error_correlation import correlation_of, square_sums
 from crowdveil.estimators.numeric.rater_bias import (
     LEAST_RATIO,
     SUMS,
@@ -58,6 +56,14 @@ BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 96, 1 << 23
 """Bytes that an E-step allocates per report, and largest number of reports of a block."""
 UPPER_LEVEL = 0.95
 """Level of the upper end of an interval."""
+FEWEST_ANSWERS = 3
+"""Answers of a task from which it counts: the variances of pairs do not depend on q."""
+CORRELATION_PER_Q, LARGEST_CORRELATION = 1.75, 0.7
+"""Factor on q, and upper bound of the product, chosen on public sets and simulated panels."""
+PRIOR_CORRELATION, PRIOR_TASKS = 0.55, 5.0
+"""Correlation without evidence, and its weight in tasks."""
+SQUARE_SUMS = 4
+"""Sums over tasks, see `square_sums`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +99,7 @@ class StudentStatistics(NamedTuple):
             powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
             only, zeros later.
         bias_sums: see `rater_bias.bias_sums`, indexed [sum, worker]; zeros in the first step.
-        square_sums: see `error_correlation.square_sums`.
+        square_sums: see `square_sums`.
     """
 
     squares: NDArray[np.float64]
@@ -385,3 +391,36 @@ def _log_densities(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
             for nu in NU_GRID
         ]
     )
+
+
+def square_sums(block: GoldBlock, squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return T, N, sum S_j and sum S_j^2 / (n_j - 1) over tasks without gold that count, shape (4,).
+
+    Args:
+        block: the reports.
+        squares: e_ij^2 / v_i of each report, shape (reports,).
+    """
+    count = np.diff(block.block.pointers)
+    used = (count >= FEWEST_ANSWERS) & np.isnan(block.gold)
+    others, sums = count[used] - 1.0, totals(block.block.task, squares, block.block.tasks)[used]
+    return np.array([len(others), others.sum(), sums.sum(), (sums**2 / others).sum()])
+
+
+def correlation_of(sums: NDArray[np.float64]) -> float:
+    """Return rho from the sums of `square_sums`, by how much the variances of tasks differ.
+
+    The sum of squares S_j of n answers about their mean has V (n - 1) degrees of freedom if errors are independent.
+    With correlations r_ik of their deviations, its squared relative variance is 2 (1 + (n - 2) q) / (n - 1), where q is
+    the mean of r_ik^2 (Satterthwaite 1946). Tasks of unequal difficulty raise it too. By moments over T tasks of three
+    answers or more, with N = sum_j (n_j - 1):
+        q = (N^2 sum_j (S_j^2 / (n_j - 1)) / (sum_j S_j)^2 - N - 2 T) / (2 (N - T)),
+        rho = (T min(1.75 q, 0.7) + 5 * 0.55) / (T + 5).
+    q is 0 where a worker copies nobody. Where pairs either copy, with correlation 4 / 7, or not, the mean correlation is
+    1.75 q. Errors that all workers share do not show: 0.55 is a prior opinion, with the weight of five tasks.
+    """
+    tasks, others, first, second = sums.tolist()
+    if not (others > tasks and first > 0):
+        return PRIOR_CORRELATION
+    q = (others * (others * second / first**2 - 1) - 2 * tasks) / (2 * (others - tasks))
+    found = min(max(CORRELATION_PER_Q * q, 0.0), LARGEST_CORRELATION)
+    return (tasks * found + PRIOR_TASKS * PRIOR_CORRELATION) / (tasks + PRIOR_TASKS)

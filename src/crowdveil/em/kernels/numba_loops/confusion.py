@@ -283,14 +283,6 @@ def restore_first_label(static_labels: int) -> Any:
     return end
 
 
-@kernel()
-def count_symbols(worker: Any, symbol: Any, symbols: Any, counts: Any) -> None:
-    """Add one to counts, flat [worker, symbol], for each report."""
-    width = INDEX(symbols)
-    for report in range(INDEX(len(worker))):
-        counts[INDEX(worker[report]) * width + INDEX(symbol[report])] += 1.0
-
-
 @cache
 def squared_slopes(static_labels: int) -> Any:
     """Return the compiled sums of squared slopes, see `kernels.Slopes`."""

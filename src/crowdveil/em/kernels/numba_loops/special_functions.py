@@ -1,4 +1,4 @@
-"""Exponential, logarithm and soft-max in forms that compile to SIMD code: no call, branch or table.
+"""Exponential and soft-max in forms that compile to SIMD code: no call, branch or table.
 
 Soft-max works on a batch of tasks, one task per SIMD lane: the score of label k for the batch's task b is at
 k * LANE_STRIDE + b of a flat array.
@@ -11,7 +11,6 @@ import numpy as np
 from numba import njit
 
 from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX
-from crowdveil.jit import kernel
 
 FAST = {"contract", "nsz", "nnan", "ninf"}
 LOG2_E = 1.4426950408889634
@@ -19,13 +18,6 @@ LOG_2_HIGH, LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 """Their sum is log 2; the first has few enough digits to be multiplied by an exponent without rounding."""
 MIN_EXPONENT = -708.0
 """Smaller arguments of the exponential count as this one, whose exponential is still a normal number."""
-SQRT_HALF = np.uint64(0x3FE6A09E667F3BCD)
-"""Bits of the square root of one half, the lower bound of the mantissas that the series of the logarithm covers."""
-MANTISSA_OFFSET = np.uint64(0x3FF0000000000000) - SQRT_HALF
-MANTISSA_MASK, MANTISSA_BITS = np.uint64(0x000FFFFFFFFFFFFF), np.uint64(52)
-BITS_OF_2_52 = np.uint64(0x4330000000000000)
-"""Bits of 2^52; or-ing a small integer into them gives the float 2^52 + integer."""
-TWO_52_AND_BIAS = 2.0**52 + 1023.0
 UNCHECKED_DIVISION: Literal["numpy"] = "numpy"
 """numba's error model without a check for division by zero, which would prevent SIMD code."""
 LANE_STRIDE = BATCH + 8
@@ -58,38 +50,6 @@ def negative_exp(x: Any) -> Any:
     series = series * r + 1.0
     series = series * r + 1.0
     return series * np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
-
-
-@njit(nogil=True, fastmath=FAST, error_model=UNCHECKED_DIVISION, forceinline=True)
-def positive_log(x: Any) -> Any:
-    """Return log x of a positive normal number, accurate to the last digit but one.
-
-    x = 2^n m with m between the square roots of 1/2 and 2; log m = 2 artanh((m - 1) / (m + 1)), by its series.
-    """
-    bits = np.float64(x).view(np.uint64) + MANTISSA_OFFSET
-    n = np.uint64((bits >> MANTISSA_BITS) | BITS_OF_2_52).view(np.float64) - TWO_52_AND_BIAS
-    m = np.uint64((bits & MANTISSA_MASK) + SQRT_HALF).view(np.float64)
-    s = (m - 1.0) / (m + 1.0)
-    square = s * s
-    series = 1 / 21
-    series = series * square + 1 / 19
-    series = series * square + 1 / 17
-    series = series * square + 1 / 15
-    series = series * square + 1 / 13
-    series = series * square + 1 / 11
-    series = series * square + 1 / 9
-    series = series * square + 1 / 7
-    series = series * square + 1 / 5
-    series = series * square + 1 / 3
-    return n * LOG_2_HIGH + (2.0 * s + (2.0 * s * square * series + n * LOG_2_LOW))
-
-
-@kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
-def logarithms(numbers: Any, least: Any, logs: Any) -> None:
-    """Fill `logs` with log(max(number, least)); flat arrays, `least` a positive normal number."""
-    for i in range(len(numbers)):
-        number = numbers[i]
-        logs[i] = positive_log(number if number > least else least)
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
