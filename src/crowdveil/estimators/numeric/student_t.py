@@ -415,8 +415,8 @@ def correlation_of(sums: NDArray[np.float64]) -> float:
     answers or more, with N = sum_j (n_j - 1):
         q = (N^2 sum_j (S_j^2 / (n_j - 1)) / (sum_j S_j)^2 - N - 2 T) / (2 (N - T)),
         rho = (T min(1.75 q, 0.7) + 5 * 0.55) / (T + 5).
-    q is 0 where a worker copies nobody. Where pairs either copy, with correlation 4 / 7, or not, the mean correlation is
-    1.75 q. Errors that all workers share do not show: 0.55 is a prior opinion, with the weight of five tasks.
+    q is 0 where a worker copies nobody. Where pairs either copy, with correlation 4 / 7, or not, the mean correlation
+    is 1.75 q. Errors that all workers share do not show: 0.55 is a prior opinion, with the weight of five tasks.
     """
     tasks, others, first, second = sums.tolist()
     if not (others > tasks and first > 0):
