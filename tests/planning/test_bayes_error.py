@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.planning import Campaign, NumberCrowd, bayes_errors
+from crowdveil.planning import Campaign, bayes_errors
 from crowdveil.planning.bayes_error import known_classes_error, report_given_truth
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb, perturb_cells
@@ -126,32 +125,3 @@ def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
 
     assert 0.05 < found < crowd.constant_error
     assert found == pytest.approx(np.abs(fitted.truth - made.truth).mean(), abs=0.02)
-
-
-def test_known_error_reads_every_channel_of_a_table() -> None:
-    """Through a table of channels, the error equals that of products over all cells, each with its own channel."""
-    campaign = of_numbers(workers=16, tasks=12)
-    crowd = campaign.crowd
-    assert isinstance(crowd, NumberCrowd)
-    made = crowd.simulate(workers=16, tasks=12, rate=0.5, source=seeded(5))
-    two_cuts, one_cut = (QuantizedResponse(alphabet=SCALE, epsilon=3.0, cuts=cuts).channel() for cuts in ((1, 3), (2,)))
-    table = ChannelTable.by_worker((two_cuts, one_cut), {str(name): int(name) % 2 for name in made.answers.workers})
-    reports = perturb_cells(made.answers, table, seeded(6))
-    kind = np.searchsorted(crowd.qualities, made.quality[reports.workers - 1])
-    of_task, of_worker = table.groups(reports.tasks, reports.workers)
-    tables = [report_given_truth(crowd.answer_probabilities(), 0.5, channel) for channel in table.channels]
-    names = np.array(reports.alphabet.names)  # type: ignore[union-attr]
-    said = {(t, w): names[v] for t, w, v in zip(reports.task, reports.worker, reports.value, strict=True)}
-    losses = []
-    for task in range(12):
-        scores = crowd.log_truth_prior.copy()
-        for worker in range(16):
-            index = table.choice[of_worker[worker]][of_task[task]]
-            outputs = table.channels[index].report_alphabet.names
-            symbol = outputs.index(said[task, worker]) if (task, worker) in said else len(outputs)
-            scores += np.log(tables[index][kind[worker], :, symbol])
-        losses.append(float(crowd.losses(scores[None], made.truth[task : task + 1])[0]))
-
-    found = known_classes_error(campaign, table, reports, kind, made.truth)
-
-    assert found == pytest.approx(np.mean(losses))

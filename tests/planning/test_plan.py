@@ -112,24 +112,6 @@ def test_a_target_met_by_the_constant_needs_no_answers() -> None:
     assert ["No answers are needed"] == [sentence.split(":")[0] for sentence in verdict(made)]
 
 
-def test_a_larger_epsilon_is_suggested_if_unprotected_answers_are_enough() -> None:
-    """If unprotected answers meet the target, a larger epsilon is suggested."""
-    said = verdict(plan(of_labels(), target=0.05, epsilons=(0.5,)))
-
-    assert "The target cannot be met" in said[0]
-    assert said[1].startswith("A larger epsilon may be enough: the unprotected answers of 40 workers")
-
-
-def test_searches_name_round_numbers_of_workers() -> None:
-    """The number of workers has two significant digits, and its prediction meets the target."""
-    one = more_workers(of_labels(), "unprotected", None, 0.0, 1e-4)
-
-    assert one is not None
-    assert one.campaign.workers > 40
-    assert one.campaign.workers % 10 ** (len(str(one.campaign.workers)) - 2) == 0
-    assert one.prediction.error <= 2e-4
-
-
 def test_searches_continue_until_a_simulation_meets_the_target() -> None:
     """If predictions without simulation are optimistic, more workers are tried."""
     campaign = of_labels(tasks=300, workers=10, rate=0.1, abilities=beta_abilities(0.75))
@@ -157,15 +139,6 @@ def test_changed_campaigns() -> None:
     assert assigned.with_full_assignment() is None
     assert public.with_full_assignment() is None
     assert of_labels(rate=1.0).with_full_assignment() is None
-
-
-def test_progress_counts_simulations() -> None:
-    """Progress rises by one with every simulation and never passes the total."""
-    seen: list[tuple[int, int]] = []
-    plan(of_numbers(), target=0.01, epsilons=(1.0,), progress=lambda done, total: seen.append((done, total)))
-
-    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
-    assert all(done <= total for done, total in seen)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +196,6 @@ def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
         (of_labels(ordered=True, labels=2), False),
         (of_labels(ordered=True, method="dawid-skene"), False),
         (of_numbers(), False),
-        (of_numbers(workers=8), False),
-        (of_numbers(assigned_per_task=15), False),
     ],
 )
 def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool) -> None:
@@ -235,14 +206,6 @@ def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool) -> No
     assert all(
         ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.name.endswith(ORDINAL_SUFFIX) for one in made
     )
-
-
-def test_searches_try_fewer_types() -> None:
-    """Searches try randomized and quantized response, with both estimators."""
-    made = [one.name for one in candidates(of_labels(ordered=True), 2.0, search_only=True)]
-
-    assert ["randomized-response", "quantized-response"] == made[:2]
-    assert [line + ORDINAL_SUFFIX for line in made[:2]] == made[2:]
 
 
 def test_channel_keys_ignore_names_of_symbols() -> None:
@@ -290,32 +253,21 @@ def made() -> Plan:
 
 
 @pytest.mark.slow
-def test_no_worker_exceeds_the_budget(made: Plan) -> None:
-    """The exact loss of the worker with the most assigned tasks is at most the budget, whatever the participation."""
+def test_every_budget_has_a_choice_that_keeps_it(made: Plan) -> None:
+    """Choices ascend by budget, are no worse than without assignment, and no worker loses more than the budget."""
+    pairs = [(one.budget, one.campaign.participation) for one in made.results]
+
+    assert [(budget, hidden) for budget in BUDGETS for hidden in ("protected", "public")] == pairs
     for one in (*made.results, *made.without_assignment):
         assert one.cost.cells == largest_load(one.campaign)
         assert one.cost.worker_epsilon <= one.axis_value
         assert one.mechanism.guarantee.participation == one.campaign.participation
-
-
-@pytest.mark.slow
-def test_every_budget_and_participation_has_a_choice(made: Plan) -> None:
-    """Choices ascend by budget, protected participation first, and their errors do not grow with the budget."""
-    pairs = [(one.budget, one.campaign.participation) for one in made.results]
-
-    assert [(budget, hidden) for budget in BUDGETS for hidden in ("protected", "public")] == pairs
     for hidden in ("protected", "public"):
         errors = [one.prediction.error for one in made.results if one.campaign.participation == hidden]
         assert sorted(errors, reverse=True) == errors
-
-
-@pytest.mark.slow
-def test_assignment_is_chosen_where_it_is_better(made: Plan) -> None:
-    """A choice is not worse than the same budget divided over all tasks, which is one of the loads compared."""
     for whole in made.without_assignment:
-        assert whole.cost.cells == made.campaign.tasks
         best = min(one.prediction.error for one in made.results if one.budget == whole.budget)
-        assert best <= whole.prediction.error
+        assert (made.campaign.tasks, True) == (whole.cost.cells, best <= whole.prediction.error)
 
 
 @pytest.mark.slow
@@ -356,14 +308,6 @@ def test_sentences_name_the_worker_first(made: Plan) -> None:
     assert promise.index("per worker") < promise.index("per answer")
     assert promise in verdict(made)[0]
     assert "Without assignment" in verdict(made)[1]
-
-
-def test_numbers_are_planned_too() -> None:
-    """On a scale the error falls below that of the constant at a large budget."""
-    made = plan_budgets(of_numbers(), (30.0,))
-
-    assert made.results[0].prediction.error < made.constant_error
-    assert "least error" in verdict(made)[0]
 
 
 @pytest.mark.parametrize("budgets", [(), (0.0,), (-1.0,), (float("inf"),)])

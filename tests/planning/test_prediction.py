@@ -21,8 +21,6 @@ from crowdveil.planning.prediction import (
     LABEL_DEPARTURES,
     Departure,
     predict_from_bayes_errors,
-    real_set_summary,
-    tasks_to_simulate,
     widen_interval,
 )
 from crowdveil.randomness import seeded
@@ -102,13 +100,6 @@ def test_some_of_many_tasks_are_simulated(monkeypatch: pytest.MonkeyPatch) -> No
     assert part.high - part.low > whole.high - whole.low
 
 
-def test_reports_per_task_are_counted() -> None:
-    """The number of simulated tasks is the limit on reports divided by the reports per task."""
-    campaign = of_labels(tasks=10_000, workers=1_000, rate=0.5, participation="public")
-
-    assert prediction.MAX_REPORTS_LABELS // 500 == tasks_to_simulate(campaign, None)
-
-
 def test_predictions_without_simulation_lie_between_the_bayes_errors() -> None:
     """Relative excess 0 is the error with known classes, 1 that with unknown ones, and it can be read back."""
     campaign = of_labels(workers=20)
@@ -186,8 +177,13 @@ def rounded_up(one: Departure) -> Departure:
 
 
 def test_departures_are_those_of_the_experiment() -> None:
-    """`DEPARTURES` follows from the measured errors, set by set."""
+    """`DEPARTURES` follows from the measured errors, set by set, and is documented with the errors."""
     assert list(DEPARTURES) == [rounded_up(departure_of(name, found)) for name, found in cases().items()]
+    for one in DEPARTURES:
+        found = cases()[one.name]
+        figures = " | ".join(f"{case.planned:.3g} | {case.measured:.3g}" for case in (found[1], found[4]))
+        inside = sum(covered(case, without(one.name)) for case in found)
+        assert f"| {one.name} | {figures} | {one.below:.2f} | {one.above:.2f} | {inside} |" in PAGE
 
 
 def test_widened_intervals_cover_the_real_sets() -> None:
@@ -220,24 +216,6 @@ def test_an_interval_is_widened_by_the_largest_departures() -> None:
     assert (pytest.approx(0.3), 0.7) == widen_interval(0.6, 0.7, 0.5, sets)
 
 
-def test_the_summary_counts_sets() -> None:
-    """The sentence has the number of sets with mostly larger errors than predicted, and the largest departure."""
-    optimistic = sum(2 * sum(case.measured > case.planned for case in found) > 5 for found in cases().values())
-
-    assert f"{optimistic} of 13 public sets" in real_set_summary()
-    assert "by up to 60 % of the way" in real_set_summary()
-
-
-@pytest.mark.parametrize("name", [one.name for one in DEPARTURES])
-def test_every_set_is_documented(name: str) -> None:
-    """The documented table has predicted and measured errors without protection and at epsilon 4, and departures."""
-    found, one = cases()[name], next(one for one in DEPARTURES if one.name == name)
-    figures = [f"{case.planned:.3g} | {case.measured:.3g}" for case in (found[1], found[4])]
-    inside = sum(covered(case, without(name)) for case in found)
-
-    assert f"| {name} | {' | '.join(figures)} | {one.below:.2f} | {one.above:.2f} | {inside} |" in PAGE
-
-
 FOUND = Prediction(
     error=0.12345, consensus_error=0.12345, low=0.0987, high=0.1501, real_low=0.0123, real_high=0.4567, less_than=None,
     information=0.1,
@@ -264,13 +242,9 @@ def test_numbers_have_two_digits(value: float, nearest: str, down: str, up: str)
     assert (down, up) == (two_digits(value, ROUND_FLOOR), two_digits(value, ROUND_CEILING))
 
 
-def test_intervals_are_rounded_outwards() -> None:
-    """The lower end is rounded down, the upper end up."""
-    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_interval_text(FOUND))
-
-
 def test_unresolved_errors_are_bounds() -> None:
-    """A bound replaces the error, rounded up."""
+    """A bound replaces the error, rounded up; ends of intervals are rounded outwards."""
+    assert ("0.12", "0.012 to 0.46") == (expected_error_text(FOUND), real_interval_text(FOUND))
     assert "less than 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213))
     assert "< 0.0022" == expected_error_text(replace(FOUND, error=4.38e-10, less_than=0.00213), "<")
 

@@ -71,13 +71,6 @@ def test_sparsity_is_the_share_of_null_cells():
     assert np.array_equal(np.arange(1, 501), crowd.answers.tasks)
 
 
-def test_without_sparsity_everybody_answers_everything():
-    """Sparsity 0 fills every cell once."""
-    crowd = categorical_crowd(workers=7, tasks=5, labels=LABELS, sparsity=0.0, source=seeded(4))
-
-    assert [5] * 7 == crowd.answers.per_worker.tolist()
-
-
 def test_able_workers_answer_the_truth_and_others_any_other_label():
     """Ability 1 repeats the truth; ability 0 spreads evenly over the other labels (5 standard errors, 6e-7 each)."""
     able = categorical_crowd(workers=3, tasks=50, labels=LABELS, sparsity=0.0, ability=constant(1.0), source=seeded(5))
@@ -120,53 +113,28 @@ def test_answers_per_worker_are_kept():
         assert len(pairs) == len(set(pairs))
 
 
-def test_chosen_tasks_are_uniform():
-    """With 3 of 30 tasks per worker, a tenth of 20,000 workers choose each task (5 standard errors, 2e-5 in all)."""
-    crowd = categorical_crowd(workers=20_000, tasks=30, labels=LABELS, answers_per_worker=3, source=seeded(10))
-
-    assert (np.abs(crowd.answers.per_task - 2000) < 5 * math.sqrt(20_000 * 0.09)).all()
-
-
-def test_a_seed_makes_the_same_crowd_again():
-    """One seed gives one crowd, another seed another."""
-    crowds = [numeric_crowd(workers=50, tasks=40, sparsity=0.5, source=seeded(seed)) for seed in (1, 1, 2)]
-
-    assert np.array_equal(crowds[0].answers.value, crowds[1].answers.value)
-    assert not np.array_equal(crowds[0].truth, crowds[2].truth)
+NUMERIC = {"workers": 2, "tasks": 2, "sparsity": 0.5, "source": seeded(1)}
+CATEGORICAL = {"workers": 2, "tasks": 2, "labels": LABELS, "source": seeded(1)}
 
 
 @pytest.mark.parametrize(
-    ("change", "rule"),
+    ("crowd", "settings", "rule"),
     [
-        ({"workers": 0}, "at least one worker"),
-        ({"tasks": 0}, "at least one worker"),
-        ({"sparsity": 1.0}, "sparsity must be in"),
-        ({"sparsity": math.nan}, "sparsity must be in"),
-        ({"sigmas": ()}, "standard deviations"),
-        ({"sigmas": (1.0, -1.0)}, "standard deviations"),
+        (numeric_crowd, NUMERIC | {"workers": 0}, "at least one worker"),
+        (numeric_crowd, NUMERIC | {"sparsity": math.nan}, "sparsity must be in"),
+        (numeric_crowd, NUMERIC | {"sigmas": ()}, "standard deviations"),
+        (numeric_crowd, NUMERIC | {"sigmas": (1.0, -1.0)}, "standard deviations"),
+        (categorical_crowd, CATEGORICAL, "either sparsity or answers_per_worker"),
+        (categorical_crowd, CATEGORICAL | {"sparsity": 0.5, "answers_per_worker": 1}, "either sparsity or"),
+        (categorical_crowd, CATEGORICAL | {"sparsity": 0.5, "prior": (0.5, 0.5)}, "4 probabilities"),
+        (categorical_crowd, CATEGORICAL | {"sparsity": 0.5, "prior": (0.5, 0.5, 0.5, -0.5)}, "4 probabilities"),
+        (categorical_crowd, CATEGORICAL | {"sparsity": 1.0}, "sparsity must be in"),
     ],
 )
-def test_impossible_numeric_crowds_are_refused(change, rule):
-    """Sizes, sparsity and deviations out of range are refused by name."""
+def test_impossible_crowds_are_refused(crowd, settings, rule):
+    """Sizes, sparsity, deviations, priors and rules of participation out of range are refused by name."""
     with pytest.raises(SettingsError, match=rule):
-        numeric_crowd(**{"workers": 2, "tasks": 2, "sparsity": 0.5, "scale": Scale(0, 9), "source": seeded(1)} | change)
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        ({}, "either sparsity or answers_per_worker"),
-        ({"sparsity": 0.5, "answers_per_worker": 1}, "either sparsity or answers_per_worker"),
-        ({"sparsity": 0.5, "prior": (0.5, 0.5)}, "4 probabilities"),
-        ({"sparsity": 0.5, "prior": (0.5, 0.5, 0.5, -0.5)}, "4 probabilities"),
-        ({"sparsity": 0.5, "prior": (0.5, 0.5, 0.5, 0.5)}, "4 probabilities"),
-        ({"sparsity": -0.1}, "sparsity must be in"),
-    ],
-)
-def test_impossible_categorical_crowds_are_refused(change, rule):
-    """A wrong prior, sparsity, or not exactly one rule of participation is refused by name."""
-    with pytest.raises(SettingsError, match=rule):
-        categorical_crowd(**{"workers": 2, "tasks": 2, "labels": LABELS, "source": seeded(1)} | change)
+        crowd(**settings)
 
 
 SCALE = Scale(0, 2)
@@ -245,15 +213,6 @@ def test_an_assignment_around_answers_holds_them() -> None:
         simulated_assignment(crowd.answers, most - 1, seeded(4))
 
 
-def test_progress_counts_the_groups() -> None:
-    """One call per pair of groups."""
-    calls: list[tuple[int, int]] = []
-
-    perturb_cells(answers(), table(), seeded(5), progress=lambda done, whole: calls.append((done, whole)))
-
-    assert [(1, 4), (2, 4), (3, 4), (4, 4)] == calls
-
-
 ALPHABET = Categories(("no", "yes"))
 LOW, HIGH, TASKS, WORKERS, SYMBOLS = 0.1, 0.5, 4, 20_000, 3
 NODES = (0.1875924740850799, 0.7946544722917661)
@@ -275,11 +234,6 @@ def two_layer(differing: int) -> float:
     """Return P(one report on all tasks, which differs from the answers in some cells) under the two-layer mechanism."""
     shared = TwoLayer(alphabet=ALPHABET, low=LOW, high=HIGH).flip_distribution(TASKS)
     return math.exp(shared.log_probability(differing))
-
-
-def test_nodes_are_those_of_chebyshev() -> None:
-    """The stated nodes are the roots that the degree of exactness needs."""
-    assert [math.sqrt((1 - 2 / math.sqrt(5)) / 3), math.sqrt((1 + 2 / math.sqrt(5)) / 3)] == pytest.approx(NODES)
 
 
 @pytest.mark.parametrize("differing", range(TASKS + 1))

@@ -2,9 +2,7 @@
 
 import math
 import tracemalloc
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
 
 import numpy as np
 import pytest
@@ -12,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -56,15 +52,9 @@ def cells(reports):
 
 
 EXPECTED = [
-    (40_000, 2000, 200, DIGITS, 0.1, 360_571),
     (40_000, 2000, 200, DIGITS, 1.0, 319_912),
-    (40_000, 2000, 200, DIGITS, 3.0, 158_329),
-    (40_000, 2000, 200, DIGITS, 5.0, 62_473),
-    (4_000, 2000, 200, DIGITS, 1.0, 315_048),
     (4_000, 2000, 200, DIGITS, 5.0, 28_973),
     (89_796, 825, 11_040, FIVE, 1.0, 5_920_268),
-    (89_796, 825, 11_040, FIVE, 3.0, 1_883_707),
-    (89_796, 825, 11_040, FIVE, 5.0, 383_130),
     (17_729, 64, 2_134, YES_NO, 1.0, 64_349),
 ]
 """Answers, workers, tasks, labels, epsilon, and the reports that k-ary randomized response with NULL makes of them."""
@@ -164,23 +154,8 @@ def test_memory_follows_the_reports_and_not_the_cells():
     assert peak < 100e6
 
 
-def test_progress_reaches_the_whole_work():
-    """Progress ends with all cells on the vectorised path and with all workers on the devices."""
-    answers, mechanism = crowd_answers(), RandomizedResponse(alphabet=LABELS, epsilon=1.0)
-    calls = []
-    for source in (seeded(1), secure()):
-        perturb(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))
-
-    assert [(600, 600), (30, 30)] == [calls[0], calls[-1]]
-
-
 @pytest.mark.parametrize(
-    "mechanism",
-    [
-        MatrixFactorization(alphabet=DIGITS, epsilon=1.0, dimensions=5),
-        FACTORS,
-    ],
-    ids=lambda mechanism: mechanism.name,
+    "mechanism", [MatrixFactorization(alphabet=DIGITS, epsilon=1.0, dimensions=5), FACTORS], ids=lambda one: one.name
 )
 def test_mechanisms_that_send_sums_make_no_table(mechanism):
     """Matrix factorization sends numbers about all tasks at once: refused, even if they are as many as the tasks."""
@@ -215,46 +190,6 @@ def test_more_reports_than_fit_are_refused_before_they_are_drawn():
         perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Odd(Mechanism):
-    """A mechanism whose reports are not the answers' labels: other symbols, or too few of them."""
-
-    name: ClassVar[str] = "odd"
-    alphabet: Alphabet = YES_NO
-    epsilon: float = 1.0
-    participation: Participation = "protected"
-    has_channel: bool = True
-
-    @property
-    def guarantee(self):
-        """Nothing is lost."""
-        return Guarantee(epsilon=0.0)
-
-    def channel(self):
-        """A table with a foreign symbol, or none."""
-        half = DENOMINATOR // 2
-        return Channel(YES_NO, "protected", ("heads", "tails"), ((half, half),) * 3) if self.has_channel else None
-
-    def perturb(self, answers, source):
-        """One number for all tasks."""
-        return np.zeros(1, dtype=np.int64)
-
-
-def test_reports_too_few_are_refused():
-    """A mechanism that does not send one symbol per task makes no table of reports."""
-    with pytest.raises(SettingsError, match="one symbol per task"):
-        perturb(exactly(1, 2, 2, YES_NO), Odd(has_channel=False), seeded(1))
-
-
-def test_reports_come_in_the_channels_own_symbols():
-    """A channel that sends other symbols than labels gives reports coded in those symbols."""
-    reports = perturb(exactly(1, 2, 2, YES_NO), Odd(), seeded(1))
-
-    assert ("heads", "tails") == reports.alphabet.names
-    assert 4 == len(reports)
-
-
 @pytest.mark.parametrize("limit", [200, 300])
 def test_a_refusal_for_size_follows_from_the_lists(monkeypatch, limit):
     """With protected participation, no answer and an answer in every cell are refused alike, or let through alike."""
@@ -277,23 +212,14 @@ FALSE_ALARM = 1e-4
 
 
 @settings(max_examples=50)
-@given(st.integers(0, 10**13), st.integers(0, 2**32), st.floats(0.01, 200))
+@given(st.integers(1, 10**13), st.integers(0, 2**32), st.floats(0.01, 200))
 def test_hits_ascend_within_bounds(cells, seed, wanted):
     """Numbers that come up are distinct, ascending and below the number of coins, however many coins there are."""
-    found = (
-        bernoulli.bernoulli_indices(seeded(seed).generator, cells, min(1.0, wanted / max(cells, 1)))
-        if cells
-        else np.arange(0)
-    )
+    found = bernoulli.bernoulli_indices(seeded(seed).generator, cells, min(1.0, wanted / cells))
 
     assert (np.diff(found) > 0).all()
-    assert not len(found) or (found[0] >= 0 and found[-1] < cells)
-
-
-@pytest.mark.parametrize("cells", [1, 7])
-def test_a_certain_coin_always_comes_up(cells):
-    """With probability 1 every number comes up."""
-    assert list(range(cells)) == bernoulli.bernoulli_indices(seeded(1).generator, cells, 1.0).tolist()
+    assert ((found >= 0) & (found < cells)).all()
+    assert len(found) == cells or wanted < cells
 
 
 @pytest.mark.slow
@@ -327,13 +253,6 @@ def test_chunks_cover_all_coins_once(monkeypatch):
         ends.append(first := stop)
 
     assert [101 * k for k in range(1, 10)] + [1000] == ends
-
-
-def test_a_few_hits_in_very_many_coins_are_found_at_once():
-    """Ten expected hits among 10**13 coins: their number is Poisson, within 10 +- 15 (false alarm 2e-5)."""
-    found = bernoulli.bernoulli_indices(seeded(5).generator, 10**13, 1e-12)
-
-    assert 0 <= len(found) <= 25
 
 
 SCALE = Scale(0, 4)

@@ -5,6 +5,7 @@ Given truth t, reports of workers of class c are independent draws from R_c(y | 
 lower bound on the mean error of any inference, and with only the shares of the classes known.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.planning.campaign import Campaign
@@ -79,7 +79,7 @@ def log_likelihoods(counts: NDArray[np.int64], log_table: NDArray[np.float64]) -
 
 def known_classes_error(
     campaign: Campaign,
-    channel: Channel | ChannelTable | None,
+    channel: Channel | None,
     reports: Reports,
     worker_class: NDArray[np.int64],
     truths: NDArray[Any],
@@ -94,65 +94,18 @@ def known_classes_error(
         truths: of each task, shape (tasks,).
         assignment: cells that report; None for all.
     """
-    crowd = campaign.crowd
-    scores = np.tile(crowd.log_truth_prior, (len(reports.tasks), 1))
-    for one, selected, cells in _by_channel(channel, reports, worker_class, assignment, len(crowd.qualities)):
-        log_table, _ = log_report_tables(crowd, campaign.answer_rate, one)
-        codes = _channel_codes_of_symbols(reports, one)
-        listed = _count_reports(reports, selected, worker_class, codes, log_table.shape[2] - 1, len(log_table))
-        counts = np.concatenate((listed, cells[:, :, None] - listed.sum(axis=2, keepdims=True)), axis=2)
-        scores += log_likelihoods(counts, log_table)
-    return float(crowd.losses(scores, truths).mean())
-
-
-def _by_channel(
-    channel: Channel | ChannelTable | None,
-    reports: Reports,
-    worker_class: NDArray[np.int64],
-    assignment: Assignment | None,
-    classes: int,
-) -> list[tuple[Channel | None, NDArray[np.bool_], NDArray[np.int64]]]:
-    """Return each channel with the mask of its reports and its number of cells, indexed [class, task]."""
-    if isinstance(channel, ChannelTable):
-        of_task, of_worker = channel.groups(reports.tasks, reports.workers)
-        choice = np.array(channel.choice)
-        members = np.array(
-            [np.bincount(worker_class[of_worker == group], minlength=classes) for group in range(len(choice))]
-        )
-        channel_of_report = choice[of_worker[reports.worker], of_task[reports.task]]
-        return [
-            (one, channel_of_report == index, members.T @ (choice == index)[:, of_task])
-            for index, one in enumerate(channel.channels)
-        ]
-    every, tasks = np.ones(len(reports), dtype=bool), len(reports.tasks)
+    crowd, tasks = campaign.crowd, len(reports.tasks)
+    log_table, _ = log_report_tables(crowd, campaign.answer_rate, channel)
+    shape = len(log_table), tasks, log_table.shape[2] - 1
+    rows = worker_class[reports.worker] * tasks + reports.task
+    listed = np.bincount(rows * shape[2] + reports.value, minlength=math.prod(shape)).reshape(shape)
     if assignment is None:
-        return [(channel, every, np.repeat(np.bincount(worker_class, minlength=classes)[:, None], tasks, axis=1))]
-    pairs = worker_class[assignment.worker] * tasks + assignment.task
-    return [(channel, every, np.bincount(pairs, minlength=classes * tasks).reshape(classes, -1))]
-
-
-def _channel_codes_of_symbols(reports: Reports, channel: Channel | None) -> NDArray[np.int64]:
-    """Return the channel's code of each symbol of the reports; -1 for symbols of other channels."""
-    assert reports.alphabet is not None
-    if channel is None:
-        return np.arange(reports.labels)
-    own = {name: code for code, name in enumerate(channel.report_alphabet.names)}
-    return np.array([own.get(name, -1) for name in reports.alphabet.names])
-
-
-def _count_reports(
-    reports: Reports,
-    selected: NDArray[np.bool_],
-    worker_class: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    symbols: int,
-    classes: int,
-) -> NDArray[np.int64]:
-    """Return counts of the selected reports, indexed [class, task, symbol]."""
-    tasks = len(reports.tasks)
-    rows = worker_class[reports.worker[selected]] * tasks + reports.task[selected]
-    cells = rows * symbols + codes[reports.value[selected]]
-    return np.bincount(cells, minlength=classes * tasks * symbols).reshape(classes, tasks, symbols)
+        cells = np.repeat(np.bincount(worker_class, minlength=shape[0])[:, None], tasks, axis=1)
+    else:
+        pairs = worker_class[assignment.worker] * tasks + assignment.task
+        cells = np.bincount(pairs, minlength=shape[0] * tasks).reshape(shape[:2])
+    counts = np.concatenate((listed, cells[:, :, None] - listed.sum(axis=2, keepdims=True)), axis=2)
+    return float(crowd.losses(crowd.log_truth_prior + log_likelihoods(counts, log_table), truths).mean())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,7 +19,6 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import fit_without_intervals
@@ -292,7 +291,7 @@ def _simulate_excess(
         expected: expected error with known classes, which sets the tolerance of the fit.
     """
     crowd = campaign.crowd
-    channel: Channel | ChannelTable | None = None if mechanism is None else mechanism.channel()
+    channel = None if mechanism is None else mechanism.channel()
     workers = _simulated_workers(campaign, tasks)
     simulated = crowd.simulate(workers=workers, tasks=tasks, rate=campaign.answer_rate, source=seeded(seed))
     assignment, answers = None, simulated.answers
@@ -301,9 +300,8 @@ def _simulate_excess(
         assignment = Assignment.balanced(*ids, campaign.assigned_per_task, seeded(seed + 20_000))
         answers = _assigned_answers(answers, assignment)
     estimator = campaign.estimator_for(expected)
-    if mechanism is None or channel is None:
-        reports = answers
-    else:
+    reports = answers
+    if channel is not None:
         reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
     estimate = fit_without_intervals(
         estimator, reports, channel=channel, assignment=None if channel is None else assignment, prior=campaign.prior

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 SUCCESSES_PER_CHUNK = 1 << 20
 """Expected number of successes of one chunk; bounds its memory to tens of megabytes."""
-SLICE_LENGTH = 1 << 15
-"""Numbers processed together; does not change the draws."""
-UINT32_LIMIT = 1 << 32
 MAX_CELLS_PER_CHUNK = 1 << 40
 """Largest chunk; a sum of clipped gaps then does not overflow 64 bits."""
 SPARE_GAPS = 16
@@ -51,45 +48,14 @@ def _successes(generator: np.random.Generator, first: int, stop: int, probabilit
     """Return the successes among first .. stop-1; gaps are memoryless, so a chunk may begin at any cell."""
     if probability >= 1:
         return np.arange(first, stop)
-    cells = stop - first
-    found: list[NDArray[np.int64]] = []
-    at = -1.0
-    while at < cells - 1:
-        numbers = np.empty(int((cells - 1 - at) * probability) + SPARE_GAPS, dtype=np.int64)
-        for part in short_slices(len(numbers)):
-            positions = _geometric_gaps(generator, len(numbers[part]), probability)
-            positions[0] += at
-            # Sums of integers are exact in floats below 2**53; positions beyond the last cell are not used.
-            np.cumsum(positions, out=positions)
-            at = float(positions[-1])
-            if at > cells:
-                at = cells
-                np.minimum(positions, cells, out=positions)
-            numbers[part] = positions
-            numbers[part] += first
+    found, at = list[NDArray[np.int64]](), first - 1
+    while at < stop - 1:
+        gaps = _geometric_gaps(generator, int((stop - 1 - at) * probability) + SPARE_GAPS, probability)
+        # Sums of integers are exact in floats below 2**53; positions beyond the last cell are not used.
+        numbers = np.minimum(np.cumsum(gaps, out=gaps), stop - at).astype(np.int64) + at
+        at = int(numbers[-1])
         found.append(numbers[: np.searchsorted(numbers, stop)])
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def tasks_and_workers(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the task and the worker of each cell, for ascending cells."""
-    task, worker = np.empty(len(cell), dtype=np.int32), np.empty(len(cell), dtype=np.int32)
-    for part in short_slices(len(cell)):
-        first = int(cell[part.start]) // workers
-        near = cell[part] - first * workers
-        if near[-1] < UINT32_LIMIT:  # 32-bit division is twice as fast
-            near = near.astype(np.uint32)
-        whole = near // near.dtype.type(workers)
-        near -= whole * near.dtype.type(workers)
-        worker[part] = near
-        whole += near.dtype.type(first)
-        task[part] = whole
-    return task, worker
-
-
-def short_slices(count: int) -> Iterator[slice]:
-    """Yield slices of `count` numbers, each short enough for a core's cache."""
-    return (slice(first, first + SLICE_LENGTH) for first in range(0, count, SLICE_LENGTH))
+    return np.concatenate(found)
 
 
 def _geometric_gaps(generator: np.random.Generator, count: int, probability: float) -> NDArray[np.float64]:

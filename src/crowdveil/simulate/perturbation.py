@@ -1,9 +1,7 @@
 """Simulation of all devices' reports, with memory and time proportional to the number of non-NULL reports."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +18,13 @@ from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.presentation.counts import repeats_text
 from crowdveil.randomness import Seeded, Source
-from crowdveil.simulate.bernoulli import bernoulli_chunks, short_slices, tasks_and_workers
+from crowdveil.simulate.bernoulli import bernoulli_chunks
 
 Progress = Callable[[int, int], None]
 """Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""
 
 MAX_REPORTS = 1 << 28
 """Largest expected number of reports in memory: about 5 GB at 20 bytes each."""
-SPARE_DEVIATIONS = 6
-"""Extra allocated reports beyond the expected number, in standard deviations."""
-MAX_COMPARED_BOUNDS = 16
-"""Largest number of labels for which comparing with every bound is faster than binary search."""
 
 
 def perturb(
@@ -64,9 +58,7 @@ def perturb(
     if channel is None or not isinstance(source, Seeded):
         task, worker, label = _reports_of_devices(answers, mechanism, source, progress)
         return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
-    columns = _concatenated_columns(
-        _reports_through_channel(answers, channel, source, progress), expected_reports(answers, channel)
-    )
+    columns = _concatenated_columns(_reports_through_channel(answers, channel, source, progress))
     rows = InMemoryRows(*columns, len(answers.tasks))
     return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
 
@@ -124,7 +116,8 @@ def _merged_chunks(
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
         cell, label = _merged_cells(empty, label, answered[mine][sent], drawn[mine][sent])
-        yield ReportChunk(*tasks_and_workers(cell, workers), label)
+        task, worker = np.divmod(cell, workers)
+        yield ReportChunk(task.astype(np.int32), worker.astype(np.int32), label)
         if progress is not None:
             progress(stop, total)
 
@@ -151,51 +144,33 @@ def _merged_cells(
 def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
     """Return labels drawn from NULL's row given that the report is a label; exact in integers."""
     bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
-    labels = np.zeros(count, dtype=np.int16)
-    for part in short_slices(count):
-        label = labels[part]
-        words = source.generator.integers(0, bounds[-1], len(label))
-        if len(bounds) > MAX_COMPARED_BOUNDS:
-            label[:] = np.searchsorted(bounds, words, side="right")
-        else:
-            for bound in bounds[:-1]:
-                label += words >= bound
-    return labels
+    words = source.generator.integers(0, bounds[-1], count)
+    return np.searchsorted(bounds, words, side="right").astype(np.int16)
 
 
 def _reports_of_devices(
     answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Return the reports of every worker's device, one answer vector at a time."""
-    channel, tasks = mechanism.channel(), len(answers.tasks)
+    channel = mechanism.channel()
     label_of = np.append(np.arange(mechanism.alphabet.size), -1) if channel is None else _label_codes(channel)
     parts = []
     for worker, vector in zip(range(len(answers.workers)), answer_vectors(answers), strict=False):
-        label = label_of[_checked_report(mechanism.perturb(vector, source), tasks, mechanism)]
+        label = label_of[mechanism.perturb(vector, source)]
         task = np.flatnonzero(label >= 0)
         parts.append(
             ReportChunk(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16))
         )
         if progress is not None:
             progress(worker + 1, len(answers.workers))
-    return _concatenated_columns(parts, sum(len(part.task) for part in parts))
+    return _concatenated_columns(parts)
 
 
 def _concatenated_columns(
-    parts: Iterable[ReportChunk], expected: float
+    parts: Iterable[ReportChunk],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
-    """Return the concatenated columns of the parts, in arrays allocated for `expected` rows and spare ones."""
-    capacity = math.ceil(expected + SPARE_DEVIATIONS * math.sqrt(expected))
-    columns: list[NDArray[Any]] = [np.empty(capacity, kind) for kind in (np.int32, np.int32, np.int16)]
-    filled = 0
-    for part in parts:
-        stop = filled + len(part.task)
-        if stop > len(columns[0]):
-            columns = [np.concatenate((column[:filled], np.empty(stop, column.dtype))) for column in columns]
-        for column, values in zip(columns, part, strict=True):
-            column[filled:stop] = values
-        filled = stop
-    task, worker, label = (column[:filled] for column in columns)
+    """Return the concatenated columns of the parts."""
+    task, worker, label = (np.concatenate(column) for column in zip(*parts, strict=True))
     return task, worker, label
 
 
@@ -216,7 +191,11 @@ def _report_probabilities(channel: Channel) -> list[Fraction]:
 
 def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
     if isinstance(mechanism, MatrixFactorization | MatrixFactorizationPublished):
-        raise _not_per_cell(mechanism)
+        raise SettingsError(
+            "only mechanisms that send one symbol per task can be simulated here",
+            value=mechanism.name,
+            hint="Call the mechanism's perturb for each worker.",
+        )
     names = None if answers.alphabet is None else answers.alphabet.names
     if names != mechanism.alphabet.names:
         raise ReportsError(
@@ -245,17 +224,3 @@ def _refuse_too_many_reports(answers: Reports, channel: Channel) -> None:
             value=round(expected),
             hint="Use fewer tasks, a larger epsilon or public participation.",
         )
-
-
-def _checked_report(report: NDArray[Any], tasks: int, mechanism: Mechanism) -> NDArray[Any]:
-    if report.shape != (tasks,) or report.dtype.kind not in "iu":
-        raise _not_per_cell(mechanism)
-    return report
-
-
-def _not_per_cell(mechanism: Mechanism) -> SettingsError:
-    return SettingsError(
-        "only mechanisms that send one symbol per task can be simulated here",
-        value=mechanism.name,
-        hint="Call the mechanism's perturb for each worker.",
-    )
