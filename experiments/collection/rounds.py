@@ -25,6 +25,7 @@ from crowdveil import Categories, ChannelTable, HierarchicalDawidSkene, Randomiz
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import table_by_cell
 from crowdveil.evaluation import metrics
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.posterior_groups import posterior_groups
@@ -94,7 +95,7 @@ def label_run(answers: Reports, gold: dict[str, Any], epsilon: float, share: flo
     channels, own, usual = designs(objectives(answers.alphabet, priors, model), epsilon, plain)
     chosen = np.tile(1 + group, (len(workers), 1))
     chosen[answers.worker[first], answers.task[first]] = 0
-    table = ChannelTable.by_cell((plain, *channels), chosen, workers, names)
+    table = table_by_cell((plain, *channels), chosen, workers, names)
     code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}
     codes = [np.array([code_of[name] for name in channel.outputs]) for channel in (plain, *channels)]
     found = [metrics.accuracy(fitted(order[:count], sent, single), gold)]

@@ -12,6 +12,7 @@ from crowdveil import Gaussian, QuantizedResponse, Scale
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.estimators.gaussian.discretization import answer_table
+from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -52,7 +53,7 @@ def figures(sparsity: float, epsilon: float, seed: int) -> tuple[float, ...]:
     method = Gaussian(prior_mean=0.0, prior_deviation=1.0, participations=rates)
     reports = perturb_cells(crowd.answers, channel, seeded(1000 + seed))
     fitted = method.fit(reports, channel=channel)
-    known = method.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
+    known = fit_known(method, reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
     errors = [float(np.abs(truths - truth).mean()) for truths in (np.zeros_like(truth), fitted.truth, known.truth)]
     inside = (fitted.low <= truth) & (truth <= fitted.high)
     sigmas = (fitted.workers.sigma_low <= crowd.quality) & (crowd.quality <= fitted.workers.sigma_high)

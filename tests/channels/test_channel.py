@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from crowdveil import randomness
 from crowdveil.channels import channel as channel_module
 from crowdveil.channels.alphabet import NULL, Categories, Scale
-from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
+from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down, retained_share
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -167,9 +167,9 @@ def test_retention_of_randomized_response_is_the_kept_share():
     """For k-ary randomized response the retention is the probability of sending the truth and not a uniform symbol."""
     kept = (math.e - 1) / (math.e + 4)
 
-    assert pytest.approx(kept, abs=1e-12) == RATINGS.retention
-    assert 1.0 == Channel.identity(YES_NO, "protected").retention
-    assert 0.0 == Channel(YES_NO, "public", ("no", "yes"), ((1, 1), (1, 1))).retention
+    assert pytest.approx(kept, abs=1e-12) == retained_share(RATINGS)
+    assert 1.0 == retained_share(Channel.identity(YES_NO, "protected"))
+    assert 0.0 == retained_share(Channel(YES_NO, "public", ("no", "yes"), ((1, 1), (1, 1))))
 
 
 @given(st.floats(1e-6, 20))

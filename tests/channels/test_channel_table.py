@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_channel_table
+from crowdveil.channels.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_channel_table, table_by_task
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.randomness import seeded
@@ -64,7 +64,7 @@ def test_reports_follow_the_channel() -> None:
 
 def test_public_blanks_stay_blank() -> None:
     """Through a public channel NULL is sent as NULL, for all to see."""
-    table = ChannelTable.by_task([response(1.0, "public"), response(2.0, "public")], {"t": 0, "u": 1})
+    table = table_by_task([response(1.0, "public"), response(2.0, "public")], {"t": 0, "u": 1})
 
     assert [5, 5] == [int(table.sample(index, np.array([5]), seeded(3))[0]) for index in (0, 1)]
 

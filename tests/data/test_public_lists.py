@@ -12,7 +12,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import LISTS_MARK
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.assignment import Assignment, workers_per_task
+from crowdveil.data.assignment import Assignment, assignment_with_gold, workers_per_task
 from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -210,7 +210,7 @@ def test_gold_tasks_are_mixed_in_evenly(workers: int, gold: int, others: int, da
     tasks = data.draw(st.permutations(range(gold + others)))
     known = tasks[:gold]
 
-    drawn = Assignment.with_gold(sorted(tasks), range(workers), per_task, seeded(0), gold=known, per_worker=per_worker)
+    drawn = assignment_with_gold(sorted(tasks), range(workers), per_task, seeded(0), gold=known, per_worker=per_worker)
     is_gold = np.isin(drawn.tasks[drawn.task], known)
 
     assert [per_worker] * workers == np.bincount(drawn.worker[is_gold], minlength=workers).tolist()
@@ -231,4 +231,4 @@ def test_gold_tasks_are_mixed_in_evenly(workers: int, gold: int, others: int, da
 def test_gold_that_cannot_be_mixed_in_is_refused(gold: list[str], per_worker: int, rule: str) -> None:
     """Each rule on gold tasks is named."""
     with pytest.raises(SettingsError, match=rule):
-        Assignment.with_gold(["t", "u"], ["a", "b"], 1, seeded(0), gold=gold, per_worker=per_worker)
+        assignment_with_gold(["t", "u"], ["a", "b"], 1, seeded(0), gold=gold, per_worker=per_worker)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from crowdveil import Categories, Laplace, MajorityVote, RandomizedResponse, Reports, Scale
-from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.reports import Block
 from crowdveil.em import deconvolution
@@ -196,8 +196,8 @@ def test_noise_is_what_answers_do_not_account_for() -> None:
     public, protected = (CHANNELS[f"randomized response, {word}"] for word in ("public", "protected"))
     pool = frequencies_of_reports(summary_of(reports, protected))
 
-    assert pytest.approx(1 - public.retention) == frequencies_of_reports(summary_of(reports, public)).noise
-    assert pytest.approx(1 - protected.retention * pool.participation * 400 / len(reports)) == pool.noise
+    assert pytest.approx(1 - retained_share(public)) == frequencies_of_reports(summary_of(reports, public)).noise
+    assert pytest.approx(1 - retained_share(protected) * pool.participation * 400 / len(reports)) == pool.noise
     assert 0 == frequencies_of_reports(summary_of(reports, None)).noise
     assert 0 == frequencies_of_reports(summary_of(reports, CHANNELS["identity, protected"])).noise
 

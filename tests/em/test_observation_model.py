@@ -8,7 +8,7 @@ import pytest
 from crowdveil import DawidSkene, MajorityVote, OneCoin, QuantizedResponse, RandomizedResponse, Reports
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.data.assignment import Assignment
 from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.observation_model import observation_model
@@ -42,9 +42,9 @@ def tables() -> dict[str, ChannelTable]:
     return {
         "by worker": ChannelTable.by_worker([lopsided_channel(), blocks_channel()], halves),
         "own epsilons": ChannelTable.by_worker([response(1.0), response(3.0)], halves),
-        "by task": ChannelTable.by_task([lopsided_channel(), blocks_channel(), response(2.0)], thirds),
-        "sensitive tasks": ChannelTable.by_task([response(1.0), Channel.identity(LABELS, "public")], pairs),
-        "public": ChannelTable.by_task([response(1.0, "public"), Channel.identity(LABELS, "public")], pairs),
+        "by task": table_by_task([lopsided_channel(), blocks_channel(), response(2.0)], thirds),
+        "sensitive tasks": table_by_task([response(1.0), Channel.identity(LABELS, "public")], pairs),
+        "public": table_by_task([response(1.0, "public"), Channel.identity(LABELS, "public")], pairs),
         "by both": ChannelTable(
             channels=(lopsided_channel(), blocks_channel(), response(2.0)),
             choice=((0, 1), (2, 0)),

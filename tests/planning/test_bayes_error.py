@@ -9,6 +9,7 @@ import pytest
 
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
+from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import Campaign, bayes_errors
 from crowdveil.planning.bayes_error import known_classes_error, report_given_truth
@@ -119,8 +120,13 @@ def test_exact_posterior_of_numbers_is_that_of_the_estimator() -> None:
     reports = perturb(made.answers, mechanism, seeded(8))
     kind = np.searchsorted(crowd.qualities, made.quality)
     found = known_classes_error(campaign, mechanism.channel(), reports, kind, crowd.truths_of(made))
-    fitted = campaign.estimator.fit_known(  # type: ignore[attr-defined]
-        reports, sigma=made.quality, participation=0.5, channel=mechanism.channel(), prior=campaign.prior
+    fitted = fit_known(
+        campaign.estimator,  # type: ignore[attr-defined]
+        reports,
+        sigma=made.quality,
+        participation=0.5,
+        channel=mechanism.channel(),
+        prior=campaign.prior,
     )
 
     assert 0.05 < found < crowd.constant_error

@@ -17,7 +17,7 @@ from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import simulation_mark
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import table_by_task
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.errors import ReportsError, SettingsError
@@ -153,7 +153,7 @@ def test_parameters_follow_from_the_table(participation: Participation, kept: st
 def test_a_channel_without_a_guarantee_has_its_reason() -> None:
     """A simulation, and a table with unprotected answers, name no epsilon."""
     marked = Channel(LABELS, "protected", channel().outputs, channel().rows, "laplace" + simulation_mark(3))
-    bare = ChannelTable.by_task((channel("public"), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
+    bare = table_by_task((channel("public"), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
 
     for one, reason in ((marked, MARKED), (bare, UNPROTECTED)):
         statement = channel_statement(one)

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -290,7 +290,7 @@ def test_a_table_is_accounted_for_by_cells() -> None:
 
 def test_unprotected_cells_cost_everything_to_those_who_have_them() -> None:
     """One unprotected cell makes its worker's loss infinite, and no other's."""
-    open_task = ChannelTable.by_task(
+    open_task = table_by_task(
         [RandomizedResponse(alphabet=SCALE, epsilon=1.0).channel(), Channel.identity(SCALE, "public")],
         {"t": 0, "u": 1},
     )

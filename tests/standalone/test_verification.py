@@ -20,7 +20,7 @@ import crowdveil.standalone.verification as checker
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import table_by_task
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli import main
 from crowdveil.errors import CertificateError
@@ -162,8 +162,8 @@ def test_deep_nesting_has_a_false_claim() -> None:
 
 def test_tables_of_channels() -> None:
     """A table of channels has the epsilon of its weakest channel; unprotected answers leave no bound."""
-    table = ChannelTable.by_task((response(1.0), response(2.0)), {"a": 0, "b": 1})
-    bare = ChannelTable.by_task((response(1.0), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
+    table = table_by_task((response(1.0), response(2.0)), {"a": 0, "b": 1})
+    bare = table_by_task((response(1.0), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
     checked, unprotected = (verify(json.dumps(one.certificate()).encode()) for one in (table, bare))
 
     assert (True, table.guarantee.epsilon) == (checked.holds, checked.answer_epsilon)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from crowdveil.campaign.canonical import refusals_as_campaign_errors
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
@@ -201,7 +201,7 @@ class Campaign(CampaignTerms):
         with refusals_as_campaign_errors():
             found, _ = check_campaign(data, Claims())
         del found["format"]
-        channels = tuple(map(Channel.from_checked, found["certificates"]))
+        channels = tuple(map(checked_channel, found["certificates"]))
         converted = {
             "opens": date.fromisoformat(found["opens"]),
             "closes": date.fromisoformat(found["closes"]),

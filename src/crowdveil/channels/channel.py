@@ -45,7 +45,7 @@ def exp_rounded_down(epsilon: float) -> Fraction:
     return Fraction(power) * (1 - Fraction(1, 10**55))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, match_args=False)
 class Channel:
     """Exact randomized map from one answer symbol to one report symbol.
 
@@ -151,18 +151,6 @@ class Channel:
         square = self.outputs == self.inputs
         return square and all(row[k] == self.denominator for k, row in enumerate(self.rows))
 
-    @property
-    def retention(self) -> float:
-        """Smallest total-variation distance between two rows, in [0, 1].
-
-        1 for the identity, 0 if two answers are indistinguishable. For k-ary randomized response it is the probability
-        of sending the answer rather than a uniform symbol.
-        """
-        table = self.probabilities
-        return min(
-            0.5 * float(np.abs(table[i] - table[j]).sum()) for i in range(len(table)) for j in range(i + 1, len(table))
-        )
-
     def sample(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Return one independent report per answer, as output codes, shape (cells,).
 
@@ -255,8 +243,8 @@ class Channel:
             }
         )
 
-    @classmethod
-    def from_certificate(cls, text: str | bytes) -> Self:
+    @staticmethod
+    def from_certificate(text: str | bytes) -> "Channel":
         """Return the channel of a certificate's JSON text, after checking every field.
 
         Raises:
@@ -264,14 +252,7 @@ class Channel:
                 mechanism, shape, duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum,
                 denominator, ratio.
         """
-        return cls.from_checked(parse_certificate(text))
-
-    @classmethod
-    def from_checked(cls, data: Mapping[str, Any]) -> Self:
-        """Return the channel of the fields of a certificate that `checks.check_certificate` accepts."""
-        rows = tuple(map(tuple, data["rows"]))
-        alphabet = alphabet_from_json(data["alphabet"])
-        return cls(alphabet, data["participation"], tuple(data["outputs"]), rows, data["mechanism"])
+        return checked_channel(parse_certificate(text))
 
     def picture(self, name: str | None = None) -> Html:
         """Return P(report | answer) as inline SVG: a table of shaded cells, in per cent; `name` prefixes its ids."""
@@ -295,6 +276,25 @@ class Channel:
         few = max(len(self.inputs), len(self.outputs)) <= MAX_DRAWN
         facts = [str(self.guarantee), f"{len(self.inputs)} answers, {len(self.outputs)} reports"]
         return card(f"Channel of {self.mechanism}", facts, self.picture() if few else None)
+
+
+def checked_channel(data: Mapping[str, Any]) -> Channel:
+    """Return the channel of the fields of a certificate that `checks.check_certificate` accepts."""
+    rows = tuple(map(tuple, data["rows"]))
+    alphabet = alphabet_from_json(data["alphabet"])
+    return Channel(alphabet, data["participation"], tuple(data["outputs"]), rows, data["mechanism"])
+
+
+def retained_share(channel: Channel) -> float:
+    """Return the smallest total-variation distance between two rows, in [0, 1].
+
+    1 for the identity, 0 if two answers are indistinguishable. For k-ary randomized response it is the probability
+    of sending the answer rather than a uniform symbol.
+    """
+    table = channel.probabilities
+    return min(
+        0.5 * float(np.abs(table[i] - table[j]).sum()) for i in range(len(table)) for j in range(i + 1, len(table))
+    )
 
 
 def _integer_row(row: NDArray[np.float64]) -> tuple[int, ...]:

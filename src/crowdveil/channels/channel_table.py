@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
 from crowdveil.channels.certificate import certificate_errors, check_symbol_names, has_format, parse_document
-from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import CertificateError, SettingsError
@@ -36,7 +36,7 @@ SINGLE_GROUP = 0
 """Group of all workers (tasks) if none is named."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, match_args=False)
 class ChannelTable:
     """Channels over one answer alphabet, and the channel of each cell.
 
@@ -82,32 +82,6 @@ class ChannelTable:
     def by_worker(cls, channels: Sequence[Channel], workers: Mapping[str, int]) -> Self:
         """Return the table with one channel per worker for all tasks; `workers` has the channel index of each name."""
         return cls(channels=tuple(channels), choice=tuple((k,) for k in range(len(channels))), workers=dict(workers))
-
-    @classmethod
-    def by_task(cls, channels: Sequence[Channel], tasks: Mapping[str, int]) -> Self:
-        """Return the table with one channel per task for all workers; `tasks` has the channel index of each name."""
-        return cls(channels=tuple(channels), choice=(tuple(range(len(channels))),), tasks=dict(tasks))
-
-    @classmethod
-    def by_cell(
-        cls, channels: Sequence[Channel], chosen: NDArray[np.int64], workers: Collection[Any], tasks: Collection[Any]
-    ) -> Self:
-        """Return the table with a channel for each cell; channels of no cell are left out.
-
-        Args:
-            channels: channels of the cells.
-            chosen: index of the channel, indexed [worker, task].
-            workers, tasks: names in the order of the index.
-        """
-        used, index = np.unique(chosen, return_inverse=True)
-        rows, of_worker = np.unique(index.reshape(chosen.shape), axis=0, return_inverse=True)
-        columns, of_task = np.unique(rows, axis=1, return_inverse=True)
-        return cls(
-            channels=tuple(channels[code] for code in used.tolist()),
-            choice=tuple(map(tuple, columns.tolist())),
-            workers=dict(zip(map(str, workers), of_worker.ravel().tolist(), strict=True)),
-            tasks=dict(zip(map(str, tasks), of_task.ravel().tolist(), strict=True)),
-        )
 
     @property
     def alphabet(self) -> Alphabet:
@@ -162,11 +136,6 @@ class ChannelTable:
         """
         return _group_codes(self.tasks, tasks, "task"), _group_codes(self.workers, workers, "worker")
 
-    def channel_indices(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
-        """Return the index of the channel of each cell, indexed [worker, task]; errors as `groups`."""
-        of_task, of_worker = self.groups(tasks, workers)
-        return np.array(self.choice)[np.ix_(of_worker, of_task)]
-
     def sample(self, index: int, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Return the reports of cells of one channel, as codes of `report_alphabet`, its size for NULL.
 
@@ -214,6 +183,38 @@ class ChannelTable:
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
 
 
+def table_by_task(channels: Sequence[Channel], tasks: Mapping[str, int]) -> ChannelTable:
+    """Return the table with one channel per task for all workers; `tasks` has the channel index of each name."""
+    return ChannelTable(channels=tuple(channels), choice=(tuple(range(len(channels))),), tasks=dict(tasks))
+
+
+def table_by_cell(
+    channels: Sequence[Channel], chosen: NDArray[np.int64], workers: Collection[Any], tasks: Collection[Any]
+) -> ChannelTable:
+    """Return the table with a channel for each cell; channels of no cell are left out.
+
+    Args:
+        channels: channels of the cells.
+        chosen: index of the channel, indexed [worker, task].
+        workers, tasks: names in the order of the index.
+    """
+    used, index = np.unique(chosen, return_inverse=True)
+    rows, of_worker = np.unique(index.reshape(chosen.shape), axis=0, return_inverse=True)
+    columns, of_task = np.unique(rows, axis=1, return_inverse=True)
+    return ChannelTable(
+        channels=tuple(channels[code] for code in used.tolist()),
+        choice=tuple(map(tuple, columns.tolist())),
+        workers=dict(zip(map(str, workers), of_worker.ravel().tolist(), strict=True)),
+        tasks=dict(zip(map(str, tasks), of_task.ravel().tolist(), strict=True)),
+    )
+
+
+def channel_indices(table: ChannelTable, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
+    """Return the index of the channel of each cell, indexed [worker, task]; errors as `ChannelTable.groups`."""
+    of_task, of_worker = table.groups(tasks, workers)
+    return np.array(table.choice)[np.ix_(of_worker, of_task)]
+
+
 def is_channel_table(text: str | bytes) -> bool:
     """Return whether a certificate's text has the format of a table; its content is not checked."""
     return has_format(text, TABLE_FORMAT)
@@ -247,4 +248,4 @@ def _channel(part: dict[str, Any]) -> Channel:
     """Return the channel of a checked certificate, or the identity of unprotected cells."""
     if set(part) == {UNPROTECTED}:
         return Channel.identity(alphabet_from_json(part[UNPROTECTED]), "public")
-    return Channel.from_checked(part)
+    return checked_channel(part)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.identifiers import as_identifiers, index_of
 from crowdveil.data.ingest.column_readers import ReportColumns
@@ -201,7 +201,7 @@ def _crowd_state(estimate: Estimate, names: tuple[str, ...], channel: Channel | 
     average = np.average(confusion, axis=0, weights=np.maximum(estimate.reports_per_worker, 1))
     matrices = np.stack([confusion[place[name]] if name in place else average for name in names])
     rate = np.array([1.0 if rates is None or name not in place else rates[place[name]] for name in names])
-    retention = 1.0 if channel is None or channel.is_identity else channel.retention
+    retention = 1.0 if channel is None or channel.is_identity else retained_share(channel)
     return CrowdState(
         posterior=estimate.posterior,
         reports=np.asarray(estimate.reports_per_task) * retention**2,

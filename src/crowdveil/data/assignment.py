@@ -28,7 +28,7 @@ from crowdveil.randomness import Source
 ROWS_SHOWN = 3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, match_args=False)
 class Assignment:
     """Assigned cells, sorted by task and worker; drawn before anyone answers, independently of private data.
 
@@ -135,57 +135,6 @@ class Assignment:
         task, worker = task_order[cell // per_task], worker_order[cell % len(workers)]
         return cls(np.asarray(tasks), np.asarray(workers), task, worker)
 
-    @classmethod
-    def with_gold(
-        cls,
-        tasks: Sequence[Any],
-        workers: Sequence[Any],
-        per_task: int,
-        source: Source,
-        *,
-        gold: Collection[Any],
-        per_worker: int,
-    ) -> Self:
-        """Return a random assignment in which each worker also has `per_worker` of the gold tasks.
-
-        The other tasks have `per_task` workers, as in `balanced`. Loads of workers differ by at most one, and so do
-        those of gold tasks.
-
-        Args:
-            tasks, workers: all identifiers, gold tasks among them.
-            per_task: workers of each task that is not gold.
-            source: randomness.
-            gold: identifiers of the tasks with known truth, without repeats.
-            per_worker: gold tasks of each worker.
-
-        Without gold this is `balanced`.
-
-        Raises:
-            SettingsError: a gold task is not listed, one is repeated, all tasks are gold, or a number is out of range.
-        """
-        if not gold and per_worker == 0:
-            return cls.balanced(tasks, workers, per_task, source)
-        place = {task: code for code, task in enumerate(tasks)}
-        unlisted = [task for task in gold if task not in place]
-        if unlisted:
-            hint = "Add them to the list of tasks."
-            raise SettingsError("gold tasks are listed among the tasks", value=unlisted[:ROWS_SHOWN], hint=hint)
-        if not 1 <= per_worker <= len(gold):
-            rule = f"gold tasks per worker must be in 1..{len(gold)}, the number of gold tasks"
-            raise SettingsError(rule, value=per_worker)
-        known = set(gold)
-        if len(known) < len(gold):
-            raise SettingsError("a gold task is named once", value=f"{len(gold)} names, {len(known)} tasks")
-        others = [task for task in tasks if task not in known]
-        if not others:
-            raise SettingsError("some tasks must not be gold", value=f"{len(known)} tasks, all gold")
-        main = cls.balanced(others, workers, per_task, source)
-        # Workers take the part of the tasks here: each has `per_worker` different gold tasks.
-        probes = cls.balanced(workers, list(gold), per_worker, source)
-        main_code, gold_code = (np.array([place[task] for task in names]) for names in (others, gold))
-        task = np.concatenate([main_code[main.task], gold_code[probes.worker]])
-        return cls(np.asarray(tasks), np.asarray(workers), task, np.concatenate([main.worker, probes.task]))
-
     def aligned(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the assigned cells as task * len(workers) + worker in the codes of other lists, ascending.
 
@@ -214,6 +163,56 @@ class Assignment:
         """Return the text of a CSV file for `from_csv`."""
         cells = zip(self.tasks[self.task], self.workers[self.worker], strict=True)
         return "".join(csv_row(cell) + "\n" for cell in chain([("task", "worker")], cells))
+
+
+def assignment_with_gold(
+    tasks: Sequence[Any],
+    workers: Sequence[Any],
+    per_task: int,
+    source: Source,
+    *,
+    gold: Collection[Any],
+    per_worker: int,
+) -> Assignment:
+    """Return a random assignment in which each worker also has `per_worker` of the gold tasks.
+
+    The other tasks have `per_task` workers, as in `Assignment.balanced`. Loads of workers differ by at most one, and so
+    do those of gold tasks.
+
+    Args:
+        tasks, workers: all identifiers, gold tasks among them.
+        per_task: workers of each task that is not gold.
+        source: randomness.
+        gold: identifiers of the tasks with known truth, without repeats.
+        per_worker: gold tasks of each worker.
+
+    Without gold this is `Assignment.balanced`.
+
+    Raises:
+        SettingsError: a gold task is not listed, one is repeated, all tasks are gold, or a number is out of range.
+    """
+    if not gold and per_worker == 0:
+        return Assignment.balanced(tasks, workers, per_task, source)
+    place = {task: code for code, task in enumerate(tasks)}
+    unlisted = [task for task in gold if task not in place]
+    if unlisted:
+        hint = "Add them to the list of tasks."
+        raise SettingsError("gold tasks are listed among the tasks", value=unlisted[:ROWS_SHOWN], hint=hint)
+    if not 1 <= per_worker <= len(gold):
+        rule = f"gold tasks per worker must be in 1..{len(gold)}, the number of gold tasks"
+        raise SettingsError(rule, value=per_worker)
+    known = set(gold)
+    if len(known) < len(gold):
+        raise SettingsError("a gold task is named once", value=f"{len(gold)} names, {len(known)} tasks")
+    others = [task for task in tasks if task not in known]
+    if not others:
+        raise SettingsError("some tasks must not be gold", value=f"{len(known)} tasks, all gold")
+    main = Assignment.balanced(others, workers, per_task, source)
+    # Workers take the part of the tasks here: each has `per_worker` different gold tasks.
+    probes = Assignment.balanced(workers, list(gold), per_worker, source)
+    main_code, gold_code = (np.array([place[task] for task in names]) for names in (others, gold))
+    task = np.concatenate([main_code[main.task], gold_code[probes.worker]])
+    return Assignment(np.asarray(tasks), np.asarray(workers), task, np.concatenate([main.worker, probes.task]))
 
 
 def workers_per_task(

@@ -63,7 +63,7 @@ TASKS_AT_ONCE = 1 << 20
 """Tasks per step when reports per task are counted."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, match_args=False)
 class Reports:
     """Non-NULL reports in canonical order; read-only.
 

@@ -137,7 +137,7 @@ def error_text(error: float, decimals: int) -> str:
     return f"{error:.{decimals}f}" if abs(error) < LARGE_ERROR else f"{error:.6g}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, match_args=False)
 class Estimate:
     """Truths and worker qualities inferred from reports.
 
@@ -357,7 +357,7 @@ class Estimate:
         return _arrow_table(self.workers_columns())
 
     @property
-    def convergence(self) -> str:
+    def _convergence(self) -> str:
         """The number of steps, and why the fit ended, in words."""
         return ENDINGS[self.stopped].format(number_of(self.steps, "step"))
 
@@ -370,7 +370,7 @@ class Estimate:
         return f"<Estimate by {self.method}: {self._summary_lines()[0]}>"
 
     def _summary_lines(self) -> list[str]:
-        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"
+        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self._convergence}"
         known = [] if self.cross_validation is None else [str(self.cross_validation)]
         return [size, str(self.baseline), *known, *(["Read through the channel."] if self.channel_used else [])]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
-from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
@@ -180,7 +180,7 @@ def _observation_model_of(
     task_group, worker_group = table.groups(reports.tasks, reports.workers)
     implicit_null_of_channel = np.full(len(table.channels), NO_IMPLICIT_NULL)
     implicit_null_of_channel[symbols.channel[~listed]] = np.arange(int((~listed).sum()))
-    kept = np.array([1.0 if one.is_identity else one.retention for one in table.channels])[symbols.channel]
+    kept = np.array([1.0 if one.is_identity else retained_share(one) for one in table.channels])[symbols.channel]
     return ObservationModel(
         labels=table.alphabet.size,
         protected=table.protects_participation,

@@ -7,7 +7,7 @@ from typing import Any
 
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable, table_by_task
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.column_readers import delimiter_and_roles
@@ -113,7 +113,7 @@ def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, 
         for row in channel_of_row
     ]
     groups = {name: channel_of_row[row] for name, row in zip(names, rows, strict=True)}
-    make = ChannelTable.by_worker if key == "worker" else ChannelTable.by_task
+    make = ChannelTable.by_worker if key == "worker" else table_by_task
     return make(built, groups)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.channels.channel_table import channel_indices
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
 from crowdveil.standalone.checks import epsilon
 from crowdveil.standalone.device import Device, read_ledger
@@ -373,7 +374,7 @@ def test_the_truths_read_each_report_through_its_own_channel(run: Run, folder: P
     evidence, one, two = read_evidence(Path("got-two/reports.csv")), CampaignFolder("one"), CampaignFolder("two")
     table: Any = evidence.channel
     place = {task.id: index for index, task in enumerate(two.campaign.tasks)}
-    chosen = table.channel_indices(evidence.reports.tasks, evidence.reports.workers)
+    chosen = channel_indices(table, evidence.reports.tasks, evidence.reports.workers)
     first, wrong = cells("got-one"), []
     for row, worker in enumerate(map(str, evidence.reports.workers)):
         for column, task in enumerate(map(str, evidence.reports.tasks)):

@@ -19,7 +19,7 @@ from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.estimators.gaussian import belief_propagation, discretization
 from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Beliefs, Priors, propagate
-from crowdveil.estimators.gaussian.estimator import Gaussian, GaussianParameters
+from crowdveil.estimators.gaussian.estimator import Gaussian, GaussianParameters, fit_known
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -226,7 +226,7 @@ def test_tables_of_channels_give_exact_posteriors_of_known_workers(assigned: boo
     table, asked, reports, assignment = crowd_through_cuts(assigned=assigned)
     sigma, share = np.array([0.5, 2.0, 0.5, 1.0, 2.0]), np.array([0.3, 0.3, 0.6, 0.6, 0.6])
 
-    found = PUBLIC.fit_known(reports, sigma=sigma, participation=share, channel=table, assignment=assignment)
+    found = fit_known(PUBLIC, reports, sigma=sigma, participation=share, channel=table, assignment=assignment)
 
     names = table.report_alphabet.names
     listed = zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True)

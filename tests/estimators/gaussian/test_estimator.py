@@ -11,7 +11,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian import discretization as grid
-from crowdveil.estimators.gaussian.estimator import Gaussian
+from crowdveil.estimators.gaussian.estimator import Gaussian, fit_known
 from crowdveil.estimators.unlinked.pooled_gaussian import PooledGaussian
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
@@ -68,7 +68,7 @@ def test_known_workers_give_the_exact_posterior(name: str) -> None:
                 weight = weight * [report_probability(mu, *cell) for mu in points.tolist()]
         expected.append(weight / weight.sum())
 
-    estimate = PUBLIC.fit_known(reports, sigma=sigma, participation=share, channel=channel)
+    estimate = fit_known(PUBLIC, reports, sigma=sigma, participation=share, channel=channel)
 
     quantiles = np.clip(grid.quantiles(np.array(expected), points, (0.05, 0.5, 0.95)), 0, 3)
     np.testing.assert_allclose(np.stack([estimate.low, estimate.truth, estimate.high], 1), quantiles, atol=1e-8)
@@ -147,7 +147,7 @@ def test_channel_aware_beats_the_naive_mean_and_the_constant() -> None:
         np.abs(found.truth - crowd.truth).mean()
         for found in (
             Gaussian().fit(reports, channel=channel),
-            known.fit_known(reports, sigma=crowd.quality, participation=0.5, channel=channel),
+            fit_known(known, reports, sigma=crowd.quality, participation=0.5, channel=channel),
             Gaussian().fit(reports),
         )
     ]
@@ -164,7 +164,7 @@ def test_one_cut_for_all_does_not_lose_the_common_scale() -> None:
     public = Gaussian(prior_mean=0.0, prior_deviation=1.0)
 
     found = public.fit(reports, channel=channel)
-    known = public.fit_known(reports, sigma=crowd.quality, participation=0.5, channel=channel)
+    known = fit_known(public, reports, sigma=crowd.quality, participation=0.5, channel=channel)
 
     assert np.abs(found.truth - crowd.truth).mean() < 1.3 * np.abs(known.truth - crowd.truth).mean()
     assert found.low is not None
@@ -250,7 +250,7 @@ def test_a_prior_by_label_is_read() -> None:
 def test_exact_posteriors_need_a_public_prior() -> None:
     """Known workers without a known prior determine no posterior, and a prior needs both of its numbers."""
     with pytest.raises(SettingsError, match="public prior"):
-        Gaussian().fit_known(tiny_reports("none"), sigma=1.0)
+        fit_known(Gaussian(), tiny_reports("none"), sigma=1.0)
     with pytest.raises(SettingsError, match="needs both mean and deviation"):
         Gaussian(prior_mean=1.0)
 

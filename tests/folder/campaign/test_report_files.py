@@ -14,7 +14,7 @@ from crowdveil.campaign.document import EarlierRound, Groups
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Token, token_hash
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import channel_indices, table_by_cell
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.folder.campaign import reports_of_rounds
@@ -286,7 +286,7 @@ def test_every_report_keeps_its_value_and_its_channel(tmp_path: Path) -> None:
     found = {(task, names[worker], LABELS.names[value]) for task, worker, value in zip(*columns, strict=True)}
     assert assignment is not None
     cells = set(zip(assignment.task.tolist(), [names[one] for one in assignment.worker.tolist()], strict=True))
-    chosen = table.channel_indices(reports.tasks, reports.workers)  # type: ignore[union-attr]
+    chosen = channel_indices(table, reports.tasks, reports.workers)  # type: ignore[union-attr]
     expected = {(0, 0): PLAIN, (0, 2): built.campaign.channels[0], (0, 3): built.campaign.channels[1], (1, 2): PLAIN}
     expected |= {(2, 1): built.campaign.channels[1], (2, 2): built.campaign.channels[0]}
 
@@ -387,7 +387,7 @@ def test_a_table_of_all_rounds_that_is_refused_late_is_refused_early(
     side = 200
     chosen = np.random.default_rng(0).integers(12, size=(side, side))
     names = [f"w{number:06}" for number in range(side)]
-    table = ChannelTable.by_cell([response(epsilon=1 + one / 20) for one in range(12)], chosen, names, names)
+    table = table_by_cell([response(epsilon=1 + one / 20) for one in range(12)], chosen, names, names)
     assert (side, side) == (len(table.choice), len(table.choice[0]))
     assert len(json_bytes(table.certificate())) / side**2 * reports_of_rounds.MOST_ENTRIES < MAX_CERTIFICATE_BYTES
 

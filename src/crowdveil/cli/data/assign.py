@@ -51,7 +51,7 @@ def assign(
     With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
     _check_usage(stated_options())
-    from crowdveil.data.assignment import Assignment, workers_per_task
+    from crowdveil.data.assignment import assignment_with_gold, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.folder.answers import read_names
     from crowdveil.privacy.budget_at_delta import cells_within
@@ -67,7 +67,7 @@ def assign(
         sizes |= {} if delta is None else {"cells": cells_within(budget, epsilon, delta)}
         per_task = workers_per_task(budget, epsilon, **sizes)
     assert per_task is not None
-    drawn = Assignment.with_gold(*names, per_task, secure(), gold=known, per_worker=each_gold)
+    drawn = assignment_with_gold(*names, per_task, secure(), gold=known, per_worker=each_gold)
     write_outputs(outputs, {out.name: drawn.to_csv()})
     fewest, most = int(drawn.per_worker.min()), int(drawn.per_worker.max())
     data = {

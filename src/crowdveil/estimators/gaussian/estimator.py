@@ -316,39 +316,6 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         )
         return grid.quantiles(*grid.refined_by_splines(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
-    def fit_known(
-        self,
-        reports: Reports,
-        *,
-        sigma: ArrayLike,
-        participation: ArrayLike = 1.0,
-        channel: Channel | ChannelTable | None = None,
-        assignment: Assignment | None = None,
-        prior: dict[str, float] | None = None,
-    ) -> Estimate:
-        """Return the exact posterior for known sigmas and participations; its error is a lower bound for any inference.
-
-        Args:
-            reports, channel, assignment, prior: as in `fit`.
-            sigma: deviation of each worker's errors, shape (workers,) or one number.
-            participation: share of tasks that each worker answers, shape (workers,) or one number; 1 where public.
-
-        Raises:
-            SettingsError: no public prior.
-        """
-        data = validated_input(self, reports, channel, assignment, prior=prior)
-        summary = data.summary
-        if not self._has_public_prior(summary):
-            raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
-        protected = summary.model.protected
-        shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), MAX_PARTICIPATION)
-        sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
-        rates, of_rate = np.unique(shares, return_inverse=True)
-        known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
-        one_hot = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
-        initial = replace(known.initialize(summary), q=one_hot, anonymous=False)
-        return to_estimate(run_em(known, initial, data), data)
-
     def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing
         return np.asarray(smoothed / smoothed.sum())
@@ -502,3 +469,38 @@ def averaged_quantiles(part: Block, gold: NDArray[np.float64], parameters: Gauss
     candidates = zip(parameters.anonymous_models, parameters.average, strict=True)
     posterior = np.sum([one.posterior(counts, weights) for one, weights in candidates], axis=0)
     return grid.quantiles(posterior / posterior.sum(axis=1, keepdims=True), parameters.points, LEVELS)
+
+
+def fit_known(
+    estimator: Gaussian,
+    reports: Reports,
+    *,
+    sigma: ArrayLike,
+    participation: ArrayLike = 1.0,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    prior: dict[str, float] | None = None,
+) -> Estimate:
+    """Return the exact posterior for known sigmas and participations; its error is a lower bound for any inference.
+
+    Args:
+        estimator: with a public prior, here or in `prior`.
+        reports, channel, assignment, prior: as in `Gaussian.fit`.
+        sigma: deviation of each worker's errors, shape (workers,) or one number.
+        participation: share of tasks that each worker answers, shape (workers,) or one number; 1 where public.
+
+    Raises:
+        SettingsError: no public prior.
+    """
+    data = validated_input(estimator, reports, channel, assignment, prior=prior)
+    summary = data.summary
+    if not estimator._has_public_prior(summary):
+        raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
+    protected = summary.model.protected
+    shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), MAX_PARTICIPATION)
+    sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
+    rates, of_rate = np.unique(shares, return_inverse=True)
+    known = replace(estimator, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
+    one_hot = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
+    initial = replace(known.initialize(summary), q=one_hot, anonymous=False)
+    return to_estimate(run_em(known, initial, data), data)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable, channel_indices, table_by_cell
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
@@ -141,11 +141,11 @@ def join_collections(first: CollectedReports, second: CollectedReports) -> Colle
             _codes_in_list(own.tasks, tasks, "task")[own.task],
             _codes_in_list(own.workers, workers, "worker")[own.worker],
         )
-        chosen[worker, task] = start + one.table.channel_indices(own.tasks, own.workers)[own.worker, own.task]
+        chosen[worker, task] = start + channel_indices(one.table, own.tasks, own.workers)[own.worker, own.task]
         asked.append((task, worker))
         start += len(one.table.channels)
     channels = [channel for one in rounds for channel in one.table.channels]
-    table = ChannelTable.by_cell(channels, chosen, workers, tasks)
+    table = table_by_cell(channels, chosen, workers, tasks)
     sent = [_recode_reports(one.reports, table, tasks, workers) for one in rounds]
     task, worker, value = (np.concatenate(column) for column in zip(*sent, strict=True))
     reports = Reports(
