@@ -16,8 +16,7 @@ from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.device import Device, refusals_as_device_errors
 from crowdveil.campaign.document import Campaign, Relay, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
-from crowdveil.campaign.receipt import make_receipt
-from crowdveil.campaign.report_file import ReportFile
+from crowdveil.campaign.report import ReportFile, make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
 from crowdveil.cli import main

@@ -9,9 +9,8 @@ from functools import cache
 
 from experiments.audit.campaigns import URL, asked
 
-from crowdveil.campaign.batch import make_batches, parse_batch
 from crowdveil.campaign.document import Campaign, Relay
-from crowdveil.campaign.sealed_body import body_parts
+from crowdveil.campaign.report import body_parts, make_batches, parse_batch
 from crowdveil.sealing import PrivateKey, decrypt_part, new_key, public_key_text, seal_body
 
 EPSILON = 0.0

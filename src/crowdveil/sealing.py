@@ -1,6 +1,6 @@
 """Encryption of reports to the curator's key, by HPKE (RFC 9180) of the package `cryptography`.
 
-The relay passes sealed reports on and cannot open them. `campaign.sealed_body` names suite, info and layout.
+The relay passes sealed reports on and cannot open them. `campaign.report` names suite, info and layout.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.sealed_body import body_parts, relay_of
+from crowdveil.campaign.report import body_parts, relay_of
 from crowdveil.errors import CampaignError, SettingsError
 
 PrivateKey = ec.EllipticCurvePrivateKey

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign, characters_to_compare
-from crowdveil.campaign.receipt import make_receipt
+from crowdveil.campaign.report import make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.cli import main
 from crowdveil.errors import CampaignError

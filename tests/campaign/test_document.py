@@ -13,12 +13,12 @@ from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, Groups, Picture, Question, Task, digest_of_name
-from crowdveil.campaign.report_body import decode_body, level_in_body
+from crowdveil.campaign.report import decode_body, level_in_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import CampaignError, CertificateError
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.mechanisms.laplace import Laplace
-from crowdveil.privacy.levels import level_guarantees
+from crowdveil.privacy.campaign_sentences import level_guarantees
 from crowdveil.standalone.checks import Claims, check_campaign, epsilon
 from crowdveil.standalone.verification import verify
 from tests.campaign.builders import LABELS, build_campaign, build_questions, response
@@ -79,14 +79,6 @@ def test_fields_are_converted():
     assert LABELS == campaign.alphabet
     assert campaign.channels[0].rows == response().rows
     assert (task,) == with_picture.tasks
-
-
-def test_the_promise_of_a_worker_is_rounded_up():
-    """Epsilon of a worker is at least cells times epsilon of an answer, which is the channel's."""
-    campaign = build_campaign(tasks=7).campaign
-
-    assert response().epsilon == campaign.epsilon
-    assert campaign.worker_epsilon >= 7 * campaign.epsilon
 
 
 def test_groups_choose_the_channel_of_a_cell():

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from crowdveil.campaign import batch as module
+from crowdveil.campaign import report as module
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
-from crowdveil.campaign.batch import make_batches, parse_batch
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, Groups, Relay
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, parse_tokens, tokens_bytes
-from crowdveil.campaign.sealed_body import part_bytes
+from crowdveil.campaign.report import make_batches, parse_batch, part_bytes
 from crowdveil.campaign.token import token_hash
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import Claims, check_campaign

@@ -9,9 +9,7 @@ from click.testing import CliRunner
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.device import Device, answer_campaign
 from crowdveil.campaign.document import Campaign, Groups, digest_of_name
-from crowdveil.campaign.receipt import make_receipt
-from crowdveil.campaign.report_body import NOT_ANSWERED, decode_body, level_in_body
-from crowdveil.campaign.report_file import ReportFile
+from crowdveil.campaign.report import NOT_ANSWERED, ReportFile, decode_body, level_in_body, make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
 from crowdveil.cli import main

@@ -77,13 +77,6 @@ def test_null_is_an_input_exactly_when_participation_is_protected():
     assert ("no", "yes") == RandomizedResponse(alphabet=YES_NO, epsilon=1.0, participation="public").channel().inputs
 
 
-def test_null_output_is_found_by_name():
-    """A NULL report symbol has an index; without one there is None."""
-    public = RandomizedResponse(alphabet=YES_NO, epsilon=1.0, participation="public").channel()
-
-    assert (4, None) == (RATINGS.null_output, public.null_output)
-
-
 def test_epsilon_is_the_worst_column_ratio():
     """Warner's 3:1 coin has epsilon ln 3; the guarantee names the participation."""
     coin = Channel(YES_NO, "public", ("no", "yes"), ((3, 1), (1, 3)))
@@ -223,14 +216,6 @@ def test_sampling_reads_six_bytes_per_cell_whatever_the_answer(monkeypatch, answ
     assert [6000] == read
 
 
-@pytest.mark.parametrize(("word", "report"), [(0, 0), (-1, -1)])
-def test_extreme_words_give_the_first_and_the_last_report(monkeypatch, word, report):
-    """The smallest word falls into the first column, the largest into the last."""
-    monkeypatch.setattr(randomness.os, "urandom", lambda size: bytes([word % 256]) * size)
-
-    assert [report % 5] * 5 == RATINGS.sample(np.arange(5), secure()).tolist()
-
-
 def test_every_threshold_belongs_to_the_next_column():
     """A word equal to a cumulative count starts the next column, the word before it ends the last one."""
     ends = np.cumsum(RATINGS.rows[1])[:-1]
@@ -253,11 +238,6 @@ def test_sampling_in_parts_equals_sampling_at_once(monkeypatch):
     monkeypatch.setattr(channel_module, "CELLS_PER_BATCH", 64)
 
     assert whole.tolist() == RATINGS.sample(answers, seeded(3)).tolist()
-
-
-def test_no_cells_give_no_reports():
-    """An empty campaign is fine."""
-    assert [] == RATINGS.sample(np.array([], dtype=int), secure()).tolist()
 
 
 @pytest.mark.parametrize("code", [-1, 5])

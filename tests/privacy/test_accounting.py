@@ -18,9 +18,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, SunTwoLayer, TwoLayer
 from crowdveil.privacy.accounting import Account, account, account_channel_table
-from crowdveil.privacy.composition import composition, pure_profile
-from crowdveil.privacy.ledger import ledger_losses
-from crowdveil.privacy.levels import level_guarantees, level_sentences
+from crowdveil.privacy.campaign_sentences import level_guarantees, level_sentences
+from crowdveil.privacy.composition import composition, ledger_losses, pure_profile
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.mechanism_settings import MechanismSettings, build_mechanism, describe
 from crowdveil.privacy.statement import campaign_statement, statement_sentences

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.privacy.budget_at_delta import cell_epsilon, cells_within
+from crowdveil.privacy.composition import cell_epsilon, cells_within
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 pytestmark = pytest.mark.slow

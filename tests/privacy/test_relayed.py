@@ -3,7 +3,7 @@
 import pytest
 
 from crowdveil.campaign.document import Campaign, Relay
-from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
+from crowdveil.privacy.campaign_sentences import DELTA, relay_sentences, relayed_guarantees
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
 from crowdveil.privacy.statement import campaign_statement, statement_sentences, statement_text
 from crowdveil.release.campaign_facts import campaign_facts
@@ -57,7 +57,7 @@ def test_the_operator_stands_apart_from_the_statement() -> None:
 
 def test_a_delta_of_one_by_the_number_of_workers_states_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """From 1 / delta workers on, the statement of a relay names no smaller epsilon."""
-    monkeypatch.setattr("crowdveil.privacy.relayed.DELTA", 1 / 200)
+    monkeypatch.setattr("crowdveil.privacy.campaign_sentences.DELTA", 1 / 200)
     campaign = relayed("cell", tasks=2)
     text = " ".join(relay_sentences(campaign))
 

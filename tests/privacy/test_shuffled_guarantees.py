@@ -8,8 +8,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, TwoLayer
-from crowdveil.privacy.shuffled_guarantees import shuffled_guarantees
-from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_worker_guarantee
+from crowdveil.privacy.shuffling import shuffled_cell_guarantee, shuffled_guarantees, shuffled_worker_guarantee
 
 pytestmark = pytest.mark.slow
 

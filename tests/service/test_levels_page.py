@@ -10,7 +10,7 @@ import pytest
 
 from crowdveil.campaign.document import EarlierRound, Groups
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode_body, level_in_body
+from crowdveil.campaign.report import decode_body, level_in_body
 from crowdveil.service.one_file_page import one_file_page
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.service.accessibility import await_screen, check_screen

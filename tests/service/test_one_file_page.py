@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.campaign.device import answer_campaign
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode_body
+from crowdveil.campaign.report import decode_body
 from crowdveil.errors import DeviceError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.report_files import read_report_files, write_collected

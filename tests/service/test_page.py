@@ -13,7 +13,7 @@ import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Picture, Task, name_of_digest
-from crowdveil.campaign.report_body import NOT_ANSWERED, decode_body
+from crowdveil.campaign.report import NOT_ANSWERED, decode_body
 from crowdveil.channels.alphabet import Scale
 from crowdveil.standalone.checks import digest, epsilon, shown
 from crowdveil.standalone.device import read_ledger

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode_body
+from crowdveil.campaign.report import decode_body
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.service.app import create_app

@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import EarlierRound, Groups
-from crowdveil.campaign.report_body import level_in_body
+from crowdveil.campaign.report import level_in_body
 from crowdveil.channels.alphabet import Categories
 from crowdveil.standalone import device as one_file
 from crowdveil.standalone.checks import (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crowdveil.privacy.shuffled_guarantees import ShuffledGuarantees
+    from crowdveil.privacy.shuffling import ShuffledGuarantees
 
 Bar = Callable[[float, float | None], None]
 """Progress function, called with the work done and the total work; None if the total is unknown."""

@@ -17,7 +17,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Candidate, candidates, worker_cost
 from crowdveil.planning.plan import Alternative, Plan, PlanRow, Progress, more_workers
 from crowdveil.planning.prediction import predict, predict_from_bayes_errors
-from crowdveil.privacy.budget_at_delta import cell_epsilon
+from crowdveil.privacy.composition import cell_epsilon
 
 BUDGETS = (1.0, 2.0, 5.0, 10.0)
 """Default budgets, in nats per worker and campaign."""

@@ -7,12 +7,18 @@ Proof: docs/explanation/composition.md.
 """
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import Participation, Unit
+from crowdveil.channels.rounding import float_rounded_up
+from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.loss_distribution import (
     PROFILE_ERROR,
@@ -21,8 +27,12 @@ from crowdveil.privacy.loss_distribution import (
     PrivacyProfile,
     channel_profile,
     composed_bounds,
+    composed_epsilon,
     pure_epsilon,
+    require_delta,
 )
+from crowdveil.standalone.checks import Line, epsilon
+from crowdveil.standalone.verification import epsilon_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +94,92 @@ def pure_profile(epsilon: float) -> PrivacyProfile:
         return np.where(epsilons < epsilon, excess + 2 * PROFILE_ERROR, 0.0)
 
     return PrivacyProfile(epsilon, delta, epsilon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerLoss(ComposedBounds):
+    """Loss of a person to one host, or to all; bounds as `ComposedBounds`.
+
+    Attributes:
+        host: receiver of the reports; None for all together.
+        cells: cells of all campaigns.
+    """
+
+    host: str | None
+    cells: int
+
+
+def ledger_losses(lines: Sequence[Line], delta: float) -> tuple[LedgerLoss, ...]:
+    """Return the loss to each host, and to all together; empty without lines.
+
+    Raises:
+        SettingsError: delta is outside [1e-15, 0.5].
+        Refused: a line with a ratio below 1.
+    """
+    require_delta(delta)
+    hosts = sorted({str(line["host"]) for line in lines})
+    groups = [(host, [line for line in lines if line["host"] == host]) for host in hosts]
+    return tuple(_loss(host, some, delta) for host, some in [*groups, *([(None, list(lines))] if lines else [])])
+
+
+def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
+    pure = float_rounded_up(Fraction(epsilon(lines)))  # first: it refuses a ratio below 1
+    counts = Counter[Fraction]()
+    for line in lines:
+        counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
+    cells = [(pure_profile(epsilon_of(ratio)), count) for ratio, count in counts.items()]
+    return LedgerLoss(host=host, cells=counts.total(), **composed_bounds(cells, delta, pure))
+
+
+STEPS = 14
+"""Bisections of an epsilon per cell, on a logarithmic scale."""
+MAX_CELLS = 10**6
+
+
+@lru_cache(maxsize=4096)
+def cell_epsilon(budget: float, cells: int, delta: float, most: float) -> float:
+    """Return an epsilon per cell that `cells` cells of any mechanism can have within a budget at `delta`.
+
+    Args:
+        budget: epsilon of all cells of a worker, in nats.
+        cells: cells of the worker who has the most; public, never taken from answers.
+        delta: in [1e-15, 0.5], for all cells together.
+        most: largest epsilon per cell.
+
+    Raises:
+        SettingsError: a budget that is not positive and finite, no cells, or delta outside its interval.
+    """
+    _require_valid_budget(budget, delta)
+    if not 1 <= cells <= MAX_CELLS:
+        raise SettingsError(f"a worker has from 1 to {MAX_CELLS:,} cells", value=cells)
+    low, high = budget / cells * (1 - 1e-12), min(budget, most)
+    if low >= most or _composed_epsilon_of(most, cells, delta) <= budget:
+        return most
+    for _ in range(STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _composed_epsilon_of(middle, cells, delta) <= budget else (low, middle)
+    return low
+
+
+def cells_within(budget: float, epsilon: float, delta: float) -> int:
+    """Return the largest number of cells of this epsilon whose loss at `delta` is within a budget; 0 if none is."""
+    _require_valid_budget(budget, delta)
+    if not 0 < epsilon < math.inf:
+        raise SettingsError("the epsilon is positive", value=epsilon, hint="Example: --budget 6 --epsilon 2.")
+    low, high = 0, 1
+    while high <= MAX_CELLS and _composed_epsilon_of(epsilon, high, delta) <= budget:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _composed_epsilon_of(epsilon, middle, delta) <= budget else (low, middle)
+    return low
+
+
+def _composed_epsilon_of(epsilon: float, cells: int, delta: float) -> float:
+    return composed_epsilon([(pure_profile(epsilon), cells)], delta)
+
+
+def _require_valid_budget(budget: float, delta: float) -> None:
+    require_delta(delta)
+    if not 0 < budget < math.inf:
+        raise SettingsError("a budget per worker is positive", value=budget, hint="Example: 5.")

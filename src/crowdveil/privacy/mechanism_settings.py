@@ -19,7 +19,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
-from crowdveil.privacy.budget_at_delta import STEPS, cell_epsilon
+from crowdveil.privacy.composition import STEPS, cell_epsilon
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.registry import DESIGNED_MECHANISMS
 

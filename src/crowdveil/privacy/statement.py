@@ -15,11 +15,15 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import CERTAIN, format_bound, percent_rounded_up
+from crowdveil.privacy.campaign_sentences import NOT_COVERED as LEVEL_NOT_COVERED
+from crowdveil.privacy.campaign_sentences import (
+    level_sentences,
+    question_sentences,
+    relay_sentences,
+    round_sentences,
+    single_question_sentences,
+)
 from crowdveil.privacy.largest_posterior import posterior_sentences
-from crowdveil.privacy.levels import NOT_COVERED as LEVEL_NOT_COVERED
-from crowdveil.privacy.levels import level_sentences
-from crowdveil.privacy.relayed import relay_sentences
-from crowdveil.privacy.several_questions import question_sentences, round_sentences, single_question_sentences
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]

@@ -40,9 +40,14 @@ from crowdveil.folder.evidence import (
 from crowdveil.folder.named_reports import recorded_reports
 from crowdveil.folder.write_collection import REPORTS_FILES
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.levels import level_sentences, publishable_level_counts
-from crowdveil.privacy.relayed import relay_sentences
-from crowdveil.privacy.several_questions import question_sentences, round_sentences, single_question_sentences
+from crowdveil.privacy.campaign_sentences import (
+    level_sentences,
+    publishable_level_counts,
+    question_sentences,
+    relay_sentences,
+    round_sentences,
+    single_question_sentences,
+)
 from crowdveil.privacy.statement import (
     MARKED,
     PrivacyStatement,

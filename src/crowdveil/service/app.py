@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
 from crowdveil.campaign.document import digest_of_name
-from crowdveil.campaign.receipt import REPORT_ID
+from crowdveil.campaign.report import REPORT_ID
 from crowdveil.campaign.token import Token
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem, on_http_error, on_problem, problem_response
 from crowdveil.service.rate_limit import RateLimit

@@ -11,10 +11,8 @@ from typing import Any, Literal, NamedTuple, Self
 from sqlalchemy import Connection, Select, delete, func, select, update
 
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.batch import MAX_HEADER_BYTES, reports_in_batch
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.receipt import make_receipt
-from crowdveil.campaign.report_body import decode_body
+from crowdveil.campaign.report import MAX_HEADER_BYTES, decode_body, make_receipt, reports_in_batch
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import CampaignError, SettingsError
 from crowdveil.service.problems import Problem

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from crowdveil.campaign.report_file import ReportFile
+from crowdveil.campaign.report import ReportFile
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
 from crowdveil.mechanisms import Laplace
-from crowdveil.privacy.several_questions import OTHERS
+from crowdveil.privacy.campaign_sentences import OTHERS
 from tests.campaign.builders import BuiltCampaign, body_of, build_questions, response
 
 SLOTS = 8

@@ -12,7 +12,7 @@ import pytest
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign, characters_to_compare
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import NOT_ANSWERED
+from crowdveil.campaign.report import NOT_ANSWERED
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import CrowdveilError, SettingsError

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.campaign.report_body import decode_body
+from crowdveil.campaign.report import decode_body
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.cli import main
@@ -20,7 +20,7 @@ from crowdveil.folder.campaign.campaign_reports import AcceptedReport, read_acce
 from crowdveil.folder.evidence import read_evidence
 from crowdveil.mechanisms import Laplace
 from crowdveil.privacy.audit.stated_claims import audit_file
-from crowdveil.privacy.several_questions import OTHERS
+from crowdveil.privacy.campaign_sentences import OTHERS
 from crowdveil.privacy.statement import campaign_statement, statement_sentences
 from crowdveil.release.privacy_statement import statement_of_evidence, statement_of_questions, statement_of_source
 from crowdveil.standalone.checks import epsilon

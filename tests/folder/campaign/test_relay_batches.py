@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.report import make_batches
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.campaign.campaign_reports import EXPORT_FILES
 from crowdveil.folder.campaign.relay_batches import read_batches

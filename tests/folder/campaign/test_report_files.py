@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import EarlierRound, Groups
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
-from crowdveil.campaign.report_file import ReportFile
+from crowdveil.campaign.report import ReportFile
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.channels.channel_table import channel_indices, table_by_cell
 from crowdveil.cli import main

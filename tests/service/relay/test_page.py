@@ -10,8 +10,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import name_of_digest
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.campaign.report_body import decode_body
-from crowdveil.campaign.sealed_body import sealed_parts
+from crowdveil.campaign.report import decode_body, sealed_parts
 from crowdveil.errors import SettingsError
 from crowdveil.sealing import decrypt_part, new_key
 from crowdveil.service.app import create_app

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from crowdveil.campaign.batch import make_batches
 from crowdveil.campaign.document import Relay
 from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.report import make_batches
 from crowdveil.errors import DeviceError, SettingsError
 from crowdveil.service.campaign_registration import register
 from crowdveil.service.export_and_purge import export_campaign, purge_due

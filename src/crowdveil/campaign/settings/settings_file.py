@@ -9,8 +9,12 @@ from typing import Any
 
 from crowdveil.campaign.document import CampaignTerms, Relay, Task
 from crowdveil.campaign.settings.privacy_request import PrivacyRequest, read_privacy
-from crowdveil.campaign.settings.questions import question_sections, require_distinguishable_questions
-from crowdveil.campaign.settings.section import Section, readable_text
+from crowdveil.campaign.settings.section import (
+    Section,
+    question_sections,
+    readable_text,
+    require_distinguishable_questions,
+)
 from crowdveil.campaign.settings.task_and_worker_files import TaskRow, read_tasks, read_workers
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.guarantee import Participation

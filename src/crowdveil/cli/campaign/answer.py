@@ -110,7 +110,7 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None) -> None:
     if link is not None:
         raise click.UsageError("--spent is about all campaigns: leave out LINK.")
     from crowdveil.campaign.device import refusals_as_device_errors
-    from crowdveil.privacy.ledger import ledger_losses
+    from crowdveil.privacy.composition import ledger_losses
     from crowdveil.standalone.checks import epsilon, shown
     from crowdveil.standalone.device import read_ledger
 

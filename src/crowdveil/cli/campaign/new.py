@@ -66,7 +66,7 @@ def new(settings: Path, out: Path, anyway: bool) -> None:
 
 
 def _data(created: CreatedCampaign) -> dict[str, Any]:
-    from crowdveil.privacy.levels import level_guarantees
+    from crowdveil.privacy.campaign_sentences import level_guarantees
     from crowdveil.service.one_file_page import promise_sentences
 
     campaign, first = created.campaign, created.questions[0]
@@ -97,9 +97,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
 
 def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.campaign.document import characters_to_compare
-    from crowdveil.privacy.levels import level_sentences
-    from crowdveil.privacy.relayed import relay_sentences
-    from crowdveil.privacy.several_questions import question_sentences
+    from crowdveil.privacy.campaign_sentences import level_sentences, question_sentences, relay_sentences
     from crowdveil.service.one_file_page import promise_sentences
 
     campaign, (fewest, most) = created.campaign, created.loads

@@ -30,7 +30,7 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     start. The curator's key is not needed here: crowdveil campaign collect opens the batches.
     """
     require_service()
-    from crowdveil.campaign.sealed_body import relay_of
+    from crowdveil.campaign.report import relay_of
     from crowdveil.service import server
     from crowdveil.service.campaign_registration import campaign_folder_of, read_or_make_secret
     from crowdveil.service.relay import server as processes

@@ -54,7 +54,7 @@ def assign(
     from crowdveil.data.assignment import assignment_with_gold, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.folder.answers import read_names
-    from crowdveil.privacy.budget_at_delta import cells_within
+    from crowdveil.privacy.composition import cells_within
     from crowdveil.randomness import secure
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")

@@ -73,7 +73,7 @@ def account(
         settings_within_budget,
         short_description,
     )
-    from crowdveil.privacy.shuffled_guarantees import shuffled_guarantees
+    from crowdveil.privacy.shuffling import shuffled_guarantees
 
     requested = settings_within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import CAMPAIGN_FILE
-from crowdveil.campaign.report_body import decode_body, level_in_body
+from crowdveil.campaign.report import decode_body, level_in_body
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable

@@ -9,10 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdveil.campaign.batch import SUFFIX, most_batch_bytes, parse_batch
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.report_body import decode_body
-from crowdveil.campaign.sealed_body import body_parts, relay_of
+from crowdveil.campaign.report import SUFFIX, body_parts, decode_body, most_batch_bytes, parse_batch, relay_of
 from crowdveil.errors import CampaignError, ReportsError
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport

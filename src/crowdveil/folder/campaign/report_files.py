@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import NOT_FOR_FILE, CampaignFolder
-from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
+from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.errors import CampaignError, ReportsError, SettingsError

@@ -34,8 +34,8 @@ from crowdveil.mechanisms import ChannelMechanism, Designed
 from crowdveil.planning.settings.alternatives import WORTH_ASKING, require_worth_asking
 from crowdveil.planning.settings.chosen_mechanism import ChosenMechanism, choose_mechanism
 from crowdveil.planning.settings.expected_error import ExpectedError, OnSimulation, predict_error
+from crowdveil.privacy.campaign_sentences import level_guarantees
 from crowdveil.privacy.largest_posterior import posterior_sentences
-from crowdveil.privacy.levels import level_guarantees
 
 PAGE_LANGUAGES = ("de", "en")
 """Languages of the messages on the answering page."""

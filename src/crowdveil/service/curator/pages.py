@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.campaign.document import characters_to_compare
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
-from crowdveil.privacy.several_questions import question_sentences, round_sentences
+from crowdveil.privacy.campaign_sentences import question_sentences, round_sentences
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.campaign_registration import curator_hash
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results

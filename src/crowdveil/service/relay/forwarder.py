@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from crowdveil.campaign.batch import make_batches
+from crowdveil.campaign.report import make_batches
 from crowdveil.errors import SettingsError
 from crowdveil.service.export_and_purge import purge_due_or_log
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem

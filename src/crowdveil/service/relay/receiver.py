@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from crowdveil.campaign.batch import NAME, SUFFIX, most_batch_bytes, parse_batch
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.report import NAME, SUFFIX, most_batch_bytes, parse_batch
 from crowdveil.errors import CampaignError
 from crowdveil.service.app import NOT_STORED, content_length, read_body
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem, on_http_error, on_problem
