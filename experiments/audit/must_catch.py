@@ -1,6 +1,6 @@
 """False claims that an audit must refute, as functions that are drawn.
 
-Each function has the defect of a real program, or a usual mistake; `broken` describes them.
+Each function claims epsilon and does not keep it; it has the defect of a real program, or a usual mistake.
 """
 
 import math
@@ -11,19 +11,24 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from experiments.audit import broken, commands
-from experiments.audit.bounds import Row, row_of
+from experiments.audit import commands
+from experiments.audit.bounds import YES_NO, Row, row_of
+from experiments.papers.huai2019.algorithm1.huai_published import HuaiPublished
+from experiments.papers.huai2019.algorithm1.kernel_density import Bandwidth
+from experiments.papers.huai2019.algorithm1.weights import Weighting
+from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.alphabet import Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, Mechanism, RandomizedResponse, TwoLayer
 from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.stated_claims import audit_pairs
 from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 from crowdveil.privacy.shuffling import shuffled_cell_guarantee
 from crowdveil.randomness import seeded
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.private.histogram import Histogram
 
 SOURCE = seeded(secrets.randbits(63))
-YES_NO = Categories(("no", "yes"))
 USES, RESPONSE_EPSILON = 50, 1.7918
 CELLS, ANSWERED = 20, 4
 BATCH, SHUFFLED_EPSILON, SHUFFLED_DELTA = 40, 2.0, 0.01
@@ -34,26 +39,139 @@ def _reports(mechanism: Mechanism, answers: list[int | None]) -> Any:
     return mechanism.perturb(np.array([null if answer is None else answer for answer in answers]), SOURCE)
 
 
-matrix_factorization = partial(
-    _reports, MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
-)
-two_layer = partial(_reports, TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50))
-unary_encoding = broken.unary_encoding(SOURCE, labels=4, epsilon=1.0)
-floating_point_laplace = broken.floating_point_laplace(SOURCE, high=9, epsilon=1.0)
-length_leak = broken.length_leak(SOURCE, epsilon=1.0)
-wrong_denominator = broken.wrong_denominator(SOURCE, labels=4, epsilon=1.0)
-repeated_response = broken.repeated_response(SOURCE, uses=USES, epsilon=RESPONSE_EPSILON)
-visible_failures = broken.visible_failures(SOURCE, claims=6)
-task_list_from_claims = broken.task_list_from_claims(SOURCE, epsilon=1.0)
-full_precision_candidates = broken.full_precision_candidates(SOURCE, bandwidth=50)
-cells_dropped = broken.repeated_response(SOURCE, uses=CELLS, epsilon=1.0)
-shuffler_keeps_order = broken.shuffled_reports(SOURCE, epsilon=SHUFFLED_EPSILON, reports=BATCH, keeps_order=True)
-batch_of_one = broken.shuffled_reports(SOURCE, epsilon=SHUFFLED_EPSILON, reports=1, keeps_order=False)
+def unary_encoding(*, labels: int, epsilon: float) -> Callable[[int], NDArray[np.int64]]:
+    """Symmetric unary encoding of pure-ldp before 1.2.0: the line that clears the bit of the label is missing."""
+    keep = math.exp(epsilon / 2) / (math.exp(epsilon / 2) + 1)
+
+    def perturb(label: int) -> NDArray[np.int64]:
+        bits = (SOURCE.generator.random(labels) < 1 - keep).astype(np.int64)
+        if SOURCE.generator.random() < keep:
+            bits[label] = 1
+        return bits
+
+    return perturb
+
+
+def floating_point_laplace(*, high: float, epsilon: float) -> Callable[[float], float]:
+    """Laplace noise in double precision: the last bits of the sum depend on the answer (Mironov 2012)."""
+    return lambda answer: answer + SOURCE.generator.laplace(scale=high / epsilon)
+
+
+def shuffled_reports(*, epsilon: float, reports: int, keeps_order: bool) -> Callable[[int], NDArray[np.int64]]:
+    """Batch of randomized responses; a shuffler that keeps the order sends the first worker's report first.
+
+    The input is the first worker's bit; all others have 0.
+    """
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+
+    def release(bit: int) -> NDArray[np.int64]:
+        bits = (SOURCE.generator.random(reports) > keep).astype(np.int64)
+        bits[0] ^= bit
+        return bits if keeps_order else SOURCE.generator.permutation(bits)
+
+    return release
+
+
+def length_leak(*, epsilon: float) -> Callable[[list[int]], list[int]]:
+    """Randomized response of every bit of a list; the length of the report is that of the input."""
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    return lambda bits: [bit if SOURCE.generator.random() < keep else 1 - bit for bit in bits]
+
+
+def wrong_denominator(*, labels: int, epsilon: float) -> Callable[[int], int]:
+    """k-ary randomized response that divides by e^epsilon + k - 2, not by e^epsilon + k - 1."""
+    keep = math.exp(epsilon) / (math.exp(epsilon) + labels - 2)
+
+    def perturb(label: int) -> int:
+        kept = SOURCE.generator.random() < keep
+        return label if kept else (label + int(SOURCE.generator.integers(1, labels))) % labels
+
+    return perturb
+
+
+def repeated_response(*, uses: int, epsilon: float) -> Callable[[int], NDArray[np.int64]]:
+    """Randomized response of the same bit, `uses` times."""
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    return lambda bit: np.where(SOURCE.generator.random(uses) < keep, bit, 1 - bit)
+
+
+def visible_failures(*, claims: int) -> Callable[[float], NDArray[np.float64]]:
+    """Records of Huai et al., one attempt each, with public weights and bandwidth; who fails the test is missing.
+
+    The input is one claim; the others, `claims` - 1, are 10.
+    """
+    method = HuaiPublished(
+        records=30,
+        bandwidth=Bandwidth(rule="given", width=1.0),
+        weighting=Weighting(kind="uniform"),
+        attempts=1,
+    )
+
+    def release(claim: float) -> NDArray[np.float64]:
+        values = [10.0] * (claims - 1) + [claim]
+        return method.release(Claims.from_arrays(["t"] * claims, range(claims), values, bounds=(0, 100)), SOURCE).value
+
+    return release
+
+
+def task_list_from_claims(*, epsilon: float) -> Callable[[list[str]], dict[str, NDArray[np.float64]]]:
+    """Private histograms with protected participation; the "public" list of tasks holds those with a claim.
+
+    The input is the list of tasks on which one worker has a claim; another worker has one on task a.
+    """
+    method = Histogram(epsilon=epsilon, participation="protected", expected_claims=2, records=2)
+
+    def release(tasks: list[str]) -> dict[str, NDArray[np.float64]]:
+        listed, values = ["a", *tasks], [50.0] * (len(tasks) + 1)
+        workers = ["other", *["worker"] * len(tasks)]
+        claims = Claims.from_arrays(listed, workers, values, bounds=(0, 100), tasks=sorted(set(listed)))
+        made = method.release(claims, SOURCE)
+        return {str(name): made.value[made.task == code] for code, name in enumerate(claims.tasks)}
+
+    return release
+
+
+def full_precision_candidates(*, bandwidth: float) -> Callable[[float], float]:
+    """A claim plus kernel noise, or a public draw, each with probability 1/2, as a float of full precision.
+
+    On the real numbers the density is at least 1/200 on 0..100 and at most 1/200 + 1 / (2 bandwidth sqrt(2 pi)).
+    """
+
+    def release(claim: float) -> float:
+        while True:
+            candidate = claim + bandwidth * SOURCE.generator.standard_normal()
+            value = 100 * SOURCE.generator.random() if SOURCE.generator.random() < 0.5 else candidate
+            if 0 <= value <= 100:
+                return float(value)
+
+    return release
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "matrix_factorization": partial(
+        _reports, MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
+    ),
+    "two_layer": partial(
+        _reports, TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50)
+    ),
+    "unary_encoding": unary_encoding(labels=4, epsilon=1.0),
+    "floating_point_laplace": floating_point_laplace(high=9, epsilon=1.0),
+    "length_leak": length_leak(epsilon=1.0),
+    "wrong_denominator": wrong_denominator(labels=4, epsilon=1.0),
+    "repeated_response": repeated_response(uses=USES, epsilon=RESPONSE_EPSILON),
+    "visible_failures": visible_failures(claims=6),
+    "task_list_from_claims": task_list_from_claims(epsilon=1.0),
+    "full_precision_candidates": full_precision_candidates(bandwidth=50),
+    "cells_dropped": repeated_response(uses=CELLS, epsilon=1.0),
+    "shuffler_keeps_order": shuffled_reports(epsilon=SHUFFLED_EPSILON, reports=BATCH, keeps_order=True),
+    "batch_of_one": shuffled_reports(epsilon=SHUFFLED_EPSILON, reports=1, keeps_order=False),
+}
+"""Functions that do not keep their claims, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FalseClaim:
-    """False claim about a function of this module, with neighbouring inputs that show it.
+    """False claim about one of `FUNCTIONS`, with neighbouring inputs that show it.
 
     Attributes:
         title: the mistake.
@@ -74,8 +192,7 @@ class FalseClaim:
     @property
     def function(self) -> Callable[[Any], Any]:
         """Function that is drawn."""
-        found: Callable[[Any], Any] = globals()[self.name]
-        return found
+        return FUNCTIONS[self.name]
 
 
 def false_claims() -> list[FalseClaim]:

@@ -15,7 +15,6 @@ from experiments.synthesis.density_error import (
     histogram_curve,
     integrated_squared_error,
     kernel_curve,
-    summarize,
     truth_gap,
 )
 from hypothesis import given, settings
@@ -24,7 +23,6 @@ from scipy.stats import kstest
 
 from crowdveil import Scale
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.private.histogram_density import HistogramDensities
@@ -97,19 +95,12 @@ def test_steps_and_parabolas_are_integrated_too() -> None:
     assert integrated_squared_error(kernel_curve(bump), histogram_curve(flat, 0)) == pytest.approx(expected, rel=1e-9)
 
 
-def test_sums_are_those_of_the_paper() -> None:
-    """ISE is the sum over tasks, SISE the sum of squares."""
-    assert summarize([1.0, 2.0, 3.0]) == (6.0, 14.0, 2.0, 3)
-
-
 def test_basic_adds_laplace_noise_of_the_range() -> None:
     """Over 20,000 claims the mean absolute noise is (high - low) / epsilon, within 4 standard errors."""
     claims = Claims.from_arrays(np.zeros(20_000), np.arange(20_000), np.full(20_000, 5.0), bounds=(0, 10))
     noisy = basic_release(claims, 2.0, seeded(1))
 
     assert np.abs(noisy.value - 5.0).mean() == pytest.approx(5.0, abs=4 * 5.0 / math.sqrt(20_000))
-    with pytest.raises(SettingsError, match="positive"):
-        basic_release(claims, 0.0, seeded(1))
 
 
 def reports(value: list[float]) -> Reports:
@@ -118,17 +109,12 @@ def reports(value: list[float]) -> Reports:
 
 
 def test_truths_are_compared_with_the_best_constant() -> None:
-    """The same claims have no gap; the constant's error is given; different tasks are refused."""
+    """The same claims have no gap; the constant's error is given."""
     ours = reports([1, 1, 1, 2, 2, 2, 6, 6, 6])
     same, moved = truth_gap(ours, ours), truth_gap(ours, reports([2, 2, 2, 3, 3, 3, 7, 7, 7]))
 
     assert same == (3, 0.0, pytest.approx(5 / 3), pytest.approx(1.0))
     assert moved == (3, pytest.approx(1.0), pytest.approx(5 / 3), pytest.approx(1.0))
-    with pytest.raises(SettingsError, match="same tasks"):
-        truth_gap(ours, Reports.from_arrays([0], [0], [1.0], numeric=True))
-    empty = Reports(*np.zeros((3, 0)), ours.tasks, ours.workers)
-    with pytest.raises(SettingsError, match="both sides"):
-        truth_gap(ours, empty)
 
 
 def test_a_density_is_mass_over_width() -> None:
@@ -174,12 +160,3 @@ def test_continuous_noise_is_added_to_clipped_values_and_to_the_replacement_of_n
     shifted = simulate_continuous_laplace([[-4.0, 99.0], [2.5, math.nan]], source=seeded(5), **settings)
 
     np.testing.assert_allclose(shifted - zero, [[0, 9], [2.5, 3]], atol=1e-12)
-
-
-def test_continuous_uniform_null_draws_every_value_alike() -> None:
-    """NULL drawn uniformly has the domain's mean and variance, noise added: 100,000 draws, 5 standard errors."""
-    drawn = simulate_continuous_laplace(np.full(100_000, math.nan), domain=DIGITS, epsilon=20.0, source=seeded(2))
-    variance = 99 / 12 + 2 * (9 / 20) ** 2
-
-    assert abs(drawn.mean() - 4.5) < 5 * math.sqrt(variance / 100_000)
-    assert abs(drawn.var() - variance) < 5 * variance * math.sqrt(2 / 100_000)

@@ -13,7 +13,6 @@ from experiments.theory.published_bounds import (
     failure_probability,
     laplace_cell_error,
     mean_error_bound,
-    one_layer_epsilon,
     private_effective_ability,
     private_wisdom,
     projection_range,
@@ -225,14 +224,6 @@ def test_beta_flips_lose_the_largest_ratio_of_their_moments(shape: int, answers:
     assert max(moment(h + 1) / moment(h) for h in range(answers)) == worst
 
 
-def test_uniform_flips_are_the_beta_distribution_of_shape_one() -> None:
-    """The closed form at shape 1 is the exact accountant's figure for U(0, 1)."""
-    for answers in (1, 10, 100):
-        exact = two_layer_exact_epsilon(0, 1, labels=2, answers=answers)
-
-        assert exact == pytest.approx(beta_flip_epsilon(1, answers=answers), abs=1e-9)
-
-
 @pytest.mark.parametrize(("high", "users"), [(1.0, 1), (1.0, 2), (0.6, 3), (0.538, 5)])
 def test_product_of_flips_has_the_mean_of_one_layer(high: float, users: int) -> None:
     """The product of n numbers from U(0, b) has mean (b/2)^n, and lies below it with the stated probability."""
@@ -247,12 +238,6 @@ def test_product_of_flips_has_the_mean_of_one_layer(high: float, users: int) -> 
     assert below == pytest.approx(mean, rel=1e-8)
     assert smaller_change_probability(users) == pytest.approx(quad(density_of_product, 0, below, epsabs=0)[0], rel=1e-6)
     assert smaller_change_probability(users) >= 0.5 - 1e-12
-
-
-def test_one_layer_refuses_a_flip_probability_that_is_none() -> None:
-    """Flip probabilities 0 and 1 have no finite epsilon and are refused."""
-    with pytest.raises(SettingsError, match="flip_probability must be in"):
-        one_layer_epsilon(1.0, labels=2)
 
 
 def test_printed_voting_bound_is_below_the_true_error() -> None:
@@ -287,12 +272,6 @@ def test_projection_range_is_empty_below_hundreds_of_thousands_of_tasks(
     assert projection_range(found[0] - 1, wisdom) is None
     assert projection_range(found[0], wisdom) is not None
     assert smallest_workers(11_040, wisdom) is None
-
-
-def test_truth_error_bound_is_trivial_for_the_crowds_of_the_papers() -> None:
-    """Equation 17 allows more than every truth to be wrong for 34 workers at epsilon 0.5, best case."""
-    assert truth_error_bound(34, private_wisdom([1.0], 0.5)) == pytest.approx(2 * math.exp(-17 * math.tanh(0.25) ** 2))
-    assert truth_error_bound(11, private_wisdom([1.0], 0.5)) > 1
 
 
 @pytest.mark.parametrize(("tasks", "constant"), [(10**8, 10**5), (10**12, 10**8), (10**20, 10**15)])
