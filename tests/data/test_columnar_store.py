@@ -228,11 +228,15 @@ def test_parts_may_end_anywhere(tmp_path, monkeypatch) -> None:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes()
 
 
-@pytest.mark.parametrize(("worker", "repeats"), [([0, 1], False), ([1, 1], True), ([1, 0], None)])
-def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, worker, repeats) -> None:
-    """The manifest says whether a worker has several rows on a task; rows out of order are not read."""
-    part = ReportChunk(np.array([0, 0]), np.array(worker), np.array([0.5, 0.5]))
-    write_encoded(tmp_path, [part], np.arange(1), np.arange(2), None)
+@pytest.mark.parametrize(("worker", "repeats"), [([0, 1, 2, 3], False), ([0, 1, 1, 2], True), ([1, 2, 0, 3], None)])
+def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, monkeypatch, worker, repeats) -> None:
+    """The manifest says whether a worker has several rows on a task; rows out of order are not read.
+
+    The order breaks between two pieces of the file.
+    """
+    monkeypatch.setattr(columnar_store, "PIECE_BYTES", 8)
+    part = ReportChunk(np.zeros(4, dtype=int), np.array(worker), np.full(4, 0.5))
+    write_encoded(tmp_path, [part], np.arange(1), np.arange(4), None)
     opened = Reports.open(tmp_path)
 
     assert bool(repeats) == columnar_store.has_repeated_pairs(tmp_path) == opened.rows.repeats

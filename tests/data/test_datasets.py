@@ -16,31 +16,11 @@ from tests.data.test_reports import cells
 
 REAL = datasets.data_directory()
 NAMES = datasets.available()
-COUNTS = {  # rows, distinct pairs, workers, tasks, gold tasks with answers
-    "adult2": (92721, 89796, 825, 11028, 347),
-    "anesthesia": (315, 225, 5, 45, 0),
-    "bluebird": (4212, 4212, 39, 108, 108),
-    "d_possent": (20000, 20000, 85, 1000, 1000),
-    "d_product": (24945, 24945, 176, 8315, 8315),
-    "dog": (8070, 8070, 109, 807, 807),
-    "duchenne": (30319, 17729, 64, 2134, 159),
-    "n_emotion": (7000, 7000, 38, 700, 700),
-    "peer_grading_mooc": (2084, 2084, 636, 724, 23),
-    "population_cut": (4019, 4019, 2344, 1120, 263),
-    "population_tf": (3572, 3572, 1955, 1172, 277),
-    "s_rel": (98453, 96883, 766, 20232, 4460),
-    "snow_rte": (8000, 8000, 164, 800, 800),
-    "snow_valence": (1000, 1000, 38, 100, 100),
-    "snow_wsd": (1770, 1770, 34, 177, 177),
-    "weather_temperature": (95612, 71500, 16, 6374, 4514),
-    "web_zhou": (15567, 15567, 177, 2665, 2653),
-}
-NOT_NUMBERS = {"weather_temperature": 683}
-KINDS = {
-    "binary": {"bluebird", "d_possent", "d_product", "duchenne", "snow_rte"},
-    "ordinal": {"adult2", "anesthesia", "web_zhou"},
-    "categorical": {"dog", "s_rel", "snow_wsd"},
-}
+FOLDER = Path(__file__).parent
+COUNTS = json.loads((FOLDER / "real_sets.json").read_text("utf-8"))
+"""Kind of each set, and its rows, distinct pairs, workers, tasks, gold tasks with answers, and answers left out."""
+SAMPLES = json.loads((FOLDER / "published_sets.json").read_text("utf-8"))
+"""Published files of every set, their bytes read as Latin-1, and the converted rows of answers and truths."""
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -49,12 +29,11 @@ def test_real_sets_have_the_stated_counts(name) -> None:
     if name not in NAMES:
         pytest.skip(f"no data set {name} in {REAL}: set {datasets.VARIABLE}")
     data = datasets.load(name)
-    crowd = len(data.answers.workers), len(data.answers.tasks)
+    crowd = {"workers": len(data.answers.workers), "tasks": len(data.answers.tasks)}
+    counted = {"rows": data.rows, "pairs": data.pairs, "gold": data.gold_with_answers, "left_out": data.left_out}
 
     assert name not in PUBLISHED or state_of(name, REAL) == "as measured"
-    assert COUNTS[name] == (data.rows, data.pairs, *crowd, data.gold_with_answers)
-    assert NOT_NUMBERS.get(name, 0) == data.left_out
-    assert next((kind for kind, names in KINDS.items() if name in names), "numeric") == data.kind
+    assert COUNTS[name] == {"kind": data.kind, **crowd, **counted}
 
 
 @pytest.mark.skipif("adult2" not in NAMES, reason=f"no data set adult2 in {REAL}: set {datasets.VARIABLE}")
@@ -168,69 +147,11 @@ def test_the_directory_follows_the_rule(monkeypatch, tmp_path) -> None:
     assert Path.home() / "answers" == datasets.data_directory()
 
 
-HEADER = "!amt_annotation_ids\t!amt_worker_ids\torig_id\tresponse\tgold\n"
-CLAIMS = '"ObjectID","PropertyID","PropertyValue","SourceID","TimeStamp"\n'
-SAMPLES: dict[str, tuple[dict[str, str | bytes], str, str]] = {
-    "snow_wsd": (
-        {"wsd.standardized.tsv": HEADER + "1\tA9\t5:0@x\t1\t1\n2\tB7\t5:0@x\t3\t1\n3\tA9\t6:0@x\t2\t2\n"},
-        "5:0@x,w1,1\n5:0@x,w2,3\n6:0@x,w1,2\n",
-        "5:0@x,1\n6:0@x,2\n",
-    ),
-    "adult2": (
-        {
-            "labels.txt": "A9\thttp://B.com\tG\nB7\thttp://b.com\tX\nA9\thttp://a.com\tP\n",
-            "gold.txt": "http://b.COM\tG\nhttp://never.com\tX\n",
-        },
-        "t1,w1,G\nt1,w2,X\nt2,w1,P\n",
-        "t1,G\n",
-    ),
-    "duchenne": (
-        {"workerResponses.txt": "A9\t2001\t1\nA9\t2001\t0\nB7\t2002\t1\n", "groundTruth.txt": "2001\t1\n2003\t0\n"},
-        "2001,w1,1\n2001,w1,0\n2002,w2,1\n",
-        "2001,1\n2003,0\n",
-    ),
-    "population_cut": (
-        {
-            "population-new.txt": (
-                b"gary, indiana_2000\tcontributor #1: a\t102746\t2000\nlone_2000\tb\t5\t2000\n"
-                b"gary, indiana_2000\tb\t9\t2000\nsame_2000\ta\t7\t2000\nsame_2000\tb\t7\t2000\n"
-                b"huge_2000\ta\t126117856178246\t2000\nhuge_2000\tb\t4626\t2000\nhuge_2000\tc\t1\t2000\n"
-            )
-            + b"bogot\xc3\xa1_2005\tc\t4\t2005\nbogot\xc3\xa1_2005\tb\t5\t2005\n\xe3\x85cut_2004\tc\t4\t2004\n"
-            + b"\xe3\x85cut_2004\tb\t8\t2004\n",
-            "population-gd.txt": "gary, indiana, 2000, 102746\n",
-        },
-        '"gary, indiana_2000",w1,102746\n"gary, indiana_2000",w2,9\nbogotá_2005,w3,4\nbogotá_2005,w2,5\n'
-        "ã\x85cut_2004,w3,4\nã\x85cut_2004,w2,8\n",
-        '"gary, indiana_2000",102746\n',
-    ),
-    "population_tf": (
-        {
-            "population-new-new-new-TF.txt": "lone_2000\ta\t0.0\t815.0\t0.0\t815\ngary_2001\tb\t2.0\t7.0\t1.0\t9\n",
-            "population-gd.txt": "gary, indiana, 2001, 9\n",
-        },
-        "lone_2000,w1,815\ngary_2001,w2,9\n",
-        '"gary, indiana_2001",9\n',
-    ),
-    "weather_temperature": (
-        {
-            f"weather_claim{number}.csv": CLAIMS
-            + f'"reno2908","Temperature","4{number}","site{number}","fri"\n"reno2908","Humidity","87","msn","fri"\n'
-            for number in range(1, 17)
-        }
-        | {"weather_truth.csv": '"ObjectID","PropertyID","PropertyValue"\n"reno2908","Temperature","48"\n'},
-        "".join(f"reno2908,w{number:02},4{number}\n" for number in range(1, 17)),
-        "reno2908,48\n",
-    ),
-}
-"""Published files of every set, and the converted answers and truths without their headers."""
-
-
 def write_sample(name: str, folder: Path) -> None:
     """Write the published files of a sample."""
     folder.mkdir(exist_ok=True)
-    for file, contents in SAMPLES[name][0].items():
-        (folder / file).write_bytes(contents.encode() if isinstance(contents, str) else contents)
+    for file, contents in SAMPLES[name]["files"].items():
+        (folder / file).write_bytes(contents.encode("latin-1"))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -242,10 +163,10 @@ def test_published_files_become_a_data_set(name: str, tmp_path: Path) -> None:
     meta = json.loads(files["meta.json"])
     loaded = datasets.load(name, directory=tmp_path / "data", duplicates="all")
 
-    assert "task,worker,answer\n" + SAMPLES[name][1] == files["answers.csv"]
-    assert "task,truth\n" + SAMPLES[name][2] == files["truth.csv"]
+    assert "task,worker,answer\n" + SAMPLES[name]["answers"] == files["answers.csv"]
+    assert "task,truth\n" + SAMPLES[name]["truths"] == files["truth.csv"]
     assert (loaded.kind, PUBLISHED[name].licence) == (meta["kind"], meta["licence"])
-    assert SAMPLES[name][1].count("\n") == len(loaded.answers)
+    assert SAMPLES[name]["answers"].count("\n") == len(loaded.answers)
     assert ("other contents", "missing") == tuple(state_of(name, tmp_path / place) for place in ("data", "none"))
 
 
