@@ -11,7 +11,7 @@ from crowdveil.aggregation import evidence_of, fit_method
 from crowdveil.channels.alphabet import Categories
 from crowdveil.crowd_review.conclusions import conclude_from
 from crowdveil.crowd_review.workers import review_workers
-from crowdveil.data.ingest.gold_files import load_drawn_gold, load_gold
+from crowdveil.data.ingest.gold_files import load_drawn_gold
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.folder.crowd import Crowd
@@ -180,7 +180,7 @@ def test_a_file_of_gold_is_filled_from_the_top(tmp_path: Path) -> None:
     assert ({"a": "no", "b": "yes"}, 5) == load_drawn_gold(path)
     path.write_text("task,truth\nb,yes\nc,\n")
     with pytest.raises(ReportsError, match="needs a truth"):
-        load_gold(path)
+        load_drawn_gold(path)
     for text, rule in (
         ("b,yes,5\na,no,6\n", "one seed"),
         ("b,yes,\n", "one seed"),

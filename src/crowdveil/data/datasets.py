@@ -15,7 +15,7 @@ import numpy as np
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.ingest.coded_columns import Duplicates, parse_numbers
 from crowdveil.data.ingest.column_readers import ReportColumns, read_columns
-from crowdveil.data.ingest.gold_files import load_gold
+from crowdveil.data.ingest.gold_files import load_drawn_gold
 from crowdveil.data.read_options import IdentifierList, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -169,7 +169,7 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / "truth.csv"
     if not path.exists():
         return {}
-    return load_gold(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
+    return load_drawn_gold(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first").truths
 
 
 def _is_number(columns: ReportColumns) -> Any:

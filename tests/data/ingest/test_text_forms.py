@@ -10,7 +10,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest import column_readers
 from crowdveil.data.ingest.column_readers import ColumnNames, load_prior
-from crowdveil.data.ingest.gold_files import load_gold
+from crowdveil.data.ingest.gold_files import load_drawn_gold
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import open_source
 from crowdveil.data.sources.layout import Layout
@@ -138,7 +138,7 @@ def test_a_name_that_is_missing_in_a_list_is_refused(write: Write) -> None:
 
 TABLES: dict[str, tuple[str, Callable[[Path], object], object]] = {
     "tasks": ("text;task\nx;ä\n;\ny;b\n", lambda path: read_names(path, "task"), ["ä", "b"]),
-    "gold": ("task;truth\nä;x\n;\nb;y\n", load_gold, {"ä": "x", "b": "y"}),
+    "gold": ("task;truth\nä;x\n;\nb;y\n", lambda path: load_drawn_gold(path).truths, {"ä": "x", "b": "y"}),
     "prior": ("label;probability\nä;0.25\n;\nb;0.75\n", load_prior, {"ä": 0.25, "b": 0.75}),
     "assignment": (
         "worker;task\nw;ä\n;\nv;b\n",

@@ -250,7 +250,7 @@ def _make_plan(campaign: Campaign, asked: PlanOptions, bar: Bar | None, *, parti
 
 def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot | None:
     """Return the estimates of a pilot from its files; None without one."""
-    from crowdveil.data.ingest.gold_files import load_gold
+    from crowdveil.data.ingest.gold_files import load_drawn_gold
     from crowdveil.data.reports import Reports
     from crowdveil.planning import Pilot
 
@@ -259,7 +259,7 @@ def _pilot(answers: Path | None, gold: Path | None, alphabet: Alphabet) -> Pilot
             raise click.UsageError("--gold goes with --pilot, the answers to these tasks.")
         return None
     read = Reports.from_csv(answers, alphabet=alphabet)
-    return Pilot.of(read, None if gold is None else load_gold(gold, kind="categorical"))
+    return Pilot.of(read, None if gold is None else load_drawn_gold(gold, kind="categorical").truths)
 
 
 def _single_question_settings(path: Path) -> CampaignSettings:

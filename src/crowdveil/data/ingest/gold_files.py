@@ -24,28 +24,18 @@ class DrawnGold(NamedTuple):
     seed: int | None
 
 
-def load_gold(
-    path: str | PathLike[str],
-    *,
-    kind: Literal["categorical", "numeric"] | None = None,
-    conflicts: Literal["error", "first"] = "error",
-) -> dict[str, Any]:
-    """Return known truths by task: labels (text), or numbers if `kind` is numeric or the column is `value`.
-
-    Raises:
-        ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
-            conflicts="first" the first is used).
-    """
-    return load_drawn_gold(path, kind=kind, conflicts=conflicts).truths
-
-
 def load_drawn_gold(
     path: str | PathLike[str],
     *,
     kind: Literal["categorical", "numeric"] | None = None,
     conflicts: Literal["error", "first"] = "error",
 ) -> DrawnGold:
-    """Return known truths as `load_gold`, with the seed of their draw."""
+    """Return known truths by task, labels (text), or numbers if `kind` is numeric or the column is `value`; their seed.
+
+    Raises:
+        ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
+            conflicts="first" the first is used).
+    """
     roles, columns = read_csv_by_role(Path(path), GOLD, optional=(SEED,))
     numeric = kind == "numeric" or (kind is None and roles["truth"] == "value")
     return gold_of_columns(columns, text_source(Path(path)), numeric=numeric, conflicts=conflicts)
@@ -63,7 +53,7 @@ def gold_of_columns(
     numeric: bool = False,
     conflicts: Literal["error", "first"] = "error",
 ) -> DrawnGold:
-    """Return known truths from the columns of their roles; those of text are numbers if `numeric`; else as `load_gold`.
+    """Return known truths from the columns of their roles, those of text as numbers if `numeric`, as `load_drawn_gold`.
 
     With a seed, tasks whose truth is still empty are left out.
     """
