@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.guarantee import Guarantee, Participation
@@ -27,7 +26,7 @@ from crowdveil.data.public_lists import (
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import refuse_unfinished
-from crowdveil.standalone.checks import first_confusable_pair, text_defect
+from crowdveil.standalone.checks import first_confusable_pair, misfit, text_defect
 from crowdveil.standalone.verification import parse_json
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
@@ -68,13 +67,25 @@ class Crowd(TypedDict):
     blocks_sha256: str | None
 
 
-def _types_of(hint: Any) -> tuple[type, ...]:
-    """Return the classes of the values of a type hint; texts for a literal."""
-    parts = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    return tuple(str if get_origin(part) is Literal else get_origin(part) or part for part in parts)
-
-
-FIELD_TYPES = {name: _types_of(hint) for name, hint in get_type_hints(Crowd).items()}
+_DIGEST = (str, None)
+_FORM = {
+    "format": CROWD_FORMAT,
+    "tasks": ([str], None),
+    "workers": ([str], None),
+    "simulation": bool,
+    "mechanism": str,
+    "guarantee": str,
+    "certificate_sha256": _DIGEST,
+    "kind": "categorical|numeric",
+    "alphabet": (dict, None),
+    "seed": (int, None),
+    "lists_from_answers": ["|".join(LISTS)],
+    "edited": bool,
+    "reports_sha256": _DIGEST,
+    "assignment_sha256": _DIGEST,
+    "blocks_sha256": _DIGEST,
+}
+"""Form of a `Crowd`, as `standalone.checks.misfit` takes it."""
 
 
 def describe_crowd(
@@ -241,22 +252,18 @@ def require_distinguishable(field: str, names: Iterable[str]) -> None:
 
 def checked_crowd_fields(data: Any) -> Crowd:
     """Return the crowd if every field has its type and range; raises SettingsError."""
-    if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
-        raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
-    if set(data) != set(FIELD_TYPES):
-        raise SettingsError(f"a crowd has exactly the fields {sorted(FIELD_TYPES)}", value=sorted(data))
-    for field, types in FIELD_TYPES.items():
-        # A bool is an int to Python, but not a seed.
-        if not isinstance(data[field], types) or (field == "seed" and isinstance(data[field], bool)):
-            raise SettingsError(f"{field!r} of a crowd has the wrong type", value=data[field])
+    if not isinstance(data, dict):
+        raise SettingsError("a crowd must be a JSON object", value=data)
+    if fault := misfit(data, _FORM):
+        field = fault[0].partition("[")[0]
+        raise SettingsError(f"{fault[0]!r} of a crowd of format {CROWD_FORMAT!r} {fault[1]}", value=data.get(field))
     for field in ("tasks", "workers"):
         names = data[field]
         if (names is None) != (data["blocks_sha256"] is not None):
             raise SettingsError(f"{field!r} must be listed by a crowd, or by blocks that it names", value=names)
-        names = names or []
-        if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+        if "" in (names or ()) or len(set(names or ())) != len(names or ()):
             raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
-        require_distinguishable(field, names)
+        require_distinguishable(field, names or ())
     for field in ("mechanism", "guarantee"):
         if text_defect(data[field]):
             raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
@@ -265,8 +272,6 @@ def checked_crowd_fields(data: Any) -> Crowd:
             "'guarantee' of a crowd must be a guarantee as crowdveil writes it, or have the prefix 'none: '",
             value=data["guarantee"],
         )
-    if not all(name in LISTS for name in data["lists_from_answers"]):
-        raise SettingsError(f"'lists_from_answers' of a crowd are among {LISTS}", value=data["lists_from_answers"])
     if data["seed"] is not None and not data["simulation"]:
         raise SettingsError("a crowd with a seed is a simulation", value=data["seed"])
     if data["alphabet"] is None and data["kind"] == "numeric":
