@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 import crowdveil.demo
 import crowdveil.service.campaign_demo
-import crowdveil.service.relay.server
+import crowdveil.service.relay.receiver
 import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
@@ -170,7 +170,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_campaign(content={"relay": RELAY}).write(Path("relayed"))
     Path("relayed/token.txt").write_text("A" * 43)
     for running in ("run_relay", "run_receiver"):
-        monkeypatch.setattr(crowdveil.service.relay.server, running, lambda *_: None)
+        monkeypatch.setattr(crowdveil.service.relay.receiver, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
     monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_rows_of", lambda trials, progress: [demo_row()])

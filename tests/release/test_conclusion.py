@@ -19,6 +19,7 @@ from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.randomness import seeded
 from crowdveil.release.conclusion import (
     ALL_GOLD,
+    AS_ASSUMED,
     AS_GOOD,
     CHECK,
     GUIDED,
@@ -29,9 +30,9 @@ from crowdveil.release.conclusion import (
     UNCHECKED,
     UNDECIDED,
     conclude,
+    sufficiency_sentence,
 )
 from crowdveil.release.results_page import code_as_html
-from crowdveil.release.sufficient_size import AS_ASSUMED, sufficiency_sentence
 from crowdveil.simulate.perturbation import perturb
 from tests.release.conftest import Folder, command, write_results
 

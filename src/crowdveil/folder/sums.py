@@ -18,15 +18,14 @@ from crowdveil.folder.crowd import Crowd
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.privacy.mechanism_settings import describe, parameters
 from crowdveil.randomness import Seeded, Source
+from crowdveil.standalone.checks import fits
 from crowdveil.standalone.verification import parse_json
 
 SUMS_FORMAT = "crowdveil-sums/1"
 MAX_SUM = 1 << 62
 """Bound of the absolute value of a sum; sums are 64-bit integers."""
-SETTINGS: dict[str, tuple[type, ...]] = {
-    "epsilon": (int, float),
-    "dimensions": (int, type(None)),
-}
+SETTINGS = {"epsilon": (int, float), "dimensions": (int, None)}
+"""Settings of the mechanism, with their types."""
 
 
 class Sums(NamedTuple):
@@ -104,14 +103,10 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
 
 
 def _is_well_formed(data: Any) -> bool:
-    if not isinstance(data, dict) or set(data) != {"format", "values", "participation", *SETTINGS}:
+    if not fits(data, {"format": SUMS_FORMAT, **SETTINGS, "values": [int], "participation": [int]}):
         return False
-    lists = [data["values"], data["participation"]]
-    whole = all(
-        isinstance(column, list) and all(type(x) is int and abs(x) < MAX_SUM for x in column) for column in lists
-    )
-    typed = all(isinstance(data[name], types) and type(data[name]) is not bool for name, types in SETTINGS.items())
-    return bool(data["format"] == SUMS_FORMAT and whole and typed and len(lists[0]) == len(lists[1]))
+    values, participation = data["values"], data["participation"]
+    return len(values) == len(participation) and all(abs(number) < MAX_SUM for number in values + participation)
 
 
 def _mismatch_error(source: str, crowd: Crowd, expected: str) -> ReportsError:

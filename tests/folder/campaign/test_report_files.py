@@ -19,13 +19,14 @@ from crowdveil.cli import main
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.folder.campaign import reports_of_rounds
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport, write_campaign_reports
-from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.report_files import (
     ACCEPTED,
+    CLOSED_FILE,
     COPY,
     LATE,
     SAME_ID,
     TWO_REPORTS,
+    Closing,
     close_report_files,
     read_report_files,
     write_collected,

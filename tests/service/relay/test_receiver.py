@@ -20,8 +20,7 @@ from crowdveil.service.export_and_purge import export_campaign, purge_due
 from crowdveil.service.problems import BATCH_MEDIA_TYPE
 from crowdveil.service.relay import forwarder
 from crowdveil.service.relay.forwarder import form_batches, http_sender, send_batches
-from crowdveil.service.relay.receiver import create_receiver, store_batch_file
-from crowdveil.service.relay.server import prepare_relay, url_sender
+from crowdveil.service.relay.receiver import create_receiver, prepare_relay, store_batch_file, url_sender
 from crowdveil.service.schema import batches
 from crowdveil.service.store import Store
 from tests.campaign.builders import PUBLIC_KEY, BuiltCampaign, build_campaign

@@ -33,7 +33,7 @@ def receive(campaign: Path, out: Path, **listening_options: Any) -> None:
     from crowdveil.campaign.report import relay_of
     from crowdveil.service import server
     from crowdveil.service.campaign_registration import campaign_folder_of, read_or_make_secret
-    from crowdveil.service.relay import server as processes
+    from crowdveil.service.relay import receiver as processes
 
     settings = server.ServerSettings(database="", **listening_options)
     asked = campaign_folder_of(campaign).campaign

@@ -55,7 +55,7 @@ def relay(
         raise click.UsageError("Give either --to URL with --token-file FILE, or --out FOLDER.")
     require_service()
     from crowdveil.service import server
-    from crowdveil.service.relay import server as processes
+    from crowdveil.service.relay import receiver as processes
     from crowdveil.service.relay.receiver import store_batch_file
 
     settings = server.ServerSettings(database=database_url(campaign, database), **listening_options)

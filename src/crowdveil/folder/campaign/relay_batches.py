@@ -14,9 +14,8 @@ from crowdveil.campaign.report import SUFFIX, body_parts, decode_body, most_batc
 from crowdveil.errors import CampaignError, ReportsError
 from crowdveil.files.filesystem import open_regular
 from crowdveil.folder.campaign.campaign_reports import AcceptedReport
-from crowdveil.folder.campaign.closing import Closing
 from crowdveil.folder.campaign.curator_key import require_sealing
-from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, CollectedFiles
+from crowdveil.folder.campaign.report_files import ACCEPTED, COPY, Closing, CollectedFiles
 
 if TYPE_CHECKING:
     from crowdveil.sealing import PrivateKey

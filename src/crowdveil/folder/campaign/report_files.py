@@ -12,14 +12,16 @@ from functools import cache
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
+from typing import Self
 
+from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.folder import NOT_FOR_FILE, CampaignFolder
 from crowdveil.campaign.report import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.errors import CampaignError, ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.files.atomic_write import Outputs, write_files, write_outputs
 from crowdveil.files.filesystem import open_regular
 from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.folder.campaign.campaign_reports import (
@@ -28,10 +30,58 @@ from crowdveil.folder.campaign.campaign_reports import (
     read_accepted_report,
     write_questions,
 )
-from crowdveil.folder.campaign.closing import CLOSED_FILE, Closing
 from crowdveil.folder.campaign.reports_of_rounds import CollectedReports
 from crowdveil.folder.crowd import REPORTS_FILE
-from crowdveil.standalone.checks import SLOTS_PER_PART
+from crowdveil.standalone.checks import HEX, MAX_SLOTS, SLOTS_PER_PART, fits
+
+CLOSED_FILE = "closed.json"
+FORMAT = "crowdveil-closed/1"
+KIND = "closing of a campaign"
+MAX_BYTES = 70 * MAX_SLOTS
+
+
+@dataclass(frozen=True)
+class Closing:
+    """SHA-256 of each report that counted, hexadecimal and ascending."""
+
+    reports: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the reports' SHA-256, in hexadecimal."""
+        return sha256(b"".join(map(bytes.fromhex, self.reports))).hexdigest()
+
+    @classmethod
+    def read(cls, folder: CampaignFolder) -> Self | None:
+        """Return the closing of a campaign; None while it is open.
+
+        Raises:
+            CampaignError: `closed.json` is damaged, or of another campaign.
+        """
+        try:
+            with (folder.path / CLOSED_FILE).open("rb") as stream:
+                fields = parse_canonical(stream.read(MAX_BYTES + 1), MAX_BYTES)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise CampaignError("file", f"{CLOSED_FILE} cannot be read: {error.strerror or error}.") from error
+        form = {"format": FORMAT, "campaign": folder.campaign.name, "reports": [HEX]}
+        if not fits(fields, form) or fields["reports"] != sorted(set(fields["reports"])):
+            raise CampaignError("closed", f"{CLOSED_FILE} is not the closing of this campaign.")
+        return cls(tuple(fields["reports"]))
+
+    def write(self, folder: CampaignFolder) -> Path:
+        """Write `closed.json` beside the campaign; return its path.
+
+        Raises:
+            SettingsError: the folder holds another file of this name, or cannot be written.
+        """
+        write_files(folder.path, {CLOSED_FILE: self._to_bytes(folder.campaign)}, kind=KIND)
+        return folder.path / CLOSED_FILE
+
+    def _to_bytes(self, campaign: Campaign) -> bytes:
+        return canonical_bytes({"format": FORMAT, "campaign": campaign.name, "reports": list(self.reports)})
+
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"

@@ -26,8 +26,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import NORMAL_QUANTILE, Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.output_record import RECORD_FILE, OutputEntry, record_text
-from crowdveil.folder.campaign.closing import Closing
-from crowdveil.folder.campaign.report_files import require_closed_reports
+from crowdveil.folder.campaign.report_files import Closing, require_closed_reports
 from crowdveil.folder.campaign.reports_of_rounds import (
     EARLIER_FOLDER,
     CollectedReports,

@@ -6,6 +6,7 @@ A batch is named by its SHA-256, so that sending it again stores nothing twice. 
 from __future__ import annotations
 
 import os
+import socket
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
@@ -21,12 +22,17 @@ from starlette.routing import Route
 
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.report import NAME, SUFFIX, most_batch_bytes, parse_batch
-from crowdveil.errors import CampaignError
-from crowdveil.service.app import NOT_STORED, content_length, read_body
+from crowdveil.errors import CampaignError, SettingsError
+from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
+from crowdveil.service.app import NOT_STORED, content_length, create_app, read_body
+from crowdveil.service.campaign_registration import campaign_folder_of, prepare_database, read_or_make_secret
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem, on_http_error, on_problem
 from crowdveil.service.rate_limit import RateLimit
-from crowdveil.service.relay.forwarder import confirmation_body
+from crowdveil.service.relay.forwarder import Forwarder, Send, confirmation_body, http_sender
 from crowdveil.service.security import RequestGuard
+from crowdveil.service.server import ServerSettings, serve_app
+from crowdveil.service.store import Store
+from crowdveil.standalone.checks import URL, fits
 
 
 def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None) -> Starlette:
@@ -85,3 +91,62 @@ def store_batch_file(campaign: Campaign, folder: Path, name: str, data: bytes) -
             descriptor = os.open(folder, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
+
+
+TOKEN_FILE = "relay-token.txt"
+KEY_PATTERN = "*.key.pem"
+
+
+def prepare_relay(database: str, campaign_file: Path) -> tuple[Campaign, list[int]]:
+    """Prepare the database of a relay; return the campaign and the slots whose new links were left out.
+
+    Raises:
+        SettingsError: no relay, a private key in the folder, or as `register`.
+        CampaignError, CertificateError: the folder is damaged.
+    """
+    folder = campaign_folder_of(campaign_file)
+    keys = [path.name for path in folder.path.rglob(KEY_PATTERN)]
+    if keys:
+        raise SettingsError(
+            "the relay must not hold the curator's private key", value=keys[0], hint="Leave it with the curator."
+        )
+    return prepare_database(database, campaign_file, relay=True)
+
+
+def run_relay(settings: ServerSettings, listening: socket.socket, campaign: Campaign, send: Send) -> None:
+    """Take sealed reports and forward them, until SIGTERM or SIGINT."""
+    store = Store.open(settings.database)
+    forwarder = Forwarder(store, campaign.digest, send)
+
+    def stop() -> None:
+        forwarder.close()
+        store.close()
+
+    serve_app(create_app(store, on_stop=stop, rate=settings.rate_limit), settings, listening)
+
+
+def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
+    """Return a function that sends batches to the curator's side, with the token in a file.
+
+    Raises:
+        SettingsError: the file holds no token, or the address is neither https nor on this computer.
+    """
+    url = url.removesuffix("/")
+    if not fits(url, URL):
+        raise SettingsError(
+            "the curator's address must be https, or on this computer", value=url, hint="It gets the token in a header."
+        )
+    return http_sender(url, campaign.name, read_or_make_secret(token_file, make=False))
+
+
+def private_folder(folder: Path) -> Path:
+    """Return a folder, made for its owner alone if it is absent."""
+    with folder_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    return folder
+
+
+def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
+    """Store the batches that the relay sends, until SIGTERM or SIGINT."""
+    token = read_or_make_secret(folder / TOKEN_FILE, make=True)
+    serve_app(create_receiver(campaign, folder, token, rate=settings.rate_limit), settings, listening)
