@@ -17,10 +17,10 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import write_atomically, write_files
+from crowdveil.files.atomic_write import write_atomically
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.folder.answers import read_answers
-from crowdveil.folder.crowd import CROWD_FILE, Crowd, describe_crowd, find_crowd, read_crowd
+from crowdveil.folder.crowd import Crowd, describe_crowd, find_crowd, read_crowd
 from crowdveil.folder.estimate_files import write_estimate
 from crowdveil.folder.evidence import EvidenceOptions, read_evidence
 from crowdveil.folder.write_collection import write_reports
@@ -129,21 +129,6 @@ def test_plain_files_are_not_quoted(tmp_path) -> None:
     assert 'task,worker,label\n"a,""1""","v","x"\n"b","v","y"\n' == (tmp_path / "reports.csv").read_text()
 
 
-def test_a_failure_writes_nothing(tmp_path) -> None:
-    """If the second of two files fails halfway, neither appears and older ones stay as they were."""
-    write_files(tmp_path, {"first": "old"}, kind="demo")
-
-    def fail(stream) -> None:
-        stream.write(b"half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_files(tmp_path, {"first": b"new", "second": fail}, kind="demo")
-
-    assert [RECORD_FILE, "first"] == sorted(os.listdir(tmp_path))
-    assert "old" == (tmp_path / "first").read_text()
-
-
 def test_one_file_appears_whole_with_ordinary_rights(tmp_path) -> None:
     """A single file is written to its place, folders made on the way, readable by whom new files are readable."""
     path = tmp_path / "deep" / "page.html"
@@ -153,14 +138,6 @@ def test_one_file_appears_whole_with_ordinary_rights(tmp_path) -> None:
     assert "é" == path.read_text("utf-8")
     assert [RECORD_FILE, "page.html"] == sorted(os.listdir(path.parent))
     assert (tmp_path / "plain").stat().st_mode == path.stat().st_mode
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path) -> None:
-    """A folder that cannot be made is a clear error with the system's reason."""
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(SettingsError, match=r"output folder must be writable.*file"):
-        write_atomically(tmp_path / "file" / "x", b"", kind="demo")
 
 
 def estimate(posterior, quality_name: str, participation=None) -> Estimate:
@@ -253,16 +230,6 @@ def test_a_crowd_with_a_key_twice_is_refused(tmp_path, name) -> None:
         read_crowd(tmp_path / "crowd.json")
 
 
-def test_confusable_workers_are_not_written(tmp_path) -> None:
-    """A crowd with the workers "r1a" and " r1a" is refused before any file appears."""
-    reports = Reports.from_arrays(["a", "a"], ["r1a", " r1a"], ["x", "y"])
-
-    with pytest.raises(SettingsError, match="'workers' of a crowd must be distinguishable"):
-        write_reports(tmp_path / "sent", reports, None, crowd_of(reports))
-
-    assert not (tmp_path / "sent").exists()
-
-
 @pytest.mark.parametrize("text", ["", "[1]", "{", '"\\ud800', "[" * 100_000])
 def test_what_is_no_json_object_is_refused(tmp_path, text) -> None:
     """Empty, cut, foreign and bottomless JSON is a clear error."""
@@ -281,15 +248,6 @@ def test_a_crowd_must_belong_to_its_reports(tmp_path) -> None:
     with pytest.raises(SettingsError, match="certificate written with it"):
         write_reports(tmp_path, REPORTS, CERTIFICATE, crowd_of(REPORTS))
     assert [] == os.listdir(tmp_path)
-
-
-def test_a_crowd_is_read_from_the_folder_of_the_reports_only(tmp_path) -> None:
-    """The crowd is looked for in the folder of the reports; without one there is none."""
-    assert None is find_crowd(tmp_path / "reports.csv")
-    write_reports(tmp_path / "out", REPORTS, None, crowd_of(REPORTS, seed=None))
-
-    assert tmp_path / "out" / CROWD_FILE == find_crowd(tmp_path / "out" / "reports.csv")
-    assert (False, None) == tuple(read_crowd(tmp_path / "out" / "crowd.json")[key] for key in ("simulation", "seed"))
 
 
 def test_truths_are_written_in_parts(tmp_path, monkeypatch) -> None:

@@ -20,7 +20,6 @@ from crowdveil.folder.sums import answer_vectors, collect_sums, read_sums
 from crowdveil.folder.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
-    SynthesisResult,
     SynthesisSettings,
     read_claims,
     synthesize,
@@ -202,39 +201,6 @@ def test_a_release_states_its_expected_error(tmp_path: Path) -> None:
     assert useful.warnings == ()
     assert said["any_truths"]["error"] < 0.6 * said["any_truths"]["constant"]
     assert said["truths_of_records"]["error"] < 0.6 * said["truths_of_records"]["constant"]
-
-
-def mean_gap(made: SynthesisResult, truths: dict[str, float]) -> float:
-    """Mean absolute difference of the means of the records and known truths."""
-    release = made.release
-    count, total = (np.bincount(release.task, weights=column) for column in (None, release.value))
-    gaps = [abs(total[code] / count[code] - truths[str(task)]) for code, task in enumerate(release.tasks)
-            if str(task) in truths and count[code]]  # fmt: skip
-    return float(np.mean(gaps))
-
-
-@pytest.mark.slow
-def test_weather_per_worker_is_about_a_constant_and_warns() -> None:
-    """Epsilon 2 for 4,500 claims of a worker is too small: errors are about a constant's 11.5, with a warning.
-
-    Per claim the default is pooled-shape, whose records lie within 2 degrees of the truth.
-    """
-    data = load_or_skip("weather_temperature")
-    gold = {task: float(truth) for task, truth in data.gold.items()}
-    claims = Claims.from_reports(data.answers, bounds=(-40, 120), outside="clip")
-    settings: dict[str, Any] = {"epsilon": 2.0, "records": 30}
-    whole = {
-        name: synthesize(claims, SynthesisSettings(method=name, unit="worker", **settings), bounds=(-40, 120), seed=1)
-        for name in ("histogram", "pooled-shape")
-    }
-    single = synthesize(claims, SynthesisSettings(**settings), bounds=(-40, 120), seed=1)
-
-    for made in whole.values():
-        assert mean_gap(made, gold) < 13
-        assert "task means are off by 40" in made.warnings[0]
-    assert single.method.name == "pooled-shape"
-    assert mean_gap(single, gold) < 2
-    assert single.warnings == ()
 
 
 def test_files_say_what_is_true(tmp_path: Path) -> None:

@@ -136,15 +136,6 @@ def test_page_and_command_have_the_conclusion(collected: Folder) -> None:
         assert sentence.split(",")[0] in printed.replace(" conclusion ", " ")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fixture", ["plain", "numbers"])
-def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.FixtureRequest) -> None:
-    """Truths of answers without a certificate, and numbers, have a conclusion."""
-    folder: Path = request.getfixturevalue(fixture)
-
-    assert 2 <= len(write_results(folder).sentences)
-
-
 GOLD = labelled((0.95, 0.05), (0.4, 0.6), (1.0, 0.0), (0.0, 1.0), gold=np.array([False, False, True, True]))
 """Two tasks without gold: 1 - (0.95 + 0.6) / 2 = 22.5 % wrong; with `no` for both 1 - (0.95 + 0.4) / 2 = 32.5 %."""
 

@@ -14,8 +14,6 @@ from benchmarks.service_harness import Delivery, ServiceProcess, deliver, differ
 from sqlalchemy import event, text
 
 from crowdveil.campaign.folder import CampaignFolder
-from crowdveil.service import security
-from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import register
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem
 from crowdveil.service.store import Store
@@ -237,42 +235,3 @@ def test_a_thousand_malformed_requests_are_refused_with_a_reason(tmp_path: Path)
         assert secret not in logged
     assert b"127.0.0.1:" not in logged.replace(b"//127.0.0.1:%d" % service.port, b"")
     assert b"Traceback" not in logged
-
-
-def test_slow_headers_and_slow_bodies_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection whose headers do not arrive is closed; a body that does not arrive is refused as too slow."""
-    monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
-    monkeypatch.setattr(security, "HEADER_SECONDS", 0.2)
-    built = build_campaign(tasks=CELLS)
-    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(store, CampaignFolder(built.write(tmp_path / "campaign")))
-    request = Sent(built, 0)
-    request.body = b"\0"
-
-    slow_headers, slow_body = asyncio.run(_slow_replies(store, [b"GET /a/ HT", request.to_bytes()]))
-
-    assert b"" == slow_headers
-    assert slow_body.startswith(b"HTTP/1.1 408 ")
-    assert b"/problems/deadline" in slow_body
-    store.close()
-
-
-async def _slow_replies(store: Store, requests: list[bytes]) -> list[bytes]:
-    import uvicorn
-
-    config = uvicorn.Config(
-        create_app(store), http=security.BoundedProtocol, ws="none", log_config=None, port=0, lifespan="off"
-    )
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        replies = []
-        for request in requests:
-            reader, writer = await asyncio.open_connection(*listening.getsockname())
-            writer.write(request)
-            replies.append(await asyncio.wait_for(reader.read(), 20))
-            writer.close()
-            await writer.wait_closed()
-        server.should_exit = True
-        await serving
-    return replies

@@ -89,19 +89,28 @@ def test_unfinished_reports_do_not_stop_the_service(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [REPORT + b"\0", GET[:-2].replace(b"close", b"keep-alive") + b"Content-Length: 9\r\n\r\n"]
+    ("sent", "status"),
+    [
+        (REPORT + b"\0", b"HTTP/1.1 408 "),
+        (GET[:-2].replace(b"close", b"keep-alive") + b"Content-Length: 9\r\n\r\n", b"HTTP/1.1 200 "),
+        (b"GET /a/ HT", b""),
+    ],
 )
-def test_every_body_has_a_deadline(store: Store, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    """A report that does not arrive is refused as too slow; so ends a connection whose body no route reads."""
+def test_headers_and_bodies_have_a_deadline(
+    store: Store, monkeypatch: pytest.MonkeyPatch, sent: bytes, status: bytes
+) -> None:
+    """A report that does not arrive is refused; unfinished headers, and a body that no route reads, are ended."""
     monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(security, "HEADER_SECONDS", 0.2)
 
     async def attack() -> bytes:
         async with serving(store) as connect:
             return await reply(await connect(sent))
 
     answered = asyncio.run(attack())
-    assert answered.startswith(b"HTTP/1.1 408 " if sent.startswith(b"PUT") else b"HTTP/1.1 200 ")
-    assert 1 == answered.count(b"HTTP/1.1 ")
+    assert answered.startswith(status)
+    assert bool(status) == answered.count(b"HTTP/1.1 ")
+    assert (status == b"HTTP/1.1 408 ") == (b"/problems/deadline" in answered)
 
 
 def test_a_body_that_arrives_has_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

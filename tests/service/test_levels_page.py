@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from crowdveil.campaign.document import EarlierRound, Groups
-from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report import decode_body, level_in_body
-from crowdveil.service.one_file_page import one_file_page
-from tests.campaign.builders import LABELS, build_campaign, response
+from tests.campaign.builders import LABELS, response
 from tests.service.accessibility import await_screen, check_screen
 from tests.service.browser import Campaigning, campaigning, needs_chromium
 
@@ -98,7 +96,7 @@ def test_the_choice_can_be_read_and_used_by_everybody(service: Campaigning, brow
 
 
 def test_the_consent_stands_before_start(service: Campaigning, browser: Any) -> None:
-    """After the choice the consent and the facts of the campaign are above Start, and the first button leads there."""
+    """Consent and facts of the campaign are above Start, where the first button leads; the prior is named as public."""
     page = browser.new_context(locale="en-US", viewport={"width": 360, "height": 640}).new_page()
     page.goto(service.link(0))
     await_screen(page, "level")
@@ -111,17 +109,7 @@ def test_the_consent_stands_before_start(service: Campaigning, browser: Any) -> 
     assert 0 <= consent["y"] < 640
     assert consent["y"] + consent["height"] < start["y"]
     assert "about-heading" == page.evaluate("document.activeElement.id")
-
-
-def test_the_prior_is_shown_as_public(service: Campaigning, browser: Any) -> None:
-    """The page names the file of the prior by its SHA-256, and says that it was stated before anybody answered."""
-    page = browser.new_context(locale="en-US").new_page()
-    page.goto(service.link(0))
-    await_screen(page, "level")
-    page.click("#level-form button")
-    await_screen(page, "intro")
     page.click("#more summary")
-
     assert f"stated before anybody answered. SHA-256 of its file: {'ab' * 32}" in page.inner_text("#more")
 
 
@@ -286,15 +274,3 @@ def test_a_later_round_can_be_read_by_everybody(rounds_service: Campaigning, bro
     check_screen(page, "intro", language)
 
     assert ("Runde 2 einer Kampagne" in page.inner_text("#intro")) == (language == "de")
-
-
-def test_the_one_file_page_asks_a_later_round(tmp_path: Path, browser: Any) -> None:
-    """Without a service the page in one file says the sum over rounds, too."""
-    built = build_campaign(url=None, **LATER)
-    file = tmp_path / "device.html"
-    file.write_bytes(one_file_page(CampaignFolder(built.write(tmp_path / "campaign"))))
-    page = browser.new_context(locale="en-US").new_page()
-    page.goto(f"{file.as_uri()}{built.link(1).text}")
-    await_screen(page, "intro")
-
-    assert SUM in page.inner_text("#intro")

@@ -98,15 +98,6 @@ def test_symbols_become_labels(tmp_path):
     assert sorted(expected) == sorted(rows)
 
 
-def test_silent_workers_are_not_listed(tmp_path):
-    """A worker without a report is neither in the crowd nor in the assignment: it is no draw from the NULL row."""
-    found = exported(tmp_path, "a smaller load", [2, 0])
-
-    assert found.assignment is not None
-    assert ["w0000", "w0002"] == list(found.reports.workers)
-    assert {"w0000", "w0002"} == set(found.assignment.workers[found.assignment.worker])
-
-
 def test_several_channels_become_a_table(tmp_path):
     """The certificate of a campaign with groups is a table in which each cell has its channel."""
     campaign, reports = accepted("channels by groups", [0, 1, 2])
@@ -261,30 +252,21 @@ def test_a_replaced_link_revokes_the_old_one(folder):
     assert {"link-0001.csv", "link-0001.html", "tokens.json"} == {path.name for path in made.files}
 
 
-@pytest.mark.parametrize("slot", [-1, 3])
-def test_a_replaced_link_needs_a_slot(folder, slot):
-    """A number that is no slot is refused."""
-    invite(folder)
-    with pytest.raises(SettingsError, match="from 0 to 2"):
-        replace_link(folder, slot)
-
-
 def test_a_worker_named_like_the_slot_of_another_is_told_apart(tmp_path):
     """Where names are numbers, slot:2 is the slot; a number that is a slot and a name is refused with both slots."""
     built = build_campaign(url="https://grades.example.org")
     write_campaign(tmp_path / "survey", built.campaign, built.parts, names=("1", "2", "3"))
+    with pytest.raises(CrowdveilError, match="tokens"):
+        replace_link(tmp_path / "survey", 0)
     invite(tmp_path / "survey")
 
     assert (2,) == replace_link(tmp_path / "survey", "slot:2").slots
     assert (2,) == replace_link(tmp_path / "survey", "3").slots
     with pytest.raises(SettingsError, match=r"write slot:1 or slot:2"):
         replace_link(tmp_path / "survey", 2)
-
-
-def test_a_link_is_replaced_only_after_the_first_ones(folder):
-    """Without links there is nothing to replace."""
-    with pytest.raises(CrowdveilError, match="tokens"):
-        replace_link(folder, 0)
+    for other in (-1, 4, "Ann"):
+        with pytest.raises(SettingsError, match="from 0 to 2"):
+            replace_link(tmp_path / "survey", other)
 
 
 def test_a_second_report_must_be_accepted_without_a_service(tmp_path):

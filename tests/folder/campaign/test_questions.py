@@ -202,14 +202,6 @@ def test_reports_of_another_question_are_not_stated(tmp_path, mechanism, found):
         statement_of_evidence(read_evidence(folder / "reports.csv"), BUILT.campaign)
 
 
-def test_nothing_of_any_question_is_released_below_the_least_number(tmp_path):
-    """A question with one worker keeps the others back, too: nothing is written."""
-    with pytest.raises(SettingsError, match="nothing is released below 2"):
-        write_questions(tmp_path / "out", BUILT.campaign, [REPORTS[0], REPORTS[3]])
-
-    assert not (tmp_path / "out").exists()
-
-
 def test_an_audit_of_a_worker_adds_up_the_questions(tmp_path):
     """The exact loss of a worker is the promised sum, and a smaller claim is refuted."""
     path = BUILT.write(tmp_path) / "campaign.json"

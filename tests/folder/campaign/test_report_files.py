@@ -155,17 +155,6 @@ def test_the_files_of_the_campaign_are_no_reports(built, tmp_path):
     assert {} == read_report_files(folder.path, folder).states
 
 
-def test_nothing_is_written_below_the_least_number(built, tmp_path):
-    """One report where two are the least: an error, and no file."""
-    put(built, tmp_path / "in", a=report(built, 0))
-    campaign = CampaignFolder(tmp_path / "campaign")
-
-    with pytest.raises(SettingsError, match="nothing is released"):
-        write_collected(tmp_path / "out", campaign.campaign, read_report_files(tmp_path / "in", campaign))
-
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_missing_folder_is_refused(built, tmp_path):
     """A folder that does not exist is an error with its name."""
     with pytest.raises(ReportsError, match="must be readable"):

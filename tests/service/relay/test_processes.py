@@ -249,18 +249,6 @@ def secrets_of(setting: Setting) -> Iterator[bytes]:
         yield from (report.encode(), bytes.fromhex(report))
 
 
-def test_a_batch_below_the_least_number_is_never_sent(tmp_path: Path, parties: list[Party]) -> None:
-    """Two reports of a least batch of three stay at the relay after the closing."""
-    setting = make_setting(tmp_path, "report")
-    start(setting, parties)
-    for slot in range(2):
-        setting.answer(slot)
-    crowdveil("campaign", "close", setting.campaign_file)
-    until(lambda: b"held back" in (tmp_path / "relay.log").read_bytes())
-
-    assert [] == batches(setting)
-
-
 def test_single_cells_are_read_by_infer_without_names(tmp_path: Path, parties: list[Party]) -> None:
     """A device process, single cells: the folder keeps the counts of each task; infer refuses methods that link."""
     setting = make_setting(tmp_path, "cell")
