@@ -53,18 +53,6 @@ def test_numbers_have_their_intervals_and_the_median(numbers: Path) -> None:
     assert pytest.approx(printed["expected_error"]) == found.baseline.expected_error
 
 
-def test_parquet_is_the_same(collected: Folder, tmp_path: Path) -> None:
-    """Files in Parquet give the truths of the files in CSV."""
-    folder = collected()
-    command("infer", folder / "reports.csv", "--format", "parquet", "--out", tmp_path / "parquet")
-    csv, parquet = read_results(folder).estimate, read_results(tmp_path / "parquet").estimate
-
-    np.testing.assert_array_equal(csv.tasks, parquet.tasks)
-    np.testing.assert_array_equal(csv.worker_names, parquet.worker_names)
-    np.testing.assert_array_equal(csv.truth, parquet.truth)
-    np.testing.assert_allclose(csv.workers.quality, parquet.workers.quality)
-
-
 def test_doubtful_tasks_have_the_smallest_confidence(collected: Folder) -> None:
     """The doubtful tasks are those with the smallest confidence, the smallest first."""
     found = read_results(collected(epsilon=1.0)).estimate
@@ -125,15 +113,6 @@ def test_files_of_every_form_mark_gold(form: str, crowd: Crowd, tmp_path: Path) 
     assert set(map(str, list(crowd.gold)[:GOLD])) == set(map(str, np.asarray(found.tasks)[found.gold]))
     assert (GOLD, GOLD) == (found.gold_used, found.baseline.gold)
     assert printed["baseline"]["sentence"] == str(found.baseline)
-
-
-def test_files_without_gold_have_no_such_column(crowd: Crowd, tmp_path: Path) -> None:
-    """Where no truth was known, the files say nothing of gold."""
-    folder = guided(tmp_path, crowd, known=0)
-
-    assert "gold" not in (folder / "truths.csv").read_text().splitlines()[0]
-    assert "gold" not in (folder / RECORD_FILE).read_text()
-    assert read_results(folder).estimate.gold is None
 
 
 def test_the_page_marks_gold(crowd: Crowd, tmp_path: Path) -> None:
@@ -272,13 +251,6 @@ def test_one_task_and_one_worker_are_singular(tmp_path: Path) -> None:
     assert "2 of 2 tasks have fewer than two reports" in several
     assert "1 of 1 task without gold has fewer than two reports" in one
     assert re.search("[01] of 1 worker has an ability below", several)
-
-
-def test_agreement_behind_a_channel_is_corrected(collected: Folder) -> None:
-    """Protected reports have a corrected alpha, named as such."""
-    folder = collected()
-
-    assert "corrected for the noise of the channel" in review_of(folder, None)[0]
 
 
 def test_a_difference_that_no_two_answers_have_is_not_estimable() -> None:

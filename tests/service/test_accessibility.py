@@ -89,19 +89,6 @@ def test_the_pages_of_the_curator_and_the_report(
     page.context.close()
 
 
-@schemes
-def test_the_screens_of_the_device(browser: Any, campaign: tuple[BuiltCampaign, str], scheme: str) -> None:
-    """Introduction, tasks, review and the last screen pass."""
-    page = browser.new_context(color_scheme=scheme, bypass_csp=True).new_page()
-    page.goto(campaign[0].link(0).text)
-    for name, button in (("intro", "#start"), ("tasks", "#task-form button"), ("review", "#send"), ("done", "")):
-        await_screen(page, name)
-        check_widths(page)
-        if button:
-            page.click(button)
-    page.context.close()
-
-
 def test_low_contrast_and_missing_names_are_found(browser: Any, tmp_path: Path) -> None:
     """The check refuses a pale line, a pale text in a picture, and a button without a name."""
     sound = '<html lang="en"><title>t</title><main><h1>h</h1><svg role="img" aria-label="a"><title>a</title>{}</svg>{}'

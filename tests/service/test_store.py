@@ -12,9 +12,7 @@ from sqlalchemy import select, text
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.errors import SettingsError
-from crowdveil.folder.evidence import read_evidence
 from crowdveil.service.campaign_registration import CURATOR_FILE, curator_hash, register
-from crowdveil.service.export_and_purge import export_campaign
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import campaigns, reports
 from crowdveil.service.store import Purged, Store
@@ -206,27 +204,3 @@ def test_a_failing_database_stores_nothing_and_refuses_for_now(store: Store, bui
         connection.execute(text("ALTER TABLE away RENAME TO report"))
     receipt = store.store_report(built.campaign.digest, built.tokens[0], report_id, BODY)
     assert sha256(BODY).hexdigest().encode() in receipt
-
-
-def test_an_export_is_what_infer_reads(store: Store, built: BuiltCampaign, tmp_path: Path) -> None:
-    """The folder holds the non-NULL reports of the slots that reported, and only these slots as workers."""
-    digest = built.campaign.digest
-    for slot, body in ((2, b"\0\1\2\3"), (0, b"\2\2\0\1")):
-        store.store_report(digest, built.tokens[slot], new_id(), body)
-    store.close_campaign(digest)
-
-    (exported,) = export_campaign(store, digest, tmp_path / "out")
-    reports_out = exported.reports
-
-    rows = [line.split(",") for line in (tmp_path / "out" / "reports.csv").read_text().splitlines()]
-    label = dict(enumerate(built.campaign.labels))
-    sent = {("t0", "w0002"): 0, ("t1", "w0002"): 1, ("t2", "w0002"): 2}
-    sent |= {("t0", "w0000"): 2, ("t1", "w0000"): 2, ("t2", "w0000"): 0, ("t3", "w0000"): 1}
-    assert {cell: label[code] for cell, code in sent.items()} == {
-        (task, worker): name for task, worker, name in rows[1:]
-    }
-    assert 7 == len(reports_out)
-    evidence = read_evidence(tmp_path / "out" / "reports.csv")
-    assert ["w0000", "w0002"] == list(evidence.reports.workers)
-    assert 8 == len(evidence.assignment)
-    assert evidence.crowd["simulation"] is False
