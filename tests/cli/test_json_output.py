@@ -18,7 +18,7 @@ import crowdveil.service.server
 from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
 from crowdveil.cli.display import FILE_HINT, has_json_flag, json_text
-from crowdveil.comparison.trials import Row
+from crowdveil.comparison import Row
 from crowdveil.demo import Demo
 from crowdveil.errors import (
     CertificateError,

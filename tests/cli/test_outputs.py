@@ -127,12 +127,6 @@ def test_a_saved_fit_replaces_a_saved_fit(run: Run, run_json: RunJson) -> None:
     assert RECORD not in os.listdir()
 
 
-def test_truths_and_a_saved_fit_need_two_names(refusal: Refusal) -> None:
-    """A fit is not saved under the name of the truths."""
-    assert "x/truths.csv" in refusal("infer", "labels.csv", "--out", "x", "--save-fit", "x/truths.csv")
-    assert not Path("x").exists()
-
-
 @pytest.mark.parametrize("words", [("sent/reports.csv",), ("sent/reports.csv", "--score", "labels-gold.csv")])
 def test_known_truths_in_the_folder_of_the_reports_are_kept(words: tuple[str, ...], run: Run, refusal: Refusal) -> None:
     """Without --out, truths are in the folder of the reports, and never replace a foreign truths.csv."""

@@ -132,29 +132,6 @@ def test_no_expected_error_is_more_exact_than_its_simulation(run: Run, run_json:
 
 
 @pytest.mark.slow
-def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json: RunJson) -> None:
-    """41 labels and their prior become 21, which the table and JSON state."""
-    rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
-    Path("prior.csv").write_text("label,probability\n" + rows, "utf-8")
-    sized = ("plan", "--tasks", 10, "--workers", 9, "--participation-rate", 0.5, "--target-error", 40)
-    words = (*sized, "--scale", "0:40", "--prior", "prior.csv", "--epsilon", 4)
-    data = run_json(*words)
-
-    assert (41, [str(label) for label in range(0, 41, 2)]) == (data["merged_labels"], data["labels"])
-    assert 7 < data["constant_error"] < 9  # 10 if every label were alike
-    assert "41 labels were merged to 21 to plan: 0, 2..40" in " ".join(run(*words).stdout.split())
-
-
-def test_the_prior_is_read_and_known_to_inference(run: Run, run_json: RunJson) -> None:
-    """A prior file sets the constant, and the command to infer names it."""
-    Path("prior.csv").write_text("label,probability\nno,0.6\nyes,0.3\nmaybe,0.1\n", "utf-8")
-    words = (*LABELS, "--prior", "prior.csv", "--epsilon", 4, "--participation", "public", "--ability", 0.8)
-
-    assert run_json(*words)["constant_error"] == pytest.approx(0.4)
-    assert "infer sent/reports.csv --method dawid-skene --prior prior.csv" in run(*words).stdout
-
-
-@pytest.mark.slow
 def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
     """The printed commands run and end with truths, with and without an assignment."""
     write_parts("labels.csv", {"": range(1, 31)})

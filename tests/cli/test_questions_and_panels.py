@@ -141,20 +141,6 @@ def test_scores_give_truths_with_what_the_panel_is_worth(run_json: RunJson, scor
     assert 3 == len(panel["sentences"])
 
 
-def test_scores_off_the_scale_are_refused(refusal: Refusal, scores: None) -> None:
-    """Scores are on the stated scale, and not clipped to it."""
-    line = refusal("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:5")
-
-    assert "scores must be on the scale from 0 to 5" in line
-
-
-def test_a_truth_that_no_gold_has_is_named(run_json: RunJson, scores: None) -> None:
-    """A misspelt truth is no error where the answers have an order, so that it is named beside the gold."""
-    found = run_json("infer", "scores.csv", "--truths", "no,yess,yes", "--scale", "0:10", "--gold", "gold.csv")
-
-    assert any("No gold task has the truth 'yess'" in text for text in found["warnings"])
-
-
 def test_a_folder_of_a_panel_says_which_truths_its_scores_have(run: Run, run_json: RunJson, scores: None) -> None:
     """Verbs on results read the truths from the record, as with --truths, and the page sends to `next`."""
     run("infer", "scores.csv", "--truths", "no,yes", "--scale", "0:10", "--gold", "gold.csv", "--out", "found")

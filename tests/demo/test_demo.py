@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.comparison.trials import Trial, compare_with_unprotected, run_trial
+from crowdveil.comparison import Trial, compare_with_unprotected, run_trial
 from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.crowds import (

@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.channels.alphabet import Scale
-from crowdveil.comparison.trials import compare_with_unprotected, run_trial
+from crowdveil.comparison import compare_with_unprotected, run_trial
 from crowdveil.demo.page import page_html
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 from crowdveil.service.app import create_app

@@ -17,7 +17,7 @@ WIDE = 70
 """Smallest terminal width, in columns, with full headings."""
 
 if TYPE_CHECKING:
-    from crowdveil.comparison.trials import Row
+    from crowdveil.comparison import Row
     from crowdveil.demo import Demo
 
 

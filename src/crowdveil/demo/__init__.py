@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from crowdveil.comparison.trials import Row, Trial, compare_with_unprotected, run_trial
+from crowdveil.comparison import Row, Trial, compare_with_unprotected, run_trial
 from crowdveil.demo.crowds import DemoCrowd, demo_crowds, trials_for
 from crowdveil.demo.page import page_html
 from crowdveil.files.atomic_write import Outputs, write_outputs

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.comparison.trials import GoldCrowd, Trial
+from crowdveil.comparison import GoldCrowd, Trial
 from crowdveil.data.datasets import available, load
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.comparison.trials import CHANNEL_SUFFIX, Row, sampling_error_sentence
+from crowdveil.comparison import CHANNEL_SUFFIX, Row, sampling_error_sentence
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.presentation.html import Html

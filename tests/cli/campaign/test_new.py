@@ -79,15 +79,6 @@ def test_a_template_is_a_valid_campaign_and_stays(run: Run, refusal: Callable[..
     assert "30 workers, 2 tasks" in run("campaign", "new", "mine.toml", "--out", "made").stdout
 
 
-def test_a_second_campaign_needs_a_second_folder(run: Run, refusal: Callable[..., str]) -> None:
-    """A campaign is never written over another one."""
-    run("campaign", "new", "campaign.toml", "--out", "essays")
-    before = Path("essays/campaign.json").read_bytes()
-
-    assert "Choose another name with --out" in refusal("campaign", "new", "campaign.toml", "--out", "essays")
-    assert before == Path("essays/campaign.json").read_bytes()
-
-
 def test_a_campaign_that_tells_nothing_is_asked_anyway_only(
     run_json: Callable[..., dict[str, Any]], refusal: Callable[..., str]
 ) -> None:

@@ -79,22 +79,6 @@ def test_results_without_a_record_of_their_reports_are_refused(folder: Path, run
     assert [] == agreement_lines(Path("found/report.html"))
 
 
-def test_every_source_of_infer_has_agreement(folder: Path, run: Run) -> None:
-    """JSON, a pattern, several files and standard input have the agreement of the same answers in one CSV file."""
-    records = rows("labels.csv")
-    Path("labels.json").write_text(json.dumps(records), "utf-8")
-    write_table("part-1.csv", records[:100])
-    write_table("part-2.csv", records[100:])
-    found = {}
-    for number, sources in enumerate((["labels.csv"], ["labels.json"], ["part-*.csv"], ["part-1.csv", "part-2.csv"])):
-        run("infer", *sources, "--out", str(number))
-        run("report", number, *(word for source in sources for word in ("--reports", source)))
-        found[sources[-1]] = agreement_lines(Path(str(number), "report.html"))
-
-    assert len(found["labels.csv"]) == 1
-    assert [found["labels.csv"]] * len(found) == list(found.values())
-
-
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_the_question_is_found_by_the_record(form: str, folder: Path, run: Run) -> None:
     """Of a source with several questions, agreement is that of the question that was inferred."""
