@@ -93,7 +93,7 @@ class ClaimError(CrowdveilError, ValueError):
     def __init__(self, source: str, false: tuple[str, ...], claims: list[dict[str, Any]]) -> None:
         self.rule, self.value, self.claims = "every claim of the file must hold", source, claims
         self.hint = "Do not rely on the file: get it again from whoever made it."
-        super().__init__(f"{source}: {len(false)} of {len(claims)} claims are false: {' '.join(false)} {self.hint}")
+        super().__init__(f"{source}: it is false that: {' '.join(false)} {self.hint}")
 
 
 class DeviceError(CrowdveilError):

@@ -156,15 +156,6 @@ def test_the_relay_is_part_of_the_campaign() -> None:
     assert Campaign.from_bytes(canonical_bytes(data)).name != Campaign.from_bytes(canonical_bytes(other)).name
 
 
-def test_a_campaign_without_relay_is_as_before() -> None:
-    """Without a relay the document has no such field, and what is sent is the body."""
-    campaign = build_campaign().campaign
-
-    assert campaign.relay is None
-    assert campaign.body_bytes == campaign.sent_bytes
-    assert "relay" not in json.loads(campaign.to_bytes())
-
-
 DAMAGED = {
     "a batch of one": {"relay": {**asdict(RELAY), "least_batch": 1}},
     "a batch larger than the crowd": {"relay": {**asdict(RELAY), "least_batch": 4}},

@@ -70,16 +70,6 @@ def test_null_becomes_a_uniform_draw():
         assert abs(column[-1] - Fraction(sum(column[:-1]), 10)) <= 2
 
 
-def test_no_report_is_null():
-    """Outputs are the values of the domain, so that a protected NULL leaves no trace of its own."""
-    assert DIGITS.names == Laplace(alphabet=DIGITS, epsilon=1.0).channel().outputs
-
-
-def test_public_channel_has_no_row_for_null():
-    """Where participation is public NULL is not an input."""
-    assert DIGITS.names == Laplace(alphabet=DIGITS, epsilon=1.0, participation="public").channel().inputs
-
-
 def test_ordered_labels_are_numbers_by_position():
     """Ordered labels get the table of the scale 0, 1, ..., and a NULL value is a position."""
     ratings = Categories(("G", "P", "R", "X"), ordered=True)

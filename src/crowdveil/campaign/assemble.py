@@ -11,7 +11,7 @@ from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, CampaignTerms, EarlierRound, Groups, Relay, Task
 from crowdveil.channels.channel import Channel
-from crowdveil.standalone.checks import CAMPAIGN_FORMAT, symbol_bytes
+from crowdveil.standalone.checks import CAMPAIGN_FORMAT, PICTURE, symbol_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def assemble_campaign(
         "certificates": [channel.certificate() for channel in content.channels],
         "tasks": list(map(_task_fields, content.tasks)),
         "slots": len(assignment),
-        "groups": _group_fields(content.groups),
+        "groups": content.groups and asdict(content.groups),
         "assignment_parts": [sha256(part.to_bytes()).hexdigest() for part in parts],
         "cells": cells,
         "body_bytes": cells * width + (content.levels is not None),
@@ -82,20 +82,5 @@ def _most_tasks(content: CampaignContent, assignment: Sequence[Sequence[int]]) -
 
 def _task_fields(task: Task) -> dict[str, Any]:
     picture = task.picture
-    shown = picture and {
-        "sha256": picture.sha256,
-        "type": picture.type,
-        "bytes": picture.size,
-        "alt": picture.alt,
-    }
+    shown = picture and dict(zip(PICTURE, (picture.sha256, picture.type, picture.size, picture.alt), strict=True))
     return {"id": task.id, "text": task.text, "picture": shown}
-
-
-def _group_fields(groups: Groups | None) -> dict[str, Any] | None:
-    if groups is None:
-        return None
-    return {
-        "choice": [list(row) for row in groups.choice],
-        "task_group": list(groups.task_group),
-        "slot_group": list(groups.slot_group),
-    }

@@ -27,7 +27,7 @@ class AssignmentPart:
         """Return part `number` of a campaign after checking its hash and content.
 
         Raises:
-            CampaignError: hash, oversize, not json, not canonical, key, text, number, part.
+            CampaignError: hash, oversize, not json, not canonical, number, part.
         """
         with refusals_as_campaign_errors():
             lists = check_part(data, campaign.fields, number)

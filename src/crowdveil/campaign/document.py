@@ -19,7 +19,7 @@ from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import CampaignError
-from crowdveil.standalone.checks import SUITE, Claims, check_campaign, check_level, sealed_bytes
+from crowdveil.standalone.checks import PICTURE, SUITE, Claims, check_campaign, check_level, sealed_bytes
 from crowdveil.standalone.verification import epsilon_of, parse_json
 
 State = Literal["early", "open", "closed"]
@@ -339,7 +339,7 @@ def _task(data: Mapping[str, Any]) -> Task:
     picture = data["picture"]
     if picture is None:
         return Task(data["id"], data["text"])
-    return Task(data["id"], data["text"], Picture(*(picture[name] for name in ("sha256", "type", "bytes", "alt"))))
+    return Task(data["id"], data["text"], Picture(*map(picture.get, PICTURE)))
 
 
 def _groups(data: Mapping[str, Any] | None) -> Groups | None:

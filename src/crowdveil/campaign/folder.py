@@ -117,7 +117,7 @@ def parse_tokens(data: bytes, campaign: Campaign) -> tuple[TokenEntry, ...]:
     """Return the entries of `tokens.json`.
 
     Raises:
-        CampaignError: tokens, oversize, not json, not canonical, key, text, number.
+        CampaignError: tokens, oversize, not json, not canonical, number.
     """
     fields = parse_canonical(data, MAX_TOKENS_BYTES)
     entry = {"slot": range(campaign.slots), "hash": HEX, "revoked": bool}

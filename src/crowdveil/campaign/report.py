@@ -89,7 +89,7 @@ class ReportFile:
         """Return the report in a file; length and symbols of the body are checked by `report_body.decode_body`.
 
         Raises:
-            CampaignError: oversize, not json, not canonical, key, text, number, report file, foreign, token.
+            CampaignError: oversize, not json, not canonical, number, report file, foreign, token.
         """
         fields = parse_canonical(data, 2 * campaign.body_bytes + MAX_OVERHEAD)
         if not fits(fields, FIELDS):

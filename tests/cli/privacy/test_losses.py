@@ -273,7 +273,7 @@ def test_a_false_claim_ends_with_1(run: Run, folder: Path) -> None:
     assert "epsilon " not in plain.stdout.partition("FALSE")[0]
     assert ("ClaimError", str(path)) == (error["type"], error["value"])
     assert {False, True} == {claim["holds"] for claim in error["details"]["claims"]}
-    assert "1 of" in error["message"]
+    assert "it is false that: The SHA-256" in error["message"]
 
 
 def test_each_level_is_printed_with_its_epsilon(run: Run, folder: Path) -> None:
