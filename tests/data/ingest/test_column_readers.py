@@ -105,6 +105,7 @@ DAMAGED = {
     "empty": (b"", "the file is empty"),
     "blank": (b"\n\n\n", "the file is empty"),
     "header only": (HEAD, "at least one answer"),
+    "blank rows only": (HEAD + b",,\n\n", "at least one answer"),
     "header without line end": (HEAD.rstrip(), "at least one answer"),
     "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
     "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),

@@ -380,7 +380,8 @@ def _batches(stream: Any, names: Sequence[str], delimiter: str, header: Header) 
         for batch in reader:
             empty = reduce(pc.and_, (pc.equal(pc.binary_length(column), 0) for column in batch.columns))
             count = pc.sum(empty).as_py() if several else 0
-            yield (batch.filter(pc.invert(empty)) if count else batch).select(list(names))
+            if count != batch.num_rows:
+                yield (batch.filter(pc.invert(empty)) if count else batch).select(list(names))
     finally:
         del reader  # its end stops the thread that reads ahead
 
