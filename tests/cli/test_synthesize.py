@@ -35,7 +35,7 @@ def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run)
 
 def test_an_export_is_refused_with_a_list_of_tasks(refusal: Callable[..., str]) -> None:
     """What an export is read as, or refused for, depends on the answers; plain columns do not."""
-    Path("runs.csv").write_text("task_id,user_id,info__q\n1,ann,2\n", "utf-8")
+    Path("runs.csv").write_text("HITId,WorkerId,Input.text,Answer.q\n1,ann,x,2\n", "utf-8")
     hidden = ("--participation", "protected", "--expected-claims", 2, "--tasks", every_task())
 
     assert "must have plain columns" in refusal("data", "synthesize", "runs.csv", *PRIVATE[3:], *hidden)

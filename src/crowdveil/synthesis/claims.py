@@ -17,8 +17,8 @@ from crowdveil.data.read_options import IdentifierList
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 
-Outside = Literal["error", "clip", "drop"]
-"""Policy for claims outside the bounds: refuse, move to the nearer bound, or leave out (both counted)."""
+Outside = Literal["error", "clip"]
+"""Policy for claims outside the bounds: refuse, or move to the nearer bound (counted)."""
 Bounds = tuple[ArrayLike, ArrayLike]
 """Lowest and highest possible claim: two numbers for all tasks, or two arrays in the order of the tasks."""
 
@@ -38,13 +38,10 @@ class Claims:
         worker: codes into `workers`, int32, shape (claims,).
         value: the numbers, shape (claims,), in the units of the task.
         tasks, workers: identifiers in code order, including those without claims.
-        low, high: bounds of every task, shape (tasks,); NaN for a task without claims where they are derived.
-        public_bounds: True if the bounds were given. Derived bounds are the smallest and largest claim of a task; any
-            output that depends on them reveals these claims.
+        low, high: bounds of every task, shape (tasks,), independent of the claims.
         public_tasks: True if the list of tasks was given. A list taken from the claims names only tasks with a claim
             and reveals participation.
         clipped: number of claims that were moved to a bound.
-        dropped: number of claims outside the bounds that were left out.
     """
 
     pointers: Integers
@@ -54,10 +51,8 @@ class Claims:
     workers: NDArray[Any]
     low: Floats
     high: Floats
-    public_bounds: bool
     public_tasks: bool = False
     clipped: int = 0
-    dropped: int = 0
 
     def __post_init__(self) -> None:
         for name in ("pointers", "worker", "value", "low", "high"):
@@ -101,13 +96,14 @@ class Claims:
 
         Args:
             reports: numbers, with or without a scale; labels are refused.
-            bounds: range of possible claims; by default that of the scale, else derived from each task's claims.
+            bounds: range of possible claims; by default that of the scale.
             outside: policy for claims outside given bounds.
             public_tasks: whether the list of tasks is independent of the answers.
 
         Raises:
             ReportsError: a claim is outside given bounds under "error".
-            SettingsError: bounds that are not finite, not in order or not one pair per task; labels without numbers.
+            SettingsError: no bounds, or some that are not finite, not in order or not one pair per task; labels without
+                numbers.
         """
         if reports.alphabet is not None and not isinstance(reports.alphabet, Scale):
             raise SettingsError(
@@ -115,35 +111,36 @@ class Claims:
                 value=reports.alphabet.names[:EXAMPLES_SHOWN],
                 hint="Give the column of numbers as value.",
             )
-        if outside not in ("error", "clip", "drop"):
-            raise SettingsError("outside must be 'error', 'clip' or 'drop'", value=outside)
-        if bounds is None and isinstance(reports.alphabet, Scale):
+        if outside not in ("error", "clip"):
+            raise SettingsError("outside must be 'error' or 'clip'", value=outside)
+        if bounds is None and reports.alphabet is not None:
             bounds = (reports.alphabet.low, reports.alphabet.high)
+        if bounds is None:
+            raise SettingsError(
+                "bounds must be public: bounds taken from the claims reveal the smallest and the largest claim",
+                value=None,
+                hint="Give bounds that are known independently of the claims.",
+            )
         task, worker, value, tasks = reports.task, reports.worker, reports.numbers, np.asarray(reports.tasks)
-        low, high = _bounds_by_task(bounds, len(tasks)) if bounds is not None else _extremes(task, value, len(tasks))
+        low, high = _bounds_by_task(bounds, len(tasks))
         beyond = ~((value >= low[task]) & (value <= high[task]))
         if outside == "error" and beyond.any():
             shown = ", ".join(f"{number:g}" for number in value[beyond][:EXAMPLES_SHOWN])
             raise ReportsError(
                 "claims must lie within the bounds",
                 examples=f"{shown} ({int(beyond.sum())} in all)",
-                hint="Set outside='clip' or 'drop', or widen the bounds.",
+                hint="Set outside='clip', or widen the bounds.",
             )
-        kept = ~beyond if outside == "drop" else np.ones(len(value), dtype=bool)
-        task, worker, value = task[kept], worker[kept], np.clip(value, low[task], high[task])[kept]
-        counts = {policy: int(beyond.sum()) * (outside == policy) for policy in ("clip", "drop")}
         return cls(
             pointers=np.concatenate(([0], np.cumsum(np.bincount(task, minlength=len(tasks))))),
             worker=worker,
-            value=value,
+            value=np.clip(value, low[task], high[task]),
             tasks=tasks,
             workers=np.asarray(reports.workers),
             low=low,
             high=high,
-            public_bounds=bounds is not None,
             public_tasks=public_tasks,
-            clipped=counts["clip"],
-            dropped=counts["drop"],
+            clipped=int(beyond.sum()),
         )
 
     @classmethod
@@ -227,12 +224,4 @@ def _bounds_by_task(bounds: Bounds, tasks: int) -> tuple[Floats, Floats]:
             value=found,
             hint="Such as --bounds 0:100; they must be public.",
         )
-    return low, high
-
-
-def _extremes(task: NDArray[np.integer], value: Floats, tasks: int) -> tuple[Floats, Floats]:
-    """Return each task's smallest and largest claim, NaN for a task without claims; shape (tasks,)."""
-    low, high = np.full(tasks, np.nan), np.full(tasks, np.nan)
-    np.fmin.at(low, task, value)
-    np.fmax.at(high, task, value)
     return low, high

@@ -159,7 +159,6 @@ def _public_structure(method: PrivateMethod, claims: Claims) -> Claims:
         workers=np.arange(tasks * each),
         low=claims.low[:tasks],
         high=claims.high[:tasks],
-        public_bounds=True,
         public_tasks=True,
     )
 

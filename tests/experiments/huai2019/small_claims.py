@@ -17,7 +17,9 @@ def plain_density(name: str, z: float) -> float:
 
 def one_task(values: list[float]) -> Claims:
     """One task, one claim per worker."""
-    return Claims.from_arrays(["t"] * len(values), range(len(values)), values)
+    return Claims.from_arrays(
+        ["t"] * len(values), range(len(values)), values, bounds=(min(values) - 1, max(values) + 1)
+    )
 
 
 @st.composite
@@ -37,4 +39,5 @@ def small_claims(draw: st.DrawFn, *, max_tasks: int = 4, max_workers: int = 6) -
         [row[2] for row in rows],
         tasks=list(range(max_tasks)),
         workers=list(range(max_workers)),
+        bounds=(-50, 50),
     )

@@ -22,7 +22,7 @@ ENDS = (-8.0, 14.0)
 
 def sampler(kernel: str, test: PrivacyTest) -> CandidateSampler:
     """Six claims, one of weight 0 and one far away, and another task."""
-    claims = Claims.from_arrays([0] * 3 + [1] * 6, [0, 1, 2, *range(6)], [50, 60, 70, *VALUES])
+    claims = Claims.from_arrays([0] * 3 + [1] * 6, [0, 1, 2, *range(6)], [50, 60, 70, *VALUES], bounds=(0, 99))
     weight = np.concatenate(([0.2, 0.3, 0.5], WEIGHTS))
     return CandidateSampler(
         claims=claims, weight=weight, bandwidth=np.array([3.0, 0.8]), kernel=KERNELS[kernel], test=test

@@ -62,7 +62,7 @@ def test_quantile_inverts_the_mass(name: str) -> None:
 def test_bandwidth_rules_are_the_textbook_ones() -> None:
     """Silverman 0.9 min(sd, IQR / 1.34) n^(-1/5) and Scott sd n^(-1/5), per task, for all other tasks."""
     claims = Claims.from_arrays(
-        [0] * 5 + [2] * 5, list(range(5)) * 2, VALUES + [10 * v for v in VALUES], tasks=[0, 1, 2]
+        [0] * 5 + [2] * 5, list(range(5)) * 2, VALUES + [10 * v for v in VALUES], tasks=[0, 1, 2], bounds=(0, 99)
     )
     sd = np.std(VALUES, ddof=1)
     iqr = np.quantile(VALUES, 0.75) - np.quantile(VALUES, 0.25)

@@ -91,7 +91,9 @@ def crowd(seed: int = 3) -> Claims:
     """30 tasks, 10 workers of growing spread, each answering about two thirds."""
     random = np.random.default_rng(seed)
     task, worker = np.nonzero(random.random((30, 10)) < 0.7)
-    return Claims.from_arrays(task, worker, 5 * task + random.normal(size=len(task)) * (0.3 + 0.4 * worker))
+    return Claims.from_arrays(
+        task, worker, 5 * task + random.normal(size=len(task)) * (0.3 + 0.4 * worker), bounds=(-999, 999)
+    )
 
 
 def test_every_global_step_lowers_equation_1() -> None:
@@ -173,7 +175,7 @@ def test_the_loss_as_weight_rewards_outliers_and_the_score_does_not() -> None:
     random = np.random.default_rng(5)
     task, worker = np.divmod(np.arange(200 * 30), 30)
     deviation = random.normal(size=6000) + (random.random(6000) < 0.1) * random.normal(0, 8, 6000)
-    claims = Claims.from_arrays(task, worker, deviation)
+    claims = Claims.from_arrays(task, worker, deviation, bounds=(-99, 99))
     h, kernel = Bandwidth().for_tasks(claims), KERNELS["gaussian"]
     size = np.minimum(np.abs(claims.value), 4)  # beyond the cluster all outliers are equally far
 

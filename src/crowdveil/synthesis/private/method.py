@@ -66,8 +66,18 @@ class PrivateMethod(ABC):
     def _prepared(
         self, claims: Claims, source: Source, participation: Participation
     ) -> tuple[TaskBudgets, NDArray[np.bool_]]:
-        """Return the budgets of public claims, and which claims are used, shape (claims,)."""
-        require_public_bounds_and_tasks(claims, participation)
+        """Return the budgets, and which claims are used, shape (claims,).
+
+        Raises:
+            SettingsError: participation is protected, and the list of tasks follows from the claims.
+        """
+        if participation == "protected" and not claims.public_tasks:
+            raise SettingsError(
+                "protected participation needs a public list of tasks: one taken from the claims names every task with "
+                "a claim",
+                value="tasks taken from the claims",
+                hint="List all tasks independently of the claims: tasks=..., on the command line --tasks FILE.",
+            )
         budgets = allocated_budgets(
             claims,
             epsilon=self.epsilon,
@@ -81,8 +91,7 @@ class PrivateMethod(ABC):
         """Return `records` synthetic claims for every task with enough claims.
 
         Raises:
-            SettingsError: bounds (protected participation: a list of tasks) that depend on the claims, or claims left
-                out because of their value.
+            SettingsError: with protected participation, a list of tasks that depends on the claims.
         """
         densities, budgets = self.private_densities(claims, source, progress=progress)
         value = densities.sample(self.records, source)
@@ -99,31 +108,4 @@ class PrivateMethod(ABC):
             guarantees=budgets.guarantees(),
             withheld=(Withheld(reason, missing, missing * self.records),) if missing else (),
             simulation=source.simulation,
-        )
-
-
-def require_public_bounds_and_tasks(claims: Claims, participation: Participation) -> None:
-    """Refuse claims whose bounds, list of tasks or number depend on what is protected.
-
-    Raises:
-        SettingsError: the bounds or the list of tasks follow from the claims, or claims were left out by their value.
-    """
-    if not claims.public_bounds:
-        raise SettingsError(
-            "bounds must be public: bounds taken from the claims reveal the smallest and the largest claim",
-            value="bounds derived from the claims",
-            hint="Give bounds that are known independently of the claims.",
-        )
-    if participation == "protected" and not claims.public_tasks:
-        raise SettingsError(
-            "protected participation needs a public list of tasks: one taken from the claims names every task with a "
-            "claim",
-            value="tasks taken from the claims",
-            hint="List all tasks independently of the claims: tasks=..., on the command line --tasks FILE.",
-        )
-    if participation == "public" and claims.dropped:
-        raise SettingsError(
-            "the number of claims must not depend on their values",
-            value=f"{claims.dropped} claims outside the bounds left out",
-            hint="Use outside='clip', or protect participation.",
         )
