@@ -59,16 +59,6 @@ def test_bad_workers_are_listed_with_their_reasons() -> None:
     assert sorted(one.high for one in review.found) == [one.high for one in review.found]
 
 
-def test_the_bound_decides() -> None:
-    """A low bound lists nobody for ability, a high one everybody with an interval below it."""
-    none = review_workers(evidence(answers()), Method(), bound=0.01)
-    strict = review_workers(evidence(answers()), Method(), bound=0.99)
-
-    assert not any("ability" in reason for one in none.found for reason in one.reasons)
-    assert {str(worker) for worker in GOOD} <= {one.worker for one in strict.found}
-    assert str(NEW) not in {one.worker for one in none.found}
-
-
 def test_behind_a_channel_only_intervals_count() -> None:
     """Noise makes intervals wide: the bad worker is listed for ability alone, and no good one is."""
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0, participation="public")
@@ -151,13 +141,6 @@ def test_gold_that_is_not_a_draw_is_refused() -> None:
         cv.conclude(CROWD.answers, dict(list(yes.items())[:60]), random=True)
     with pytest.raises(ReportsError, match="10 gold tasks"):
         cv.conclude(CROWD.answers, gold_of(1, 9), seed=1)
-
-
-def test_workers_who_cannot_be_compared_are_named() -> None:
-    """A worker without answers, and a worker beside itself, are refused."""
-    for pair, rule in ((("nobody", "w1"), "must have answers"), ((str(CROWD.answers.workers[0]),) * 2, "both have")):
-        with pytest.raises(SettingsError, match=rule):
-            cv.conclude(CROWD.answers, gold_of(1), seed=1, compare=[pair])
 
 
 def test_behind_a_channel_there_are_prevalences_only() -> None:

@@ -1,18 +1,14 @@
 """Shares of answers behind report counts: against direct maximisation, and what they tend to."""
 
-from collections.abc import Iterator
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from crowdveil import Categories, Laplace, MajorityVote, RandomizedResponse, Reports, Scale
+from crowdveil import Laplace, RandomizedResponse, Reports, Scale
 from crowdveil.channels.channel import Channel, retained_share
 from crowdveil.channels.guarantee import Participation
-from crowdveil.data.reports import Block
 from crowdveil.em import deconvolution
 from crowdveil.em.deconvolution import (
     deconvolve,
@@ -22,8 +18,6 @@ from crowdveil.em.deconvolution import (
     input_pseudo_counts,
     vote_shares,
 )
-from crowdveil.em.kernels.dispatch import encode
-from crowdveil.em.model import GoldBlock
 from tests.estimators.dense import (
     LABELS,
     Table,
@@ -31,12 +25,10 @@ from tests.estimators.dense import (
     model_of,
     one_block,
     random_reports,
-    sent_alphabet,
     summary_of,
 )
 
 CHANNELS = channels()
-YES_NO = Categories(("no", "yes"))
 each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 
 
@@ -153,43 +145,6 @@ def test_a_public_prior_replaces_the_base_rate_among_answers() -> None:
     )
 
 
-@each_channel
-def test_blocks_are_deconvolved_alike(channel: Channel) -> None:
-    """Tasks in blocks of their own have the shares that they have among all others: nothing leaks between tasks."""
-    rng = np.random.default_rng(5)
-    dense = random_reports(rng, sent_alphabet(channel), tasks=12, workers=20, share=0.95)
-    sparse = rng.random(len(dense)) < np.where(dense.task < 6, 1.0, 0.1)
-    reports = Reports(
-        dense.task[sparse],
-        dense.worker[sparse],
-        dense.value[sparse],
-        dense.tasks,
-        dense.workers,
-        dense.alphabet,
-    )
-    whole_blocks = Reports.blocks
-
-    def small_blocks(self: Reports) -> Iterator[Block]:
-        return whole_blocks(self, 8)
-
-    summary = summary_of(reports, channel)
-    pool = frequencies_of_reports(summary)
-    whole = vote_shares(one_block(reports), summary, pool)
-    with patch.object(Reports, "blocks", small_blocks):
-        blocks = list(reports.blocks())
-    parts = [
-        vote_shares(
-            GoldBlock(block, np.full(block.tasks, -1), encode(block, summary.workers, summary.symbols, compiled=False)),
-            summary,
-            pool,
-        )
-        for block in blocks
-    ]
-
-    assert len(parts) > 3
-    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=0, atol=1e-9)
-
-
 def test_noise_is_what_answers_do_not_account_for() -> None:
     """Noise = 1 - retention x answered share / share of label reports; for public k-RR, 1 - retention."""
     reports = random_reports(np.random.default_rng(6), LABELS, tasks=50, workers=8, share=0.6)
@@ -202,44 +157,11 @@ def test_noise_is_what_answers_do_not_account_for() -> None:
     assert 0 == frequencies_of_reports(summary_of(reports, CHANNELS["identity, protected"])).noise
 
 
-def binary_reports(yes: int, reports: int) -> Reports:
-    """Return one report of two labels per worker on one task, `yes` of them the second label."""
-    value = (np.arange(reports) < yes).astype(np.int64)
-    return Reports(np.zeros(reports, int), np.arange(reports), value, np.arange(1), np.arange(reports), YES_NO)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("weight", [1.0, 3.0])
-def test_pseudo_counts_are_a_dirichlet_prior_of_the_shares(weight: float) -> None:
-    """Of crowds whose shares are drawn from Dirichlet(w, w), no other tried weight than w errs less (mean square)."""
-    channel = RandomizedResponse(alphabet=YES_NO, epsilon=0.3, participation="public").channel()
-    rng, errors = np.random.default_rng(5), dict.fromkeys((1.0, 3.0, 9.0), 0.0)
-    for share in rng.beta(weight, weight, 300):
-        yes = int(rng.binomial(300, np.array([1 - share, share]) @ channel.probabilities[:, 1]))
-        summary = summary_of(binary_reports(yes, 300), channel)
-        for tried in errors:
-            errors[tried] += (frequencies_of_reports(summary, tried).label_shares[1] - share) ** 2
-
-    assert weight == min(errors, key=lambda tried: errors[tried])
-
-
 def test_no_report_is_all_noise() -> None:
     """Where no label was reported, whatever the model says of workers is prior: the noise is 1."""
     silent = Reports(np.array([], int), np.array([], int), np.array([], int), np.arange(3), np.arange(4), LABELS)
 
     assert 1 == frequencies_of_reports(summary_of(silent, CHANNELS["randomized response, public"])).noise
-
-
-def test_the_vote_weighs_reports_by_what_they_say() -> None:
-    """A deconvolved vote undoes a channel that prefers a label: 60 of 100 reports may speak for another one."""
-    rows = np.array([[0.6, 0.2, 0.2], [0.5, 0.4, 0.1], [0.5, 0.1, 0.4]])
-    channel = Channel.from_probabilities(LABELS, "public", LABELS.names, rows, None, "prefers a")
-    task = np.repeat([0, 1, 2], 100)
-    value = np.concatenate([np.repeat([0, 1, 2], split) for split in ((60, 20, 20), (50, 40, 10), (50, 10, 40))])
-    reports = Reports(task, np.tile(np.arange(100), 3), value, np.arange(3), np.arange(100), LABELS)
-
-    assert ["a", "a", "a"] == list(MajorityVote().fit(reports).truth)
-    assert ["a", "b", "c"] == list(MajorityVote().fit(reports, channel=channel).truth)
 
 
 def test_the_prior_is_kept_if_nulls_are_uninformative() -> None:

@@ -7,7 +7,6 @@ import matplotlib
 import numpy as np
 import pyarrow as pa
 import pytest
-from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from crowdveil import Categories, Scale
@@ -54,11 +53,6 @@ def test_rounding_does_not_break_a_tie() -> None:
 
     assert [[True, True, False], [False, True, False]] == close.winners.tolist()
     assert ["low", "mid"] == close.truth.tolist()
-
-
-def test_grid_points_are_named() -> None:
-    """A categorical posterior over a scale has grid points as truths, by their names."""
-    assert ["0.5", "0"] == estimate_of([[0.2, 0.7, 0.1], [0.8, 0.1, 0.1]], Scale(0, 1, 0.5)).truth.tolist()
 
 
 def test_the_constant_of_labels() -> None:
@@ -150,14 +144,6 @@ def test_gold_is_not_counted_as_right() -> None:
     assert str(found) in str(some)
 
 
-def test_gold_numbers_are_no_part_of_the_median() -> None:
-    """The best constant of numbers is that of the inferred ones."""
-    found = replace(estimate_of([1.0, 9.0, 2.0, 3.0], None), gold=np.array([False, True, False, False])).baseline
-
-    assert ("2", 2, 1) == (found.constant, found.moved, found.gold)
-    assert pytest.approx(2 / 3) == found.expected_error
-
-
 def test_where_every_truth_is_known_nothing_is_expected() -> None:
     """With gold of all tasks the constant has its share of wrong answers, and the estimate no error of its own."""
     found = replace(estimate_of([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]), gold=np.ones(4, dtype=bool)).baseline
@@ -202,21 +188,6 @@ def test_plots_draw_on_the_given_axes(estimate: Estimate) -> None:
         estimate.plot_confusion(1, axes[3]),
     ]
     assert all(ax.has_data() for ax in axes)
-
-
-def test_a_plot_without_axes_has_a_figure_of_its_own(estimate: Estimate) -> None:
-    """A new figure is made, as notebooks show it."""
-    ax = estimate.plot()
-
-    assert [ax] == ax.figure.axes
-    pyplot.close(ax.figure)
-
-
-def test_confidence_is_counted_in_ten_classes(estimate: Estimate) -> None:
-    """Bars have the numbers of tasks by confidence."""
-    expected = np.histogram(estimate.confidence, bins=10, range=(0, 1))[0]
-
-    assert expected.tolist() == [bar.get_height() for bar in estimate.plot(Figure().subplots()).patches]
 
 
 def test_truths_are_counted_by_label(estimate: Estimate) -> None:

@@ -20,7 +20,6 @@ from crowdveil import (
 )
 from crowdveil.channels.channel import Channel
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.estimator import coded_and_summarized
 from crowdveil.em.gold import NO_GOLD, align_gold, one_hot_gold
 from crowdveil.em.worker_history import WorkerHistory, answers_of_ability_interval, answers_of_sigma_interval
 from crowdveil.errors import ReportsError, SettingsError
@@ -33,21 +32,6 @@ from tests.estimators.dense import LABELS, blocks_channel, channels, random_repo
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=12, workers=6, share=0.6)
 NUMBERS = Reports.from_arrays([1, 2], ["a", "a"], [0.5, 1.5], numeric=True)
-
-
-def test_summary_counts_reports() -> None:
-    """A summary has the reports of each worker by symbol, in whole numbers, and the size of the crowd."""
-    counts = np.zeros((6, 3))
-    for worker, value in zip(REPORTS.worker, REPORTS.value, strict=True):
-        counts[worker, value] += 1
-
-    summary = coded_and_summarized(DawidSkene(), REPORTS, None, None, {"a": 0.5, "b": 0.25, "c": 0.25})[1]
-
-    np.testing.assert_array_equal(summary.symbol_counts, counts)
-    np.testing.assert_array_equal(summary.per_worker, counts.sum(axis=1))
-    assert (12, 6, 3, 3) == (summary.tasks, summary.workers, summary.labels, summary.symbols)
-    assert [0.5, 0.25, 0.25] == list(summary.prior if summary.prior is not None else [])
-    assert 0 == coded_and_summarized(WeightedMean(), NUMBERS, None, None, None)[1].labels
 
 
 @pytest.mark.parametrize(
@@ -179,15 +163,6 @@ def test_gold_that_no_task_can_have_does_not_guide(alphabet: Scale | None, truth
         align_gold(reports, {"a": truth, "b": 2}, alphabet, numeric=True)
 
 
-def test_gold_within_a_scale_may_lie_between_its_points() -> None:
-    """Truths between grid points, and those at both ends, guide a fit of numbers."""
-    reports = Reports.from_arrays(["a", "b", "c"], ["u"] * 3, [1, 2, 3], alphabet=Scale(0, 9), numeric=True)
-
-    gold = align_gold(reports, {"a": 0, "b": 3.7, "c": 9}, Scale(0, 9), numeric=True)
-
-    assert [0, 3.7, 9] == gold.truths.tolist()
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_prior_above_one_is_refused_without_a_warning_of_numpy() -> None:
     """Probabilities of more than 1, of any size, are refused by label before they are summed."""
@@ -264,32 +239,6 @@ def test_the_traced_objective_never_falls_with_a_history(name: str) -> None:
     trace = np.array(ESTIMATORS[name]().fit(ANSWERS, history=history).log_likelihoods)
 
     assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()
-
-
-@pytest.mark.slow
-@every_reader
-def test_behind_a_channel_the_ability_of_the_history_is_that_of_the_answers(name: str) -> None:
-    """A worker with a long history keeps its ability behind strong noise, where agreement is near chance."""
-    channel = RandomizedResponse(alphabet=HISTORY_LABELS, epsilon=0.5).channel()
-    sent = through(ANSWERS, channel, 5)
-
-    estimate = ESTIMATORS[name]().fit(sent, channel=channel, history=counted(FIRST, 0.9, 1000))
-
-    assert pytest.approx(0.9, abs=0.1) == ability_of(estimate, FIRST)
-
-
-@pytest.mark.parametrize("name", [name for name in READERS if name != "lfc"])
-def test_the_interval_narrows_and_holds_the_ability(name: str) -> None:
-    """Earlier answers count in the interval as answers do."""
-    plain, known = (
-        ESTIMATORS[name]().fit(ANSWERS, history=history).workers for history in (None, counted(FIRST, 0.8, 200))
-    )
-
-    for table in (plain, known):
-        assert table.ability_low is not None
-        assert table.ability_high is not None
-    assert known.ability_high[0] - known.ability_low[0] < 0.6 * (plain.ability_high[0] - plain.ability_low[0])
-    assert known.ability_low[0] <= known.quality[0] <= known.ability_high[0]
 
 
 def test_earlier_answers_of_numbers_move_sigma() -> None:

@@ -191,21 +191,6 @@ def test_posteriors_are_put_together(scratch: bool) -> None:
     assert held.get(0, 1) is None
 
 
-def test_posteriors_of_some_blocks_need_no_memory_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that has some blocks of a fit has files as large as these."""
-    made: list[tuple[int, ...]] = []
-    scratch = memory.scratch_array
-    monkeypatch.setattr(memory, "scratch_array", lambda shape: (made.append(shape), scratch(shape))[1])
-    held = PosteriorStore(None, scratch=True)
-    for step in (1, 2):
-        held.store(40, step, EStep(None, np.full((3, 2), float(step))))
-        held.store(0, step, EStep(None, np.zeros((5, 2))))
-
-    assert [(3, 2), (5, 2)] == made
-    assert 2.0 == getattr(held.get(40, 2), "posterior", np.zeros(1)).max()
-    assert held.get(40, 1) is None
-
-
 def test_scratch_files_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The temporary folder is empty after a fit, though the estimate still reads its posteriors."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

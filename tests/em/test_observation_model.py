@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, MajorityVote, OneCoin, QuantizedResponse, RandomizedResponse, Reports
+from crowdveil import DawidSkene, MajorityVote, OneCoin, RandomizedResponse, Reports
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, table_by_task
@@ -141,21 +141,6 @@ def all_alike(table: ChannelTable) -> bool:
     return len({channel.participation for channel in table.channels}) == 1
 
 
-@pytest.mark.slow
-@each_extent
-@pytest.mark.parametrize("method", [DawidSkene(), OneCoin(), MajorityVote()], ids=lambda method: method.name)
-def test_a_table_of_one_channel_is_that_channel(method: DawidSkene | OneCoin | MajorityVote, assigned: bool) -> None:
-    """A table whose groups all have the same channel gives the fit of the channel alone."""
-    table = ChannelTable.by_worker([lopsided_channel()] * 2, {str(worker): worker % 2 for worker in range(WORKERS)})
-    reports, cells = sent(table, 4, assigned=assigned)
-
-    alone = method.fit(reports, channel=lopsided_channel(), assignment=assignment_of(cells))
-    tabled = method.fit(reports, channel=table, assignment=assignment_of(cells))
-
-    np.testing.assert_allclose(tabled.posterior, alone.posterior, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(tabled.workers.quality, alone.workers.quality, rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("method", [DawidSkene(), OneCoin(), MajorityVote()], ids=lambda method: method.name)
 def test_everyone_assigned_everything_is_no_assignment(method: DawidSkene | OneCoin | MajorityVote) -> None:
     """NULL reports that are listed say the same as NULL reports that are counted."""
@@ -198,32 +183,3 @@ def test_estimators_of_one_channel_refuse_tables_and_assignments() -> None:
         PrivateDawidSkene().fit(reports, channel=table)
     with pytest.raises(SettingsError, match="cannot use an assignment"):
         PrivateDawidSkene().fit(reports, channel=response(1.0), assignment=assignment_of(cells))
-
-
-@pytest.mark.slow
-def test_two_cuts_tell_more_than_one() -> None:
-    """The middle one of three labels is found by two cuts dealt to workers, and by neither cut alone."""
-    low, high = (QuantizedResponse(alphabet=LABELS, epsilon=2.0, cuts=(cut,)).channel() for cut in (1, 2))
-    rng = np.random.default_rng(7)
-    truth = np.repeat([0, 1, 2], 20)
-    answers = np.where(rng.random((60, 300)) < 0.9, truth[:, None], rng.integers(0, 3, (60, 300)))
-    halves = {str(worker): worker % 2 for worker in range(300)}
-    table = ChannelTable.by_worker([low, high], halves)
-    uniform = dict.fromkeys(LABELS.names, 1 / 3)
-
-    def error(channel: Channel | ChannelTable) -> float:
-        names = channel.report_alphabet.names
-        rows = []
-        for worker in range(300):
-            one = channel_at(channel, 0, worker)
-            for task in range(60):
-                symbol = one.outputs[rng.choice(len(one.outputs), p=one.probabilities[answers[task, worker]])]
-                rows += [(task, worker, names.index(symbol))] if symbol != NULL else []
-        columns = np.array(rows).T
-        reports = Reports(*columns, np.arange(60), np.arange(300), channel.report_alphabet)
-        found = DawidSkene(anchor_ability=0.9, shrinkage=1000.0).fit(reports, channel=channel, prior=uniform)
-        # Where two labels tie, rounding chooses the likelier: what counts is the truth's own probability.
-        return float(1 - found.posterior[np.arange(60), truth].mean())
-
-    assert error(table) < 0.05
-    assert min(error(low), error(high)) > 0.25

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from crowdveil import DawidSkene, Estimate, OneCoin, RandomizedResponse, Reports
 from crowdveil.channels.alphabet import Categories
-from crowdveil.em import saddle_points
 from crowdveil.estimators import Estimator, PrivateDawidSkene
 
 Table = tuple[tuple[int, ...], ...]
@@ -98,18 +97,3 @@ def test_other_names_change_no_posterior(
     assume(one.converged and other.converged)
 
     np.testing.assert_allclose(one.posterior, named_as_before(other.posterior, names), atol=0.2)
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_without_a_tie_no_bit_changes(method: Estimator[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of 40 tasks and 6 workers of ability 0.8 (seed 1) gives the same bits with the search and without."""
-    rng = np.random.default_rng(1)
-    truth = rng.integers(0, 2, 40)
-    table = tuple(map(tuple, np.where(rng.random((40, 6)) < 0.8, truth[:, None], 1 - truth[:, None]).tolist()))
-    searched = fitted(method, table, 2)
-    monkeypatch.setattr(saddle_points, "MAX_REPORTS", 0)
-    plain = fitted(method, table, 2)
-
-    np.testing.assert_array_equal(searched.posterior, plain.posterior)
-    np.testing.assert_array_equal(searched.workers.quality, plain.workers.quality)
-    assert searched.log_likelihoods == plain.log_likelihoods

@@ -19,11 +19,11 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.saved_fit import MANIFEST, SavedFit
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, PrivateDawidSkene, WeightedMean
+from crowdveil.estimators import ESTIMATORS, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.standalone.checks import digest
-from tests.crowds_that_grow import LABELS, crowd, part, through
+from tests.crowds_that_grow import LABELS, crowd, part
 
 
 def some_fit(method: str = "one-coin") -> SavedFit:
@@ -277,29 +277,6 @@ def test_grown_fit_equals_the_fit_from_the_start(estimator: AnyEstimator) -> Non
         assert fit.log_likelihoods[-1] >= whole.log_likelihoods[-1] - 1e-6
 
 
-@pytest.mark.parametrize("kind", [DawidSkene, OneCoin, PrivateDawidSkene], ids=lambda k: k.name)
-def test_protected_reports_go_on_too(kind: type[AnyEstimator]) -> None:
-    """Behind a channel that protects participation, new tasks of the same workers end where the whole fit does."""
-    channel = RandomizedResponse(alphabet=LABELS, epsilon=4.0, participation="protected").channel()
-    sent = through(crowd(tasks=200, workers=15), channel, seed=1)
-    early = np.arange(200) < 190
-    old = Reports(
-        sent.task[early[sent.task]],
-        sent.worker[early[sent.task]],
-        sent.value[early[sent.task]],
-        sent.tasks[:190],
-        sent.workers,
-        LABELS,
-    )
-    estimator = kind()
-    whole = estimator.fit(sent, channel=channel)
-
-    fit = resumed(estimator, sent, saved_fit(estimator, old, channel=channel), channel=channel)
-
-    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
-    assert fit.steps < whole.steps
-
-
 def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
     """With listed NULL reports of assigned cells, new tasks end where the whole fit does; without the assignment the
     saved fit is refused."""
@@ -323,34 +300,6 @@ def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
     np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
     with pytest.raises(SettingsError, match="whether tasks are assigned"):
         resumed(OneCoin(), reports, saved, channel=channel)
-
-
-@pytest.mark.slow
-def test_gaussian_goes_on() -> None:
-    """Messages settle where they settle from the start: medians within 0.02 of a step, in fewer steps."""
-    reports = crowd(tasks=80, alphabet=Scale(0, 9))
-    whole = Gaussian().fit(reports)
-
-    fit = grow(Gaussian(), reports)
-
-    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=0.02)
-    assert fit.steps < whole.steps
-
-
-def test_estimates_carry_the_state_that_another_fit_starts_from() -> None:
-    """`fit(..., warm_start=)` ends where a fit from scratch does, in fewer steps, with new workers among the reports; a
-    state of another method or of other labels is refused."""
-    reports = crowd(tasks=300)
-    state = OneCoin().fit(part(reports, (reports.worker > 2) & (reports.task < 280))).state
-    assert state is not None
-    whole = OneCoin().fit(reports)
-
-    warm = OneCoin().fit(reports, warm_start=state)
-
-    np.testing.assert_allclose(warm.posterior, whole.posterior, atol=TOLERANCE)
-    assert warm.steps < whole.steps
-    with pytest.raises(SettingsError, match="state of a fit by dawid-skene"):
-        DawidSkene().fit(reports, warm_start=state)
 
 
 def test_order_of_names_does_not_matter() -> None:

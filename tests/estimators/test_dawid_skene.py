@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, Reports
-from crowdveil.data import datasets
 from tests.estimators.dense import LABELS, Table, random_reports
-from tests.real_data import load_or_skip
 
 SMOOTHING = 0.01
 
@@ -97,20 +95,6 @@ def test_gold_enters_both_steps() -> None:
     np.testing.assert_allclose(estimate.posterior, truth, rtol=0, atol=1e-9)
     np.testing.assert_allclose(estimate.workers.confusion, confusion, rtol=0, atol=1e-9)
     assert pytest.approx(likelihoods[-1] + SMOOTHING * np.log(confusion).sum()) == estimate.log_likelihoods[-1]
-
-
-def test_repeated_ratings_count_as_often_as_they_are() -> None:
-    """On the paper's own data (45 patients, one observer rates three times) all 315 ratings count, as in the loops."""
-    load_or_skip("anesthesia")
-    ratings = datasets.load("anesthesia", duplicates="all").answers
-    assert 315 == len(ratings)
-
-    truth, confusion, prior, _ = slow_fit(ratings, 25)
-    estimate = DawidSkene(max_steps=25, tolerance=0.0).fit(ratings)
-
-    np.testing.assert_allclose(estimate.posterior, truth, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(estimate.workers.confusion, confusion, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(prior, [0.40, 0.42, 0.11, 0.07], atol=0.005)
 
 
 def test_a_public_prior_is_never_relearned() -> None:

@@ -55,18 +55,6 @@ def test_order_of_workers_and_labels_does_not_matter() -> None:
     np.testing.assert_allclose(Ebcc(max_steps=30).fit(turned).posterior[:, ::-1], posterior, atol=1e-8)
 
 
-def test_the_start_is_the_vote_spread_over_subtypes() -> None:
-    """Summed over subtypes, the first posterior is the share of votes; tasks with other reports have other subtypes."""
-    reports = random_reports(np.random.default_rng(3), LABELS, tasks=9, workers=5, share=0.6)
-    votes = np.zeros((9, 3))
-    np.add.at(votes, (reports.task, reports.value), 1.0)
-    votes[8] = 1
-
-    posterior = Ebcc(max_steps=1).fit(reports).posterior
-
-    np.testing.assert_allclose(posterior, votes / votes.sum(axis=1, keepdims=True), atol=1e-12)
-
-
 def test_subtypes_explain_errors_that_workers_share() -> None:
     """Of 300 tasks with 9 workers (seed 0), every tenth misleads six of them: two of three such truths are found."""
     rng = np.random.default_rng(0)
@@ -81,14 +69,6 @@ def test_subtypes_explain_errors_that_workers_share() -> None:
     found = Ebcc().fit(reports, gold=gold).truth[150::10] == names[truth[150::10]]
 
     assert 0.66 < found.mean()
-
-
-@pytest.mark.slow
-def test_more_starts_never_lower_the_bound() -> None:
-    """The start with the highest lower bound is returned."""
-    reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=8, share=0.6)
-
-    assert Ebcc().fit(reports).log_likelihoods[-1] <= Ebcc(starts=3).fit(reports).log_likelihoods[-1]
 
 
 def test_tables_that_do_not_fit_into_memory_are_refused() -> None:

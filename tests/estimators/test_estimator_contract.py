@@ -1,10 +1,8 @@
 """Promises that every registered estimator keeps; a new one is tested here without being asked."""
 
-import copy
 import dataclasses
 import inspect
 import pydoc
-from functools import reduce
 from operator import attrgetter
 from typing import Any
 from unittest.mock import patch
@@ -19,10 +17,9 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.model import EStep, Model, merge
+from crowdveil.em.model import Model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, OneCoin
-from crowdveil.estimators.one_coin import CoinModel
+from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from tests import strategies
@@ -105,12 +102,6 @@ def assert_same(left: Estimate, right: Estimate, tolerance: float = 0.0) -> None
     assert left.steps == right.steps
 
 
-def test_the_registry_knows_every_estimator_by_its_name() -> None:
-    """Keys are the words of the command line: the classes' own names, lower case, with hyphens."""
-    assert {cls.name for cls in CLASSES} == set(ESTIMATORS)
-    assert all(name == name.lower() and " " not in name and "_" not in name for name in ESTIMATORS)
-
-
 @every
 def test_default_construction_gives_a_frozen_keyword_only_value(cls: AnyClass) -> None:
     """An estimator is a frozen value of settings: all have defaults, all are keyword-only, none can be changed."""
@@ -164,17 +155,6 @@ def test_report_order_never_changes_an_estimate(cls: AnyClass, data: st.DataObje
 
 @pytest.mark.slow
 @every
-def test_a_fit_leaves_nothing_behind(cls: AnyClass) -> None:
-    """The same value fits twice with the same result, another fit in between."""
-    estimator = cls()
-    first = estimator.fit(crowd(1))
-    estimator.fit(crowd(2, tasks=10))
-
-    assert_same(estimator.fit(crowd(1)), first)
-
-
-@pytest.mark.slow
-@every
 @pytest.mark.parametrize("size", [1, 7, 50])
 def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
     """One block or many give the same estimate."""
@@ -186,37 +166,6 @@ def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
         actual = estimator.fit(crowd(), gold={"task 3": "P"})
 
     assert_same(actual, expected, 1e-7)
-
-
-def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[EStep[Any]]:
-    """Return what `e_step` yields for each block of about `size` reports in the second step of a fit, its last one."""
-    seen: list[tuple[Any, EStep[Any]]] = []
-    leanest = CoinModel if cls is OneCoin else cls
-    whole, e_step = Reports.blocks, leanest.e_step
-
-    def spy(self: AnyEstimator, block: Any, parameters: Any) -> EStep[Any]:
-        seen.append((parameters, e_step(self, block, parameters)))
-        return seen[-1][1]
-
-    steps = min(2, cls().max_steps)
-    with patch.object(Reports, "blocks", lambda self, n=0: whole(self, size)), patch.object(leanest, "e_step", spy):
-        dataclasses.replace(cls(), max_steps=steps).fit(reports)
-    return [expected for parameters, expected in seen if parameters is seen[-1][0]]
-
-
-@pytest.mark.slow
-@every
-def test_statistics_merge_by_plain_addition(cls: AnyClass) -> None:
-    """Statistics of many blocks, added field by field, are those of one block, and `merge` is that addition."""
-    parts = first_pass(cls, crowd(), 9)
-    (whole,) = first_pass(cls, crowd(), 10**9)
-
-    added = [sum(field) for field in zip(*(part.statistics for part in parts), strict=True)]
-
-    assert len(parts) > 3
-    for one, many, merged in zip(whole.statistics, added, reduce(merge, (p.statistics for p in parts)), strict=True):
-        np.testing.assert_allclose(many, one, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(merged, one, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -284,36 +233,6 @@ def test_no_report_at_all_teaches_nothing(cls: AnyClass) -> None:
 
     expected = [np.nan] * 2 if cls.capabilities.kind == "numeric" else [[1 / 3] * 3] * 2
     np.testing.assert_allclose(cls().fit(reports).posterior, expected, atol=1e-12)
-
-
-@pytest.mark.slow
-@every
-@pytest.mark.parametrize("shape", [(1, 6), (6, 1)])
-def test_one_task_or_one_worker(cls: AnyClass, shape: tuple[int, int]) -> None:
-    """A crowd on one task and one worker on many tasks are both handled."""
-    rows = [(t, w, (t + w) % 2) for t in range(shape[0]) for w in range(shape[1])] + [(0, 99, 1)]
-    reports = numbers_or_labels(cls, rows)
-
-    check_truths(cls, reports, cls().fit(reports))
-
-
-@pytest.mark.slow
-@every
-def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
-    """Where everyone always says the same, that is the truth of every task."""
-    reports = numbers_or_labels(cls, [(t, w, 2) for t in range(5) for w in range(3) if (t, w) != (0, 0)])
-
-    truth = cls().fit(reports).truth
-
-    assert (
-        list(truth)
-        == [
-            "R"
-            if cls.capabilities.kind == "categorical"
-            else pytest.approx(2.0, abs=0.1 * cls.capabilities.needs_alphabet)
-        ]
-        * 5
-    )
 
 
 @pytest.mark.slow
@@ -527,17 +446,6 @@ def test_settings_are_read_and_set_as_in_scikit_learn(cls: AnyClass) -> None:
     assert (0.5, cls()) == (changed.tolerance, estimator)
     with pytest.raises(SettingsError, match=r"has no argument 'steps'. Did you mean 'max_steps'"):
         estimator.set_params(steps=3)
-
-
-@every
-def test_a_clone_keeps_every_setting_unchanged(cls: AnyClass) -> None:
-    """scikit-learn's protocol of `clone`: copies of the settings, given to the class, are its settings by identity."""
-    settings = {name: copy.deepcopy(value) for name, value in cls().get_params(deep=False).items()}
-
-    clone = cls(**settings)
-
-    assert all(clone.get_params(deep=False)[name] is value for name, value in settings.items())
-    assert cls() == clone
 
 
 def test_scikit_learn_clones_every_estimator() -> None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.glad import BETA, LOG_BETA_PRIOR, Glad
-from crowdveil.estimators.majority_vote import MajorityVote
 from tests.estimators.dense import LABELS, one_block, random_reports, summary_of
 
 
@@ -57,27 +56,6 @@ def test_a_step_equals_loops_over_reports() -> None:
     assert step.task_parameters is not None
     np.testing.assert_allclose(step.task_parameters[:, 0], joint.sum(axis=2) @ (1 / BETA), rtol=1e-10)
     np.testing.assert_allclose(model.m_step(step.statistics, parameters).alpha, alpha, rtol=0, atol=1e-10)
-
-
-@pytest.mark.slow
-def test_hard_tasks_are_known_and_truths_are_better_than_votes() -> None:
-    """Of 400 tasks half are hard; 12 of 40 workers answer each (seed 0): errors fall, difficulties separate."""
-    rng = np.random.default_rng(0)
-    truth, hard = rng.integers(0, 2, 400), np.arange(400) % 2 == 1
-    alpha, beta = rng.normal(1.0, 1.0, 40), np.where(hard, 0.5, 3.0)
-    task, worker = np.nonzero(rng.random((400, 40)) < 0.3)
-    right = rng.random(len(task)) < 1 / (1 + np.exp(-alpha[worker] * beta[task]))
-    answers = np.where(right, truth[task], 1 - truth[task]).astype(str)
-    reports = Reports.from_arrays(task, worker, answers, tasks=range(400))
-
-    estimate, vote = Glad().fit(reports), MajorityVote().fit(reports)
-    errors, of_votes = ((found.truth != truth.astype(str)).mean() for found in (estimate, vote))
-    assert estimate.task_parameters is not None
-    difficulty = estimate.task_parameters["difficulty"]
-
-    assert errors < 0.8 * of_votes
-    assert np.median(difficulty[~hard]) < np.median(difficulty[hard])
-    assert np.corrcoef(estimate.workers.quality, 1 / (1 + np.exp(-alpha)))[0, 1] > 0.9
 
 
 @pytest.mark.slow

@@ -180,28 +180,6 @@ def test_ability_is_the_mean_posterior_of_the_own_answers() -> None:
     np.testing.assert_allclose(estimate.workers.ability_high, np.minimum(ability + half, 1))
 
 
-def test_labels_without_a_vote_are_capped_alike_in_large_data() -> None:
-    """The posteriors of 40,000 tasks, capped in chunks, are those of 100 tasks that repeat."""
-    generator = np.random.default_rng(0)
-    posterior, votes = generator.dirichlet((0.3,) * 3, 100), generator.integers(0, 2, (100, 3)).astype(float)
-
-    capped = cap_unvoted(np.tile(posterior, (400, 1)), np.tile(votes, (400, 1)))
-
-    np.testing.assert_array_equal(np.tile(cap_unvoted(posterior, votes), (400, 1)), capped)
-
-
-def test_evidence_is_not_overruled() -> None:
-    """Of 60 workers with one answer each on their own task, the 20 who say no are believed, without certainty."""
-    reports = reports_of([(f"t{k}", f"w{k}", "no" if k < 20 else "yes") for k in range(60)])
-
-    estimate = HierarchicalDawidSkene().fit(reports)
-
-    assert ["no"] * 20 + ["yes"] * 40 == [
-        truth for _, truth in sorted(zip(estimate.tasks, estimate.truth, strict=True), key=lambda at: int(at[0][1:]))
-    ]
-    assert 0.5 < estimate.confidence.min() < estimate.confidence.max() < 0.9
-
-
 def test_the_only_report_on_a_task_is_not_certainly_wrong() -> None:
     """Two agreeing reports on one task do not refute the only report on another."""
     estimate = HierarchicalDawidSkene().fit(reports_of([("a", "u", "yes"), ("a", "v", "yes"), ("b", "w", "no")]))
@@ -228,17 +206,6 @@ def test_labels_without_a_vote_are_no_truths() -> None:
 
     np.testing.assert_allclose(capped[0], np.array([0.2, 0.1, 0.1]) / 0.4)
     np.testing.assert_allclose(capped[1:], posterior[1:])
-
-
-@pytest.mark.parametrize("participation", ["public", "protected"])
-def test_no_noise_is_the_limit_of_little_noise(participation: str) -> None:
-    """At epsilon 20, with 4e-9 of the answers changed, the fit through the channel is that of the answers to 1e-8."""
-    reports = crowd(tasks=20)
-    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=20.0, participation=participation)
-
-    estimate = HierarchicalDawidSkene().fit(perturb(reports, mechanism, seeded(1)), channel=mechanism.channel())
-
-    np.testing.assert_allclose(estimate.posterior, HierarchicalDawidSkene().fit(reports).posterior, atol=1e-8)
 
 
 def test_a_report_of_known_participants_is_worth_more() -> None:

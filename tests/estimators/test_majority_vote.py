@@ -29,17 +29,6 @@ def test_posterior_and_abilities_are_counts() -> None:
     assert "ability" == estimate.workers.quality_name
 
 
-def test_gold_shows_in_abilities() -> None:
-    """Known truths replace votes: ability is then the share of reports that equal them."""
-    full_table = dict.fromkeys(range(9), LABELS.names[0])
-
-    estimate = MajorityVote().fit(REPORTS, gold=full_table)
-    said_first = [np.mean(REPORTS.value[REPORTS.worker == k] == 0) for k in range(5)]
-
-    np.testing.assert_allclose(estimate.workers.quality[:5], said_first)
-    assert 9 == estimate.gold_used
-
-
 @pytest.mark.parametrize("prior", [None, {"a": 0.5, "b": 0.3, "c": 0.2}])
 def test_a_prior_speaks_only_where_nobody_votes(prior: dict[str, float] | None) -> None:
     """Without a channel a public prior is the posterior of empty tasks, and changes no other."""

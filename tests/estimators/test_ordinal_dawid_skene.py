@@ -6,7 +6,7 @@ from math import erf, exp, log, sqrt
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse
+from crowdveil import Categories, OrdinalDawidSkene
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import validated_input
@@ -14,9 +14,6 @@ from crowdveil.em.loop import run_em
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import ordinal_dawid_skene as ordinal
 from crowdveil.estimators.confusion.parameters import CrowdParameters
-from crowdveil.evaluation import metrics
-from crowdveil.randomness import seeded
-from crowdveil.simulate import perturb
 from tests.estimators.dense import LABELS, Table, cells, channels, one_block, random_reports, sent_alphabet, summary_of
 
 CHANNELS = channels()
@@ -168,33 +165,6 @@ def ordered_crowd(seed: int, levels: int = 5) -> tuple[Reports, dict[int, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [None, 3.0])
-def test_scarce_ordered_answers_are_read_best(epsilon: float | None) -> None:
-    """On crowds with 7.5 answers a task (3 seeds), unprotected or with answers protected, no other method errs less."""
-    errors: dict[str, list[float]] = {}
-    for seed in range(3):
-        answers, gold = ordered_crowd(seed)
-        channel, reports = None, answers
-        if epsilon is not None:
-            assert answers.alphabet is not None
-            mechanism = RandomizedResponse(alphabet=answers.alphabet, epsilon=epsilon, participation="public")
-            channel, reports = mechanism.channel(), perturb(answers, mechanism, seeded(seed))
-        for method in (
-            MajorityVote(),
-            OneCoin(tolerance=1e-4),
-            DawidSkene(tolerance=1e-4),
-            OrdinalDawidSkene(tolerance=1e-4),
-        ):
-            found = method.fit(reports, channel=channel)
-            errors.setdefault(method.name, []).append(metrics.score(found, gold, error="mae").error)
-    means = {name: float(np.mean(values)) for name, values in errors.items()}
-
-    own = means.pop("ordinal-dawid-skene")
-
-    assert all(own < other - 0.02 for other in means.values())
-
-
-@pytest.mark.slow
 def test_the_likelier_of_two_starts_is_the_result() -> None:
     """A learned class prior is learned from the votes at once, or later from a uniform one; the higher bound counts."""
     winners = set()
@@ -210,16 +180,6 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
         assert max(bounds) == result.log_likelihoods[-1]
         winners.add(int(np.argmax(bounds)))
     assert winners == {0, 1}
-
-
-def test_a_public_prior_needs_one_start() -> None:
-    """Where the class prior is public there is nothing to learn too early."""
-    model = OrdinalDawidSkene()
-    data = validated_input(model, ordered_crowd(0)[0])
-    public = replace(data, summary=replace(data.summary, prior=np.full(5, 0.2)))
-
-    assert model.initializations(public)[1:] == ()
-    assert len(model.initializations(data)) == 2
 
 
 @pytest.mark.slow

@@ -36,17 +36,6 @@ each_pair = pytest.mark.parametrize(
 )
 """Every method with every channel whose reports it reads."""
 
-each_label_pair = pytest.mark.parametrize(
-    ("method", "channel"),
-    [
-        pytest.param(method, channel, id=f"{name}-{method.name}")
-        for name, channel in CHANNELS.items()
-        for method in METHODS
-        if sent_alphabet(channel) == channel.alphabet
-    ],
-)
-"""Every method with every channel whose reports are labels."""
-
 
 def channel_of(kind: str, size: int, epsilon: float) -> Channel:
     """Return a channel over that many grid points."""
@@ -147,46 +136,6 @@ def test_no_information_gives_the_public_prior(method: Estimator[Any, Any], part
 
     np.testing.assert_allclose(estimate.posterior, np.tile(list(prior.values()), (200, 1)), atol=0.02)
     assert ("R", 0) == (estimate.baseline.constant, estimate.baseline.moved)
-
-
-@pytest.mark.slow
-@each_label_pair
-def test_a_crowd_of_one(method: Estimator[Any, Any], channel: Channel) -> None:
-    """One worker, one report: the estimate is proper, and no label beats the one that was reported."""
-    reports = Reports(np.array([0]), np.array([0]), np.array([1]), np.arange(1), np.arange(1), sent_alphabet(channel))
-
-    estimate = method.fit(reports, channel=channel)
-
-    assert pytest.approx(1.0) == estimate.posterior.sum()
-    assert estimate.winners[0, 1] or "lopsided" == channel.mechanism
-
-
-@each_pair
-def test_a_silent_crowd(method: Estimator[Any, Any], channel: Channel) -> None:
-    """All reports NULL: every task has the same proper posterior, and every participation is a share."""
-    empty = np.array([], dtype=int)
-    reports = Reports(empty, empty, empty, np.arange(5), np.arange(4), sent_alphabet(channel))
-
-    estimate = method.fit(reports, channel=channel)
-
-    np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1.0, atol=1e-9)
-    np.testing.assert_allclose(estimate.posterior, np.tile(estimate.posterior[0], (5, 1)), atol=1e-12)
-    if channel.null_output is not None and estimate.workers.participation is not None:
-        assert (estimate.workers.participation < 0.5).all()
-
-
-@each_fitted
-@pytest.mark.parametrize("size", [2, 4])
-def test_abilities_are_recovered(method: Estimator[Any, Any], size: int) -> None:
-    """At epsilon 4, public participation, estimated and true abilities of 60 workers correlate above 0.9."""
-    labels = Categories(("a", "b", "c", "d")[:size])
-    crowd = categorical_crowd(workers=60, tasks=500, labels=labels, sparsity=0.5, source=seeded(3))
-    mechanism = RandomizedResponse(alphabet=labels, epsilon=4.0, participation="public")
-
-    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(4)), channel=mechanism.channel())
-
-    assert np.corrcoef(estimate.workers.quality, crowd.quality)[0, 1] > 0.9
-    assert np.abs(estimate.workers.quality - crowd.quality).mean() < 0.05
 
 
 @each_fitted

@@ -98,15 +98,6 @@ def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
     assert expected == list(found.posterior[0])
 
 
-def test_gold_guides_weights() -> None:
-    """Workers who agree with gold outvote a majority that does not."""
-    rows = [(t, w, "b" if w in "xyz" else "a") for t in range(6) for w in "uvxyz"]
-
-    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)), gold=dict.fromkeys(range(5), "a"))
-
-    assert estimate.truth[5] == "a"
-
-
 def test_elections_have_no_confidence() -> None:
     """An estimate says which labels won, and neither how probable they are nor what error to expect."""
     rows = [(1, "u", "a"), (1, "v", "a"), (1, "w", "b"), (2, "u", "b"), (2, "w", "b")]

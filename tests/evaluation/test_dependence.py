@@ -75,18 +75,6 @@ def test_compiled_sums_are_those_of_numpy(labels: int) -> None:
     np.testing.assert_allclose(found, dependence._sums(block, tables, prior), rtol=1e-9, atol=0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("copied", [0.0, 0.25])
-def test_the_share_of_copies_is_found(copied: float) -> None:
-    """With known confusion matrices the share of copies is within three standard errors, 0.03 at most each."""
-    found = measure_dependence(*crowd(copied, tasks=1500), PRIOR)
-
-    assert found is not None
-    assert found.standard_error < 0.03
-    assert pytest.approx(copied, abs=3 * found.standard_error) == found.copied
-    assert (found.least_copied > 0) == (copied > 0)
-
-
 def test_few_tasks_with_two_answers_say_nothing() -> None:
     """Below 50 tasks, and where every worker answers another task, nothing is measured."""
     reports, confusion = crowd(0.0, tasks=49)

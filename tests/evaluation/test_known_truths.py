@@ -114,16 +114,6 @@ def test_the_intervals_hold_and_are_shorter(share: float) -> None:
     assert widths <= 0.75 * alone
 
 
-def test_useless_predictions_cost_little() -> None:
-    """With predictions that are noise, or wrong, the interval is at most a tenth wider than the sample alone."""
-    source = np.random.default_rng(6)
-    for predicted in (source.random(30), 1 - VALUES):
-        found = share_interval(sampled(predicted=predicted))
-        alone = sample_interval(VALUES, 200)
-
-        assert found.high - found.low <= 1.1 * (alone.high - alone.low)
-
-
 def test_an_end_is_where_the_sample_contradicts_nothing() -> None:
     """If no known value is 1, the share may be 0; if all are 1, it may be 1; all items known leave no doubt."""
     assert 0.0 == share_interval(sampled(values=np.zeros(30))).low
@@ -261,16 +251,6 @@ def test_weights_are_recovered_from_many_truths() -> None:
 
     assert fit.weights == pytest.approx(WEIGHTS, abs=0.06)
     assert fit.effective == pytest.approx(4.0, abs=0.01)
-
-
-def test_without_truths_the_weights_are_the_prior_means() -> None:
-    """No truth leaves the prior as it is, and determines no weight."""
-    features, truths = simulated(10)
-
-    fit = fit_regression(features[:0], truths[:0], mean=WEIGHTS, deviation=np.ones(5))
-
-    assert fit.weights.tolist() == WEIGHTS.tolist()
-    assert fit.effective == 0.0
 
 
 def test_gold_that_makes_probabilities_worse_is_named_with_what_to_do() -> None:

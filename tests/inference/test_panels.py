@@ -10,7 +10,6 @@ import crowdveil as cv
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.evaluation.panel import effective_number
 from crowdveil.folder.evidence import Evidence
 from crowdveil.inference.truths_on_another_scale import fit_panel
 from crowdveil.mechanisms import RandomizedResponse
@@ -113,15 +112,6 @@ def test_judges_that_copy_are_worth_their_groups() -> None:
     assert all(int(one) // MEMBERS == int(other) // MEMBERS for one, other in (pair.workers for pair in panel.pairs))
 
 
-def test_independent_judges_count_each() -> None:
-    """Errors without correlation leave the number of workers as it is; full correlation leaves one."""
-    common = np.full((5, 5), 100.0)
-
-    assert effective_number(np.eye(5), common) == (5.0, 0.0)
-    assert effective_number(np.ones((5, 5)), common) == (1.0, 1.0)
-    assert effective_number(np.ones((5, 5)), common / 10) == (None, None)
-
-
 def test_gold_turns_an_order_that_is_wrong() -> None:
     """Where low scores mean yes, gold of both truths says so."""
     truth, scores = judged(600)
@@ -204,16 +194,6 @@ def test_aggregate_gives_the_panel_from_frame_to_frame() -> None:
         cv.aggregate(answers, truths=TRUTHS, alphabet=Scale(0, 5))
 
 
-@pytest.mark.parametrize("given", [{"method": "dawid-skene"}, {"memory": 10**9}, {"history": {}}])
-def test_what_a_panel_does_not_read_is_refused_by_name(given: dict[str, Any]) -> None:
-    """A method, a memory limit or a history beside truths of their own is no silent wish."""
-    task, worker = np.indices((20, 3)).reshape(2, -1)
-    answers = {"task": task.tolist(), "worker": worker.tolist(), "value": (task % 5).tolist()}
-
-    with pytest.raises(SettingsError, match="memory do not go with truths"):
-        cv.aggregate(answers, truths=TRUTHS, **given)
-
-
 def test_the_next_score_is_asked_where_the_truth_is_open() -> None:
     """The gains of panels rest on P(score | truth): the task between the truths comes before the clear ones."""
     random = np.random.default_rng(0)
@@ -227,17 +207,6 @@ def test_the_next_score_is_asked_where_the_truth_is_open() -> None:
     assert 0 == found["task"][0]
     assert found["information"][0] > 10 * found["information"][1]
     assert ["cannot" in reason for reason in found["reason"]] == [True] * 3
-
-
-def test_a_gain_that_one_score_has_is_not_denied() -> None:
-    """Between truths of nearly even odds one more score changes the truth, and the reason has the odds alone."""
-    scores = judged(300)[1][:, [0, 6, 12, 18]]
-    task, worker = np.indices(scores.shape).reshape(2, -1)
-    answers = {"task": task.tolist(), "worker": [f"w{code}" for code in worker], "value": scores.ravel().tolist()}
-    found = cv.next_answers(answers, budget=6, truths=TRUTHS, candidates=["new"], per_worker=6)
-
-    assert min(found["expected_gain"]) > 0
-    assert not [reason for reason in found["reason"] if "cannot" in reason]
 
 
 def test_conclusions_on_a_panel_are_prevalences_that_cover_the_truth() -> None:

@@ -17,7 +17,6 @@ from crowdveil.simulate import perturb
 from tests.estimators.gaussian.test_belief_propagation import (
     CHANNELS,
     PUBLIC,
-    crowd_through_cuts,
     every_channel,
     random_reports,
     ready,
@@ -53,14 +52,6 @@ def test_messages_through_channels_are_alike(name: str) -> None:
     channel = CHANNELS[name]
     for seed in range(2):
         assert_told_alike(random_reports(channel, 30, 40, seed=seed), channel)
-
-
-@pytest.mark.parametrize("assigned", [False, True])
-def test_messages_through_tables_of_channels_are_alike(assigned: bool) -> None:
-    """Each cell is read through its own channel, NULL silent or listed in assigned cells, by either kernel."""
-    table, _, reports, assignment = crowd_through_cuts(assigned=assigned)
-
-    assert_told_alike(reports, table, assignment)
 
 
 def test_long_products_do_not_vanish() -> None:

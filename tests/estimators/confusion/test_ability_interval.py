@@ -11,9 +11,7 @@ from crowdveil import (
     Categories,
     DawidSkene,
     HierarchicalDawidSkene,
-    MajorityVote,
     OneCoin,
-    OrdinalDawidSkene,
     RandomizedResponse,
 )
 from crowdveil.channels.channel import Channel
@@ -198,38 +196,6 @@ def test_intervals_cover_where_participation_is_protected(method: Estimator[Any,
         covered.append(np.mean((found.ability_low <= crowd.quality) & (crowd.quality <= found.ability_high)))
 
     assert 0.83 <= np.mean(covered) <= 0.95
-
-
-@pytest.mark.slow
-def test_who_gives_intervals() -> None:
-    """Models with abilities give intervals, of three labels behind noise too; the vote does not."""
-    labels = Categories(("a", "b", "c"), ordered=True)
-    crowd = categorical_crowd(workers=20, tasks=40, labels=labels, sparsity=0.5, source=seeded(0))
-    answers = replace(crowd.answers, alphabet=labels)
-    mechanism = RandomizedResponse(alphabet=labels, epsilon=2.0)
-    sent, channel = perturb(answers, mechanism, seeded(1)), mechanism.channel()
-
-    def given(method: Estimator[Any, Any]) -> tuple[bool, bool]:
-        plain, aware = method.fit(answers), method.fit(sent, channel=channel)
-        return "ability_low" in plain.workers_columns(), "ability_high" in aware.workers_columns()
-
-    assert (True, True) == given(OneCoin()) == given(OrdinalDawidSkene()) == given(DawidSkene())
-    assert (False, False) == given(MajorityVote())
-
-
-def test_a_worker_without_reports_has_the_ability_prior() -> None:
-    """Of a worker without reports nothing is known but what the crowd is like: the widest interval of all."""
-    labels = Categories(("a", "b"))
-    crowd = categorical_crowd(workers=30, tasks=60, labels=labels, sparsity=0.5, source=seeded(2))
-    reports = replace(crowd.answers, workers=np.append(crowd.answers.workers, 99))
-
-    found = OneCoin().fit(reports).workers
-
-    assert found.ability_low is not None
-    assert found.ability_high is not None
-    width = found.ability_high - found.ability_low
-    assert width.argmax() == 30
-    assert (width > 0).all()
 
 
 LABELS = Categories(("a", "b", "c", "d"))

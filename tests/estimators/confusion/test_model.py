@@ -6,13 +6,12 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, OneCoin, RandomizedResponse
+from crowdveil import DawidSkene, OneCoin
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, all_reports, expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
-    LABELS,
     Table,
     channels,
     dense_posterior,
@@ -114,32 +113,6 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
     )
 
 
-@pytest.mark.slow
-def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
-    """Splitting whole reports and splitting only kept ones (theory 7.1) have the same fixed point of the M-step.
-
-    The kept form counts w = gamma kappa s C / (q + kappa s C) per report, and kappa (1 - s) / (q + kappa (1 - s)) per
-    NULL. Both raise the same likelihood by different steps; here priors are off and steps are repeated until still.
-    """
-    model = DawidSkene(smoothing=1e-12, shrinkage=0.0)
-    channel = CHANNELS["randomized response, protected"]
-    reports, parameters = random_crowd(model, channel, tasks=400)
-    statistics = model.e_step(one_block(reports), parameters).statistics
-    for _ in range(1000):
-        parameters = model.m_step(statistics, parameters)
-    flip = channel.probabilities[0, 1]
-    kappa = channel.probabilities[0, 0] - flip
-    share, confusion = parameters.participation[:4], parameters.confusion[:4]
-
-    signal = kappa * share[:, None, None] * confusion
-    kept = statistics.by_report[:4] * signal / (flip + signal)
-    nulls = len(reports.tasks) - reports.per_worker[:4]
-    kept_nulls = nulls * kappa * (1 - share) / (flip + kappa * (1 - share))
-
-    np.testing.assert_allclose(confusion, kept / kept.sum(axis=2, keepdims=True), atol=1e-6)
-    np.testing.assert_allclose(share, kept.sum(axis=(1, 2)) / (kept.sum(axis=(1, 2)) + kept_nulls), atol=1e-6)
-
-
 @each_model
 def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) -> None:
     """The traced log-prior is the sum of Dirichlet (one-coin: Beta), Beta and class-prior terms, written out."""
@@ -164,27 +137,3 @@ def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) 
     learned = weight * float(pool.label_shares @ np.log(parameters.class_prior)) if model.name == "dawid-skene" else 0.0
 
     assert pytest.approx(tables + shares + learned) == model.log_prior(parameters)
-
-
-@each_model
-def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
-    """The Dirichlet prior's weight is smoothing + shrinkage x noise: small at large epsilon and without a channel."""
-    rng = np.random.default_rng(1)
-    reports = random_reports(rng, LABELS, tasks=30, workers=6, share=0.7)
-    weights = []
-    for epsilon in (0.5, 2.0, 6.0, 15.0):
-        channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
-        parameters = model.initialize(summary_of(reports, channel))
-        weights.append(float(parameters.dirichlet_prior.sum(axis=1)[0]))
-        assert pytest.approx(3 * model.smoothing + model.shrinkage * parameters.pool.noise) == weights[-1]
-    plain = model.initialize(summary_of(reports, None))
-
-    protected = model.initialize(summary_of(reports, CHANNELS["randomized response, protected"]))
-
-    assert pytest.approx(model.shrinkage * protected.pool.noise) == (
-        protected.participation_pseudo_counts * protected.pool.participation
-    )
-    assert weights == sorted(weights, reverse=True)
-    assert pytest.approx(3 * model.smoothing, abs=1e-4) == weights[-1]
-    np.testing.assert_array_equal(plain.dirichlet_prior, np.full((3, 3), model.smoothing))
-    assert 0 == plain.participation_pseudo_counts

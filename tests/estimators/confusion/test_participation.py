@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import digamma
 from scipy.stats import dirichlet
 
-from crowdveil import Categories, ChannelTable, DawidSkene, OneCoin, RandomizedResponse
+from crowdveil import Categories, ChannelTable, OneCoin, RandomizedResponse
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.model import Summary
 from crowdveil.estimators import Ebcc, Mace
@@ -61,28 +61,6 @@ def test_evidence_is_that_of_normal_priors() -> None:
             )
 
     assert pool.noise * CONCENTRATIONS[logs.argmax()] == fit_participation_prior(report_counts(summary)[::8], pool, 1.0)
-
-
-def test_workers_who_answer_alike_are_drawn_to_the_crowd() -> None:
-    """If all answer 60 of 300 tasks, the prior outweighs a worker's own cells at epsilon 3."""
-    summary, pool = sent(60, 3.0)
-
-    assert fit_participation_prior(report_counts(summary), pool, 5.0) > 300
-
-
-def test_workers_who_differ_keep_what_reports_say() -> None:
-    """If half of the workers answer 20 tasks and half 200, the pseudo-counts stay at their minimum."""
-    summary, pool = sent(np.repeat([20, 200], 40), 3.0)
-
-    assert 25.0 == fit_participation_prior(report_counts(summary), pool, 25.0)
-
-
-def test_nothing_is_learned_where_nothing_is_shrunk() -> None:
-    """Without noise or with zero minimum the prior is not fitted."""
-    summary, pool = sent(60, 3.0)
-
-    assert 0.0 == fit_participation_prior(report_counts(summary), pool, 0.0)
-    assert 0.0 == DawidSkene(shrinkage=0.0).initialize(summary).participation_pseudo_counts
 
 
 @pytest.mark.parametrize("channel", channels().values(), ids=channels())

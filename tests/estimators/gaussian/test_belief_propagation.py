@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -244,59 +244,6 @@ def test_tables_of_channels_give_exact_posteriors_of_known_workers(assigned: boo
         expected.append(weight / weight.sum())
     medians = [discretization.quantiles(np.array([row]), points, (0.5,))[0, 0] for row in expected]
     np.testing.assert_allclose(found.truth, np.clip(medians, 0, 3), atol=1e-8)
-
-
-def through_tables(table: ChannelTable, parameters: GaussianParameters) -> Callable[[int, int, int], Table]:
-    """Return R_c[mu, y] of a cell by loops, `output` being a code of the table's own alphabet of reports, or NULL's."""
-    kinds = list(product(parameters.classes.sigmas, parameters.classes.participations))
-    points = parameters.points.tolist()
-    names = (*table.report_alphabet.names, "NULL")
-
-    @cache
-    def of_channel(index: int, output: int) -> Table:
-        channel = table.channels[index]
-        if names[output] not in channel.outputs:
-            # A public channel's blank: the worker did not answer, whatever the truth.
-            return np.array([[1 - share for _ in points] for _, share in kinds])
-        code, public = channel.outputs.index(names[output]), channel.participation == "public"
-        answered = [share if public else 1.0 for _, share in kinds]
-        return np.array(
-            [
-                [part * report_probability(mu, sigma, share, channel, code) for mu in points]
-                for (sigma, share), part in zip(kinds, answered, strict=True)
-            ]
-        )
-
-    return lambda task, worker, output: of_channel(table.choice[int(worker > 2)][int(task == 3)], output)
-
-
-def cells_of(reports: Reports, asked: NDArray[np.bool_], null: int) -> list[list[int | None]]:
-    """Return the report of every cell [task][worker]: NULL without a report, None if unassigned."""
-    cells: list[list[int | None]] = [[null if cell else None for cell in row] for row in asked.tolist()]
-    for j, i, value in zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True):
-        cells[j][i] = value
-    return cells
-
-
-@pytest.mark.parametrize("assigned", [False, True])
-def test_a_whole_fit_over_tables_of_channels_is_nearly_exact(assigned: bool) -> None:
-    """Where classes are public and alike, a fit gives what going through all classes gives, to 0.02.
-
-    Pseudo-workers by the million hold the mixture where it is.
-    """
-    table, asked, reports, assignment = crowd_through_cuts(assigned=assigned)
-    estimator = replace(PUBLIC, participations=(0.3, 0.6), smoothing=1e6, tolerance=1e-6)
-    _, parameters = ready(reports, table, assignment, estimator)
-    even = replace(parameters, sigma_shares=np.full(2, 0.5), participation_shares=np.full(2, 0.5))
-
-    found = estimator.fit(reports, channel=table, assignment=assignment)
-
-    assert found.low is not None
-    assert found.high is not None
-    cells = cells_of(reports, asked, table.report_alphabet.size)
-    exact, _ = enumerated(even, cells, through_tables(table, even))
-    quantiles = np.clip(discretization.quantiles(exact, even.points, (0.05, 0.5, 0.95)), 0, 3)
-    np.testing.assert_allclose(np.stack([found.low, found.truth, found.high], 1), quantiles, atol=0.02)
 
 
 def test_gold_numbers_teach_workers() -> None:

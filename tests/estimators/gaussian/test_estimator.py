@@ -15,7 +15,6 @@ from crowdveil.estimators.gaussian.estimator import Gaussian, fit_known
 from crowdveil.estimators.unlinked.pooled_gaussian import PooledGaussian
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
-from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, numeric_crowd, perturb
@@ -157,45 +156,6 @@ def test_channel_aware_beats_the_naive_mean_and_the_constant() -> None:
 
 
 @pytest.mark.slow
-def test_one_cut_for_all_does_not_lose_the_common_scale() -> None:
-    """One cut shows (truth - cut) / sigma only: still within 1.3 of known workers, 80 to 98 % covered (seed 0)."""
-    crowd = numeric_crowd(workers=400, tasks=60, sparsity=0.5, source=seeded(0))
-    reports, channel = sent(crowd, QuantizedResponse(alphabet=WIDE, epsilon=4.0, cuts=(1,)), 0)
-    public = Gaussian(prior_mean=0.0, prior_deviation=1.0)
-
-    found = public.fit(reports, channel=channel)
-    known = fit_known(public, reports, sigma=crowd.quality, participation=0.5, channel=channel)
-
-    assert np.abs(found.truth - crowd.truth).mean() < 1.3 * np.abs(known.truth - crowd.truth).mean()
-    assert found.low is not None
-    assert found.high is not None
-    assert 0.8 <= ((found.low <= crowd.truth) & (crowd.truth <= found.high)).mean() <= 0.98
-
-
-def test_few_reports_leave_sigmas_open() -> None:
-    """If reports hardly distinguish sigmas, most intervals of sigma reach over a factor of 4 (epsilon 1, seed 0)."""
-    crowd = sun_crowd(0, sparsity=0.8)
-    reports, channel = sent(crowd, RandomizedResponse(alphabet=WIDE, epsilon=1.0), 0)
-
-    table = Gaussian(prior_mean=4.0, prior_deviation=2.0).fit(reports, channel=channel).workers
-
-    assert table.sigma_low is not None
-    assert table.sigma_high is not None
-    assert np.median(table.sigma_high / table.sigma_low) > 4
-
-
-@pytest.mark.slow
-def test_little_information_does_no_more_harm_than_the_constant() -> None:
-    """At epsilon 0.5, a tenth answered (seeds 0, 1): a public prior costs at most 0.01 compared with its own median."""
-    for seed in range(2):
-        crowd = sun_crowd(seed, sparsity=0.9)
-        reports, channel = sent(crowd, RandomizedResponse(alphabet=WIDE, epsilon=0.5), seed)
-        found = Gaussian(prior_mean=4.0, prior_deviation=2.0, tolerance=0.01).fit(reports, channel=channel)
-
-        assert np.abs(found.truth - crowd.truth).mean() <= np.abs(4.0 - crowd.truth).mean() + 0.01
-
-
-@pytest.mark.slow
 def test_a_learned_prior_errs_no_more_than_the_corrected_mean_of_all_reports() -> None:
     """With five reports per task (epsilon 1, Laplace, seeds 0-5) it costs at most 5 % more than that one number."""
     scale, errors = Scale(0, 10), []
@@ -312,15 +272,6 @@ def test_learned_priors_prefer_the_middle_and_allow_means_beyond_the_scale() -> 
     inside = np.flatnonzero(~below & ~above)
     nearest, farthest = inside[np.argsort(np.abs(means[inside] - 4.5))[[0, -1]]]
     assert weights[nearest] > 4 * weights[farthest]
-
-
-def test_a_single_prior_is_believed() -> None:
-    """A public prior has all the weight, wherever it is."""
-    points = grid.truth_points(Scale(0, 9), None)
-
-    assert [1.0] == grid.hyperprior_weights(
-        np.exp(grid.normal_log_prior(points, -2, 1))[None], points, Scale(0, 9)
-    ).tolist()
 
 
 def test_a_smooth_density_is_interpolated_between_coarse_points() -> None:

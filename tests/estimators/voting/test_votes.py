@@ -109,13 +109,6 @@ def test_a_task_of_workers_without_skill_has_plain_votes() -> None:
     assert "b" == GoldMajorityVote().fit(reports, gold={"g": "c", "h": "c"}).truth[2]
 
 
-def test_without_gold_all_votes_are_equal(reports: Reports) -> None:
-    """Gold majority vote without gold is the majority vote."""
-    np.testing.assert_allclose(
-        GoldMajorityVote().fit(reports).posterior, shares(votes(rows_of(reports), np.ones(6))), atol=1e-12
-    )
-
-
 def messages(reports: Reports, answers: np.ndarray, rounds: int) -> np.ndarray:
     """Return X of each task after rounds of messages along edges; `answers` is indexed [report, component]."""
     edges = list(zip(reports.task.tolist(), reports.worker.tolist(), strict=True))
