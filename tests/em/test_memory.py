@@ -3,10 +3,10 @@
 import errno
 import os
 import tracemalloc
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +23,12 @@ from crowdveil import (
     WeightedMean,
 )
 from crowdveil.em import loop, memory
-from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.executor import Blocks, BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
-from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import ESTIMATORS, Estimator, WeightedVote
+from crowdveil.estimators import ESTIMATORS, Estimator, Glad, WeightedVote
 from crowdveil.randomness import seeded
-from crowdveil.registry import Capabilities
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks, stored
 from tests.engines.test_worker import LocalClient, LocalEngine, captured
 
@@ -271,45 +269,6 @@ def failing(*_: Any) -> None:
     raise OSError("full")
 
 
-class NoStatistics(NamedTuple):
-    """Nothing to merge."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class VoteMargins(Estimator[Summary, NoStatistics]):
-    """Shares of votes, and two parameters of each task: its number of votes, and its largest share."""
-
-    name: ClassVar[str] = "vote-margins"
-    capabilities: ClassVar[Capabilities] = Capabilities(kind="categorical", iterative=False)
-    task_parameters: ClassVar[tuple[str, ...]] = ("votes", "largest_share")
-    max_steps: int = 1
-    tolerance: float = 0.0
-
-    def initialize(self, summary: Summary) -> Summary:
-        """Return the counts."""
-        return summary
-
-    def e_step(self, block: GoldBlock, parameters: Summary) -> EStep[NoStatistics]:
-        """Return shares of votes, uniform without any."""
-        votes = np.zeros((block.block.tasks, parameters.labels))
-        np.add.at(votes, (block.block.task, block.block.value), 1.0)
-        total = votes.sum(axis=1)
-        share = np.where(total[:, None] > 0, votes / np.maximum(total, 1)[:, None], 1 / parameters.labels)
-        return EStep(NoStatistics(), share, task_parameters=np.stack((total, share.max(axis=1)), axis=1))
-
-    def m_step(self, statistics: NoStatistics, parameters: Summary) -> Summary:
-        """Return the counts."""
-        return parameters
-
-    def worker_table(self, statistics: NoStatistics, parameters: Summary) -> WorkerTable:
-        """Return equal weights."""
-        return WorkerTable(np.ones(parameters.workers), "weight")
-
-    def log_likelihood(self, statistics: NoStatistics) -> None:
-        """Return None."""
-        return None
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"memory": 10_000_000}, {"engine": LocalEngine(LocalClient(((1, 2), (1, -1))))}],
@@ -317,17 +276,17 @@ class VoteMargins(Estimator[Summary, NoStatistics]):
 )
 def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any]) -> None:
     """The estimate has them in task order, in threads, under a memory limit, and on engines whose caches are lost."""
+    whole = Glad(max_steps=1).fit(REPORTS).task_parameters
     with in_blocks():
-        estimate = VoteMargins().fit(stored(), **options)
+        estimate = Glad(max_steps=1).fit(stored(), **options)
 
-    assert estimate.task_parameters is not None
-    np.testing.assert_array_equal(REPORTS.per_task, estimate.task_parameters["votes"])
-    np.testing.assert_array_equal(estimate.posterior.max(axis=1), estimate.task_parameters["largest_share"])
-    assert ["task", "truth"] == [*estimate.tasks_columns()][:2]
-    assert ["votes", "largest_share", "reports"] == [*estimate.tasks_columns()][-3:]
     part = estimate.part(3, 5).task_parameters
+    assert estimate.task_parameters is not None
+    assert whole is not None
     assert part is not None
-    np.testing.assert_array_equal(REPORTS.per_task[3:5], part["votes"])
+    np.testing.assert_allclose(estimate.task_parameters["difficulty"], whole["difficulty"], rtol=1e-12)
+    np.testing.assert_allclose(part["difficulty"], whole["difficulty"][3:5], rtol=1e-12)
+    assert ["difficulty", "reports"] == [*estimate.tasks_columns()][-2:]
 
 
 @pytest.mark.parametrize("kernels", ["plain", pytest.param("compiled", marks=pytest.mark.slow)])

@@ -156,20 +156,6 @@ def test_crowds_with_biases_err_a_tenth_less(
     assert found < 0.9 * plain
 
 
-@pytest.mark.parametrize(("sigmas", "density"), [((2.0,), 0.05), ((2.0,), 1.0), ((1.0, 5.0), 0.2)])
-def test_crowds_without_biases_stay_as_they_are(
-    sigmas: tuple[float, ...], density: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In eight crowds without biases none is fitted, and truths and steps are those of a fit that cannot fit them."""
-    for seed in range(8):
-        reports, _, _ = crowd(seed, 0.0, sigmas=sigmas, density=density)
-        estimate, plain = StudentT().fit(reports), without_bias(reports, monkeypatch)
-
-        assert estimate.workers.bias is None
-        assert plain.steps == estimate.steps
-        np.testing.assert_array_equal(estimate.posterior, plain.posterior)
-
-
 @pytest.mark.parametrize("density", [0.05, 0.2, 1.0])
 def test_intervals_carry_the_uncertainty_of_biases(density: float) -> None:
     """With independent errors and rho 0, 85 to 95 % of the truths of 30 crowds with biases are inside."""
@@ -198,18 +184,6 @@ def test_a_fit_resumes_with_its_biases() -> None:
     np.testing.assert_allclose(again.posterior, fitted.posterior, atol=1e-3)
     assert grown.workers.bias is not None
     np.testing.assert_allclose(grown.workers.bias[:100], fitted.workers.bias, atol=0.1)
-
-
-def test_a_state_without_biases_is_read() -> None:
-    """A state of a fit that knew no biases resumes, and biases are fitted from there."""
-    reports, _, _ = crowd(6, 2.0)
-    shared = {"shared": np.array([8.0, 0.0, 0.01, 0.5])}
-    state = FitState("student-t", reports.workers, {"variance": np.ones(100)}, shared)
-
-    estimate = StudentT().fit(reports, warm_start=state)
-
-    np.testing.assert_allclose(estimate.posterior, StudentT().fit(reports).posterior, atol=0.1)
-    assert estimate.workers.bias is not None
 
 
 def test_two_workers_have_no_biases() -> None:
