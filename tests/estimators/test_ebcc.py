@@ -78,3 +78,23 @@ def test_tables_that_do_not_fit_into_memory_are_refused() -> None:
 
     with pytest.raises(SettingsError, match=r"at most 25,000,000, got '?1,000 x 200 x 10 x 200'?\. Use hierarchical"):
         Ebcc().fit(reports)
+
+
+def test_the_start_is_the_vote_spread_over_subtypes() -> None:
+    """Summed over subtypes, the first posterior is the share of votes; tasks with other reports have other subtypes."""
+    reports = random_reports(np.random.default_rng(3), LABELS, tasks=9, workers=5, share=0.6)
+    votes = np.zeros((9, 3))
+    np.add.at(votes, (reports.task, reports.value), 1.0)
+    votes[8] = 1
+
+    posterior = Ebcc(max_steps=1).fit(reports).posterior
+
+    np.testing.assert_allclose(posterior, votes / votes.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_more_starts_never_lower_the_bound() -> None:
+    """The start with the highest lower bound is returned."""
+    reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=8, share=0.6)
+
+    assert Ebcc().fit(reports).log_likelihoods[-1] <= Ebcc(starts=3).fit(reports).log_likelihoods[-1]

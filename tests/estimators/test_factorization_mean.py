@@ -142,3 +142,10 @@ def test_bad_settings_are_refused(settings):
     """Deviations are positive, thresholds are not negative, both are finite."""
     with pytest.raises(SettingsError):
         FactorizationMean(**settings)
+
+
+def test_default_deviation_is_that_of_a_uniform_truth():
+    """Without a stated deviation the range over the square root of 12 is used."""
+    stated = FactorizationMean(truth_deviation=9 / math.sqrt(12))
+
+    assert stated.fit(totals()).truth.tolist() == FactorizationMean().fit(totals()).truth.tolist()

@@ -36,3 +36,14 @@ def test_a_prior_speaks_only_where_nobody_votes(prior: dict[str, float] | None) 
 
     np.testing.assert_allclose(estimate.posterior[:-1], MajorityVote().fit(REPORTS).posterior[:-1], atol=1e-12)
     np.testing.assert_allclose(estimate.posterior[-1], list(prior.values()) if prior else [1 / 3] * 3)
+
+
+def test_gold_shows_in_abilities() -> None:
+    """Known truths replace votes: ability is then the share of reports that equal them."""
+    full_table = dict.fromkeys(range(9), LABELS.names[0])
+
+    estimate = MajorityVote().fit(REPORTS, gold=full_table)
+    said_first = [np.mean(REPORTS.value[REPORTS.worker == k] == 0) for k in range(5)]
+
+    np.testing.assert_allclose(estimate.workers.quality[:5], said_first)
+    assert 9 == estimate.gold_used
