@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import NULL, Categories, Scale
-from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace
 from crowdveil.mechanisms.laplace import clipped_geometric
 from tests.mechanisms.test_mechanism_contract import below_exp
@@ -78,16 +77,3 @@ def test_ordered_labels_are_numbers_by_position():
 
     assert by_number.rows == by_label.rows
     assert ratings.names == by_label.outputs
-
-
-def test_labels_without_order_are_refused():
-    """There is no noise to add to labels that have no order."""
-    with pytest.raises(SettingsError, match="ordered labels"):
-        Laplace(alphabet=Categories(("cat", "dog")), epsilon=1.0)
-
-
-@pytest.mark.parametrize("null_value", [-1.0, 4.5, 10.0, math.nan, math.inf])
-def test_null_value_outside_the_domain_is_refused(null_value):
-    """The replacement of NULL must be a possible answer."""
-    with pytest.raises(SettingsError, match="null_value must be"):
-        Laplace(alphabet=DIGITS, epsilon=1.0, null_value=null_value)

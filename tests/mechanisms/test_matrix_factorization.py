@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import matrix_factorization as module
@@ -190,21 +190,6 @@ def test_totals_refuse_a_sum_of_another_length():
     """A sum that does not belong to the campaign is refused."""
     with pytest.raises(SettingsError, match="6 numbers"):
         MatrixFactorization(alphabet=SCALE, epsilon=1.0).totals(np.zeros(4), tasks=3, workers=1)
-
-
-@pytest.mark.parametrize(
-    ("settings", "rule"),
-    [
-        ({"alphabet": Categories(("no", "yes"))}, "needs numeric answers"),
-        ({"participation": "public"}, "no public participation"),
-        ({"epsilon": 0.0}, "epsilon must be in"),
-        ({"dimensions": 0}, "at least 1"),
-    ],
-)
-def test_bad_settings_are_refused(settings, rule):
-    """Every rule about settings is checked at birth."""
-    with pytest.raises(SettingsError, match=rule):
-        MatrixFactorization(**({"alphabet": SCALE, "epsilon": 1.0} | settings))
 
 
 def test_a_campaign_without_tasks_has_an_empty_report():

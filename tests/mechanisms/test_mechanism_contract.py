@@ -10,9 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
+from crowdveil.mechanisms import (
+    MECHANISMS,
+    Laplace,
+    MatrixFactorization,
+    MatrixFactorizationPublished,
+    RandomizedResponse,
+    SunTwoLayer,
+    TwoLayer,
+)
 from crowdveil.mechanisms.budget_per_cell import mechanism_within_budget
 from crowdveil.randomness import secure, seeded
 from crowdveil.standalone.checks import CERTIFIED
@@ -250,7 +258,44 @@ def test_law_of_a_single_cell_is_what_one_cell_loses(mechanism):
         assert cellwise is None or cellwise.rows == alone.rows
 
 
-LABELS = Categories(("no", "yes"))
+FACTORIZATIONS = (MatrixFactorization, MatrixFactorizationPublished)
+NUMBERS, LABELS = Scale(0, 9), Categories(("no", "yes"))
+SOUND = {
+    Laplace: {"alphabet": NUMBERS, "epsilon": 1.0},
+    TwoLayer: {"alphabet": LABELS, "low": 0.1, "high": 0.5, "participation": "public"},
+    SunTwoLayer: {"alphabet": LABELS, "epsilon": 1.0},
+    MatrixFactorization: {"alphabet": NUMBERS, "epsilon": 1.0},
+    MatrixFactorizationPublished: {"alphabet": NUMBERS, "epsilon": 1.0, "tasks": 12, "dimensions": 3},
+}
+REFUSED = [
+    (Laplace, "ordered labels", {"alphabet": LABELS}),
+    *((Laplace, "null_value must be", {"null_value": wrong}) for wrong in (-1.0, 4.5, 10.0, math.nan, math.inf)),
+    *(
+        (TwoLayer, "0 <= low < high <= 1", {"low": low, "high": high})
+        for low, high in ((-0.1, 0.5), (0.5, 0.5), (0.6, 0.5), (0.1, 1.1), (0.1, 0.1 + 1e-8), (math.nan, 0.5))
+    ),
+    (TwoLayer, "0 <= low < high <= 1", {"high": math.nan}),
+    *((TwoLayer, "answers must be in", {"answers": wrong}) for wrong in (0, -1, 1_000_001)),
+    *((SunTwoLayer, "answers must be in", {"answers": wrong}) for wrong in (0, 1_000_001)),
+    (SunTwoLayer, "no public participation", {"participation": "public"}),
+    (SunTwoLayer, "largest budget", {"epsilon": 10.5}),
+    *((SunTwoLayer, "smallest budget", {"low": wrong}) for wrong in (1.0, -0.1, math.nan)),
+    *((factors, "needs numeric answers", {"alphabet": LABELS}) for factors in FACTORIZATIONS),
+    *((factors, "no public participation", {"participation": "public"}) for factors in FACTORIZATIONS),
+    *((factors, "at least 1", {"dimensions": 0}) for factors in FACTORIZATIONS),
+    (MatrixFactorizationPublished, "at least 1", {"tasks": 0}),
+    (MatrixFactorizationPublished, "'gaussian' or 'uniform'", {"profiles": "unit"}),
+    *((MatrixFactorizationPublished, "ridge", {"ridge": wrong}) for wrong in (-1.0, math.nan, math.inf)),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "rule", "wrong"), REFUSED, ids=str)
+def test_a_wrong_setting_is_refused_at_birth(mechanism, rule, wrong):
+    """Each rule about the settings of a mechanism refuses what breaks it, and nothing else."""
+    mechanism(**SOUND[mechanism])
+
+    with pytest.raises(SettingsError, match=rule):
+        mechanism(**(SOUND[mechanism] | wrong))
 
 
 def response(epsilon: float) -> RandomizedResponse:

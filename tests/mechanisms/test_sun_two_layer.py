@@ -1,7 +1,6 @@
 """Two-layer of Sun et al.: its law, its losses, and the figures that papers print of two layers."""
 
 import itertools
-import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -190,25 +189,6 @@ def test_a_narrow_budget_is_randomized_response(alphabet: Alphabet):
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel().probabilities
 
     np.testing.assert_allclose(narrow, response, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("settings", "rule"),
-    [
-        ({"participation": "public"}, "no public participation"),
-        ({"epsilon": 21.0}, "epsilon must be in"),
-        ({"epsilon": 10.5}, "largest budget"),
-        ({"low": 1.0}, "smallest budget"),
-        ({"low": -0.1}, "smallest budget"),
-        ({"low": math.nan}, "smallest budget"),
-        ({"answers": 0}, "answers must be in"),
-        ({"answers": 1_000_001}, "answers must be in"),
-    ],
-)
-def test_bad_settings_are_refused(settings, rule):
-    """Every rule about settings is checked at birth."""
-    with pytest.raises(SettingsError, match=rule):
-        SunTwoLayer(**({"alphabet": YES_NO, "epsilon": 1.0} | settings))
 
 
 def test_more_cells_than_promised_are_refused():

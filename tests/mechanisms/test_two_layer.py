@@ -253,23 +253,6 @@ def test_sound_setting_is_a_garbling_of_one_layer():
         np.testing.assert_allclose(second.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [(-0.1, 0.5), (0.5, 0.5), (0.6, 0.5), (0.1, 1.1), (0.1, 0.1 + 1e-8), (math.nan, 0.5), (0.1, math.nan)],
-)
-def test_bad_interval_is_refused(low, high):
-    """The hyper-distribution is a proper interval of probabilities."""
-    with pytest.raises(SettingsError, match="0 <= low < high <= 1"):
-        public(low, high)
-
-
-@pytest.mark.parametrize("answers", [0, -1, 1_000_001])
-def test_bad_number_of_answers_is_refused(answers):
-    """A worker sends at least one cell and at most a million."""
-    with pytest.raises(SettingsError, match="answers must be in"):
-        public(0.1, 0.5, answers=answers)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, 21.0])
 @pytest.mark.parametrize("build", [TwoLayer.calibrated, TwoLayer.as_published, TwoLayer.with_bounded_loss])
 def test_absurd_epsilon_is_refused(build, epsilon):
