@@ -13,14 +13,16 @@ from unittest.mock import patch
 
 from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.device import Device, refusals_as_device_errors
+from crowdveil.campaign.device import Device
 from crowdveil.campaign.document import Campaign, Relay, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.report import ReportFile, make_receipt
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.cli import main
 from crowdveil.cli.privacy.audit import run_in_process
+from crowdveil.errors import DeviceError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.standalone import device as one_file
 
@@ -140,7 +142,7 @@ def without_service(answers: Answers) -> dict[str, bytes]:
         folder = Path(name)
         written = Written(folder / "campaign", None)
         received, out = folder / "received", folder / "out"
-        with refusals_as_device_errors():
+        with refusals_as(DeviceError):
             report = _report(written.link, answers, folder / "home", files=written.folder, out=received)
         document, campaign = str(written.folder / CAMPAIGN_FILE), written.campaign
         for token, body in zip(written.tokens[1:], OTHERS, strict=True):

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes, refusals_as_campaign_errors
+from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import PART_FORMAT, SLOTS_PER_PART, check_part
 
@@ -29,7 +30,7 @@ class AssignmentPart:
         Raises:
             CampaignError: hash, oversize, not json, not canonical, number, part.
         """
-        with refusals_as_campaign_errors():
+        with refusals_as(CampaignError):
             lists = check_part(data, campaign.fields, number)
         return cls(number * SLOTS_PER_PART, tuple(map(tuple, lists)))
 

@@ -5,21 +5,11 @@ no repeated keys. Integers are below 2^53 in size. A number that is not an integ
 JavaScript write such numbers alike.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.errors import CampaignError
 from crowdveil.standalone import checks
-
-
-@contextmanager
-def refusals_as_campaign_errors() -> Iterator[None]:
-    """Context in which a false claim is a CampaignError."""
-    try:
-        yield
-    except checks.Refused as refusal:
-        raise CampaignError(refusal.name, refusal.sentence) from refusal
 
 
 def canonical_bytes(value: object) -> bytes:
@@ -39,5 +29,5 @@ def parse_canonical(data: bytes, max_bytes: int) -> Any:
     Raises:
         CampaignError: oversize, not json, not canonical, number.
     """
-    with refusals_as_campaign_errors():
+    with refusals_as(CampaignError):
         return checks.parse_canonical(data, max_bytes)

@@ -4,16 +4,15 @@ The states, files and ledger are those of `crowdveil.standalone.device`: both pr
 work, and never draw twice for one link on one computer.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.errors import DeviceError
 from crowdveil.standalone import device as one_file
-from crowdveil.standalone.checks import Refused
 
 Sealing = Callable[[Campaign, bytes], bytes]
 
@@ -22,7 +21,7 @@ class Device(one_file.Device):
     """One worker's device for one campaign; a context that locks its record.
 
     `open`, `answer`, `sample` and `send` (or `save_report`) are the steps; each continues from the stored record.
-    Methods raise `standalone.device.Refused`; inside `refusals_as_device_errors` it becomes a `DeviceError`.
+    Methods raise `standalone.device.Refused`; inside `refusals_as(DeviceError)` it becomes a `DeviceError`.
 
     Args:
         sealing: encryption of a body to the curator's key, for a campaign with a relay.
@@ -52,15 +51,6 @@ class Device(one_file.Device):
         return Campaign.from_bytes((self.folder / "campaign.json").read_bytes())
 
 
-@contextmanager
-def refusals_as_device_errors() -> Iterator[None]:
-    """Context in which a refusal of the device is a DeviceError."""
-    try:
-        yield
-    except Refused as error:
-        raise DeviceError(error.name, error.sentence) from error
-
-
 def answer_campaign(
     link: str,
     *,
@@ -88,5 +78,5 @@ def answer_campaign(
     Raises:
         DeviceError: with a sentence for the worker.
     """
-    with refusals_as_device_errors(), Device(link, home, files, sealing=sealing) as device:
+    with refusals_as(DeviceError), Device(link, home, files, sealing=sealing) as device:
         return device, one_file.run(device, answers, out, budget, level)

@@ -13,8 +13,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, Self
 
-from crowdveil.campaign.canonical import refusals_as_campaign_errors
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
@@ -198,7 +198,7 @@ class Campaign(CampaignTerms):
         Raises:
             CampaignError: `defect` is one of those of `checks.check_campaign`.
         """
-        with refusals_as_campaign_errors():
+        with refusals_as(CampaignError):
             found, _ = check_campaign(data, Claims())
         del found["format"]
         channels = tuple(map(checked_channel, found["certificates"]))
@@ -311,7 +311,7 @@ class Campaign(CampaignTerms):
         Raises:
             CampaignError: level.
         """
-        with refusals_as_campaign_errors():
+        with refusals_as(CampaignError):
             check_level(level, self.levels)
         if level is not None:
             return self.channels[level]

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Self
 
-from crowdveil.campaign.canonical import canonical_bytes, parse_canonical, refusals_as_campaign_errors
+from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.token import Token
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.errors import CampaignError
 from crowdveil.standalone.checks import SEAL_BYTES, check_level, fits
 
@@ -60,7 +61,7 @@ def level_in_body(body: bytes, campaign: Campaign) -> int | None:
     if len(body) != campaign.body_bytes:
         raise CampaignError("length", f"a body has {campaign.body_bytes} bytes, not {len(body)}.")
     level = None if campaign.levels is None else body[0]
-    with refusals_as_campaign_errors():
+    with refusals_as(CampaignError):
         check_level(level, campaign.levels)
     return level
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from crowdveil.errors import CertificateError, SettingsError
+from crowdveil.errors import CampaignError, CertificateError, DeviceError, SettingsError
 from crowdveil.standalone.checks import (
     CHANNEL_FORMAT,
     MAX_CERTIFICATE_BYTES,
@@ -36,12 +36,12 @@ LISTS_MARK = f", LISTS FROM ANSWERS{NO_PRIVACY}"
 
 
 @contextmanager
-def certificate_errors() -> Iterator[None]:
-    """Context in which a false claim is a CertificateError."""
+def refusals_as(kind: type[CertificateError | CampaignError | DeviceError]) -> Iterator[None]:
+    """Context in which a refusal, such as that of a false claim, is an error of this kind."""
     try:
         yield
     except Refused as refusal:
-        raise CertificateError(refusal.name, refusal.sentence) from refusal
+        raise kind(refusal.name, refusal.sentence) from refusal
 
 
 def simulation_mark(seed: int) -> str:
@@ -124,6 +124,6 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
         CertificateError: oversize, not json, or a defect of `checks.check_certificate`.
     """
     data = parse_document(text)
-    with certificate_errors():
+    with refusals_as(CertificateError):
         check_certificate(data, Claims())
     return dict(data)

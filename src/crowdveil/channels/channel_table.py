@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json, short_list
-from crowdveil.channels.certificate import certificate_errors, check_symbol_names, has_format, parse_document
+from crowdveil.channels.certificate import check_symbol_names, has_format, parse_document, refusals_as
 from crowdveil.channels.channel import Channel, checked_channel
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
@@ -176,7 +176,7 @@ class ChannelTable:
             CertificateError: as for a channel; `format` if it is not a table.
         """
         data = parse_document(text)
-        with certificate_errors():
+        with refusals_as(CertificateError):
             check_table(data, Claims())
         choice = tuple(tuple(row) for row in data["choice"])
         channels = tuple(_channel(part) for part in data["channels"])

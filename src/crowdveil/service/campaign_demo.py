@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.campaign.assemble import CampaignContent, assemble_campaign
-from crowdveil.campaign.device import Device, refusals_as_device_errors
+from crowdveil.campaign.device import Device
 from crowdveil.campaign.document import Campaign, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, LINKS_FILE
 from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.certificate import refusals_as
 from crowdveil.data.reports import Reports
+from crowdveil.errors import DeviceError
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.folder.campaign.invitations import invite
@@ -161,7 +163,7 @@ def _report_all(
 
     def report(slot: int) -> None:
         home = links.parent.parent / "devices" / str(slot)
-        with refusals_as_device_errors(), Device(sent_to[slot], home) as device:
+        with refusals_as(DeviceError), Device(sent_to[slot], home) as device:
             device.open()
             device.require_open()
             for cell, task in enumerate(assigned[slot]):

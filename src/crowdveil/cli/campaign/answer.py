@@ -109,12 +109,13 @@ def _show_spent(home: Path, delta: float | None, *, link: str | None) -> None:
     """Print the ledger's losses to each host, and to all: the sum, and at a delta."""
     if link is not None:
         raise click.UsageError("--spent is about all campaigns: leave out LINK.")
-    from crowdveil.campaign.device import refusals_as_device_errors
+    from crowdveil.channels.certificate import refusals_as
+    from crowdveil.errors import DeviceError
     from crowdveil.privacy.composition import ledger_losses
     from crowdveil.standalone.checks import epsilon, shown
     from crowdveil.standalone.device import read_ledger
 
-    with refusals_as_device_errors():
+    with refusals_as(DeviceError):
         lines = read_ledger(home)
     losses = [] if delta is None else ledger_losses(lines, delta)
     hosts = sorted({str(line["host"]) for line in lines})
