@@ -123,7 +123,9 @@ def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
     words = ("--input", "one.csv", "--neighbour", "two.csv", "--epsilon", 1, "--draws", 60)
     lists = "--tasks tasks.csv --workers every-worker.csv"
 
-    assert "not refuted" in run("audit", "--command", f"{command} {lists}", *words).stdout
+    held = run("audit", "--command", f"{command} {lists}", *words).stdout
+    assert "not refuted" in held
+    assert "60 of each input" in " ".join(held.split())
     assert "refuted" in run("audit", "--command", f"{command} --lists-from-answers", *words, code=1).stdout
 
 

@@ -112,8 +112,9 @@ def test_costs_move_decisions(folder: Path, run_json: RunJson, refusal: Refusal)
     cost = {"yes": 1, "no": 1000, "maybe": 1000}
     text = "".join(f"{z},{d},{cost[d]}\n" for z in labels for d in labels)
     Path("costs.csv").write_text("truth,decision,cost\n" + text)
-    data = run_json("infer", "labels.csv", "--costs", "costs.csv", "--out", "found")
+    data = run_json("infer", "labels.csv", "--costs", "costs.csv", "--score", "labels-gold.csv", "--out", "found")
 
+    assert any(text.startswith("Their mean cost is 1;") for text in data["warnings"])
     assert {"yes"} == {row["truth"] for row in rows("found/truths.csv")}
     assert 1.0 == data["decisions"]["expected_cost"]
     assert "need labels" in refusal("infer", "numbers.csv", "--costs", "costs.csv")
