@@ -57,7 +57,7 @@ def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Ca
             if kind == "mean":
                 found: Any = one.mean_step(weight, 1e-12, gold, old)
             elif kind == "coin":
-                found = one.one_coin_step(weight, first, gold)
+                found = one.one_coin_step(weight, first, gold, old)
             else:
                 found = one.confusion_step(tables, group, gold, old)
             if old is not None and found.change is None:

@@ -238,12 +238,6 @@ def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
     return crowd(**shape, alphabet=Scale(0, 9) if estimator.capabilities.needs_alphabet else None)
 
 
-def grow(estimator: AnyEstimator, reports: Reports, share: float = 0.95, **known: Any) -> Estimate:
-    """Fit the tasks of a share of the names, and return the resumed fit of all."""
-    early = np.arange(len(reports.tasks)) < share * len(reports.tasks)
-    return resumed(estimator, reports, saved_fit(estimator, part(reports, early[reports.task]), **known), **known)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_going_on_with_nothing_new_changes_nothing(name: str) -> None:
@@ -300,22 +294,6 @@ def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
     np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
     with pytest.raises(SettingsError, match="whether tasks are assigned"):
         resumed(OneCoin(), reports, saved, channel=channel)
-
-
-def test_order_of_names_does_not_matter() -> None:
-    """The estimate comes in the order of the reports that were given, whatever order the saved fit has."""
-    reports = crowd(tasks=120)
-    fit = grow(OneCoin(), reports)
-
-    whole = OneCoin().fit(reports)
-
-    assert reports.tasks.tolist() == fit.tasks.tolist()
-    assert reports.workers.tolist() == fit.worker_names.tolist()
-    np.testing.assert_array_equal(whole.reports_per_task, fit.reports_per_task)
-    np.testing.assert_array_equal(whole.reports_per_worker, fit.reports_per_worker)
-    np.testing.assert_allclose(fit.posterior, whole.posterior, atol=TOLERANCE)
-    assert fit.workers.ability_low is not None
-    np.testing.assert_allclose(fit.workers.ability_low, whole.workers.ability_low, atol=TOLERANCE)
 
 
 def test_what_must_be_the_same_is() -> None:

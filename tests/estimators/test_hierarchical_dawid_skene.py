@@ -180,14 +180,6 @@ def test_ability_is_the_mean_posterior_of_the_own_answers() -> None:
     np.testing.assert_allclose(estimate.workers.ability_high, np.minimum(ability + half, 1))
 
 
-def test_the_only_report_on_a_task_is_not_certainly_wrong() -> None:
-    """Two agreeing reports on one task do not refute the only report on another."""
-    estimate = HierarchicalDawidSkene().fit(reports_of([("a", "u", "yes"), ("a", "v", "yes"), ("b", "w", "no")]))
-
-    assert ["yes", "no"] == list(estimate.truth)
-    assert estimate.confidence.max() < 0.99
-
-
 @pytest.mark.parametrize("tasks", [9, 40, 300])
 def test_symmetric_reports_stay_tied(tasks: int) -> None:
     """Two groups of workers of equal size who always contradict each other leave every task tied."""

@@ -62,14 +62,6 @@ def test_the_class_prior_is_fixed() -> None:
     assert 0 == OneCoin().log_class_prior(noisy)
 
 
-def test_no_damping_can_take_more_than_everything() -> None:
-    """However large the damping, the class prior is at most the base rate."""
-    reports = random_reports(np.random.default_rng(2), LABELS, tasks=30, workers=6, share=0.7)
-    noisy = OneCoin(damping=50.0).initialize(summary_of(reports, channels()["randomized response, protected"]))
-
-    np.testing.assert_allclose(OneCoin(damping=50.0).estimate_class_prior(np.ones(3), noisy), noisy.pool.label_shares)
-
-
 def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     """The learned mean ability has the highest joint density with the workers' abilities; without noise it is fixed."""
     model = OneCoin()

@@ -87,18 +87,6 @@ def test_the_objective_never_rises() -> None:
         assert objective[-1] < objective[0]
 
 
-def test_a_perfect_worker_has_a_bounded_weight() -> None:
-    """A worker alone on his task agrees with himself perfectly: he weighs 1 / floor times the median of the others."""
-    rows = [("solo", "u", 5.0)] + [(t, w, t + s) for t in range(6) for w, s in (("x", -1.0), ("y", 0.0), ("z", 1.0))]
-    rows += [(t, w, t + s * (-1) ** t) for t in range(6, 9) for w, s in (("x", 1.0), ("y", 0.5), ("z", 1.0))]
-
-    table = (
-        WeightedMean(floor=0.1, max_steps=1).fit(Reports.from_arrays(*zip(*rows, strict=True), numeric=True)).workers
-    )
-
-    assert pytest.approx(10.0) == table.quality[0] / np.median(table.quality[1:])
-
-
 def test_rounding_is_perfect_agreement() -> None:
     """Where all reports on a task are the same decimal, weights do not depend on how its mean is rounded."""
     rows = [(t, w, 0.1) for t in range(9) for w in range(t + 1)]

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
@@ -24,9 +24,8 @@ from crowdveil.evaluation.prediction_powered import (
 )
 from crowdveil.evaluation.shares import label_shares, shares_of_counts
 from crowdveil.evaluation.stacking import Regression, by_label, fit_regression, worse_notes
-from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
+from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.simulate.perturbation import perturb
 
 TASKS = [f"t{number}" for number in range(40)]
 
@@ -209,19 +208,6 @@ def test_answers_have_plain_proportions() -> None:
     np.testing.assert_allclose(found.share, [[0.25, 0.75], [np.nan, np.nan]], atol=1e-6)
     assert ((0.0, 0.0), (1.0, 1.0)) == (tuple(found.low[1]), tuple(found.high[1]))
     assert found.high[0, 0] == pytest.approx(1 - found.low[0, 1], abs=1e-5)
-
-
-@pytest.mark.slow
-def test_labels_of_one_block_have_intervals_only() -> None:
-    """Reports name a block: its labels have no share, an interval from 0, and the label on its own has a share."""
-    mechanism = QuantizedResponse(alphabet=Scale(0, 3), epsilon=3.0, cuts=(1,))
-    answers = Reports.from_arrays(["t"] * 300, range(300), [0] * 150 + [2] * 150, alphabet=Scale(0, 3))
-    found = label_shares(perturb(answers, mechanism, seeded(1)), mechanism.channel())
-
-    assert [False, True, True, True, False] == np.isnan(found.share[0]).tolist()
-    assert found.low[0, 0] < 0.5 < found.high[0, 0]
-    assert [0.0] * 3 == found.low[0, 1:4].tolist()
-    assert (found.high[0, 1:4] > 0.5).all()
 
 
 def test_numbers_and_repeated_answers_are_refused() -> None:

@@ -129,9 +129,9 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
             return EStep(CoinStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
         wrong, weight = parameters.votes or vote_log_likelihoods(parameters)
-        step = block.coded.one_coin_step(weight, np.log(parameters.class_prior), block.gold)
+        step = block.coded.one_coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
-        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior)
+        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
     def m_step(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
         """Return the shares of right answers with pseudo-counts; the class prior is uniform or public."""

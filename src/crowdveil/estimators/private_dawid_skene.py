@@ -131,10 +131,10 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             posterior = one_hot_gold(truths, block.gold)
             return EStep(DawidSkeneStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
         weight = log_odds_weight(parameters.right, labels)
-        step = block.coded.one_coin_step(weight, np.log(prior), block.gold)
+        step = block.coded.one_coin_step(weight, np.log(prior), block.gold, block.before)
         wrong = np.log((1 - parameters.right) / (labels - 1))
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
-        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior)
+        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
     def jitter(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
         """Return the parameters with slightly changed P(report right)."""

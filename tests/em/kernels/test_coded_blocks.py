@@ -145,6 +145,11 @@ TASKS, WORKERS = 300, 20
 Take = Callable[[EncodedBlock, Any, Any], Any]
 
 
+def coin(coded: EncodedBlock, rng: Any, before: Any) -> Any:
+    """Soft-max votes."""
+    return coded.one_coin_step(rng.uniform(0, 2, WORKERS), np.log([0.2, 0.3, 0.5]), gold(rng), before)
+
+
 def table(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Soft-max scores of two groups of tasks."""
     tables = ScoreTables(rng.normal(size=(3 * WORKERS, 3)), rng.normal(size=(2, 3)))
@@ -162,7 +167,7 @@ def gold(rng: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("take", [table, mean])
+@pytest.mark.parametrize("take", [coin, table, mean])
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> None:
     """Over the old posterior or in a place of its own, a step gives the same bits; only compiled ones write over it."""

@@ -121,3 +121,4 @@ def test_codes_that_need_64_bits() -> None:
     coded = encode(block, 2**31, 3, compiled=True)
 
     np.testing.assert_array_equal(coded.table_codes[:2], [0, 3 * (2**31 - 1) + 2])  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(coded.vote_codes[:2] >> np.uint64(coded.bits), [0, 2**31 - 1])  # type: ignore[attr-defined]

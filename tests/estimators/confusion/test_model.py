@@ -1,7 +1,6 @@
 """Workers behind a channel: the E-step and M-step of Dawid-Skene and one-coin against loops over every cell."""
 
 from dataclasses import replace
-from math import lgamma
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from tests.estimators.dense import (
 
 CHANNELS = channels()
 each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
-each_model = pytest.mark.parametrize("model", [DawidSkene(), OneCoin()], ids=lambda model: model.name)
 
 
 def random_crowd(
@@ -111,29 +109,3 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
     np.testing.assert_allclose(
         model.estimate_confusions(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10
     )
-
-
-@each_model
-def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) -> None:
-    """The traced log-prior is the sum of Dirichlet (one-coin: Beta), Beta and class-prior terms, written out."""
-    _, parameters = random_crowd(model, CHANNELS["randomized response, protected"])
-    pool, dirichlet_prior = parameters.pool, parameters.dirichlet_prior
-
-    tables = sum(
-        dirichlet_prior[z, x] * np.log(parameters.confusion[w, z, x])
-        for w in range(5)
-        for z in range(3)
-        for x in range(3)
-    )
-    if model.name == "one-coin":
-        right = sum(dirichlet_prior[z, z] for z in range(3))
-        wrong = dirichlet_prior.sum() - right
-        ability = parameters.confusion[:4, 0, 0]  # the fifth worker reported nothing
-        tables = sum(right * np.log(p) + wrong * np.log(1 - p) for p in ability)
-        tables -= 4 * (lgamma(right) + lgamma(wrong) - lgamma(right + wrong))
-    rate, cells = pool.participation, parameters.participation_pseudo_counts
-    shares = sum(cells * (rate * np.log(s) + (1 - rate) * np.log(1 - s)) for s in parameters.participation)
-    weight = model.damping * pool.noise * 7
-    learned = weight * float(pool.label_shares @ np.log(parameters.class_prior)) if model.name == "dawid-skene" else 0.0
-
-    assert pytest.approx(tables + shares + learned) == model.log_prior(parameters)

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import digamma
 from scipy.stats import dirichlet
 
-from crowdveil import Categories, ChannelTable, OneCoin, RandomizedResponse
+from crowdveil import Categories, OneCoin, RandomizedResponse
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.model import Summary
 from crowdveil.estimators import Ebcc, Mace
@@ -61,19 +61,6 @@ def test_evidence_is_that_of_normal_priors() -> None:
             )
 
     assert pool.noise * CONCENTRATIONS[logs.argmax()] == fit_participation_prior(report_counts(summary)[::8], pool, 1.0)
-
-
-@pytest.mark.parametrize("channel", channels().values(), ids=channels())
-def test_counts_are_those_of_all_cells(channel: ChannelTable) -> None:
-    """Listed and silent reports of a worker add up to the number of tasks; listed ones are as listed."""
-    reports = random_reports(np.random.default_rng(0), sent_alphabet(channel), tasks=7, workers=5, share=0.75)
-    summary = summary_of(reports, channel)
-
-    counts = report_counts(summary)
-
-    np.testing.assert_array_equal(counts[:, : summary.symbols], summary.symbol_counts)
-    if summary.model.implicit_null_count:
-        np.testing.assert_array_equal(counts.sum(axis=1), np.full(5, 7))
 
 
 def table(ability: float) -> np.ndarray:

@@ -63,22 +63,6 @@ def test_a_step_equals_the_equations():
     np.testing.assert_allclose(estimate.posterior, expected / expected.sum(axis=1, keepdims=True), atol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_little_information_costs_little(epsilon):
-    """With a public class prior the error rate exceeds that of the constant by at most 0.02 on average."""
-    channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
-    excess = []
-    for seed in range(5):
-        answers, truth = crowd(seed, tasks=300, share=0.2)
-        sent = perturb_cells(answers, channel, seeded(seed))
-        found = PooledDawidSkene().fit(sent, channel=channel, prior={"a": 0.6, "b": 0.3, "c": 0.1})
-        wrong = (found.posterior.argmax(axis=1) != truth).mean()
-        excess.append(wrong - (1 - np.bincount(truth).max() / len(truth)))
-
-    assert np.mean(excess) <= 0.02
-
-
 SCALE = Scale(0, 9)
 PUBLIC = PooledGaussian(prior_mean=0.0, prior_deviation=1.0)
 

@@ -69,11 +69,12 @@ class TableStep(NamedTuple):
 
 class VoteStep(NamedTuple):
     """Posterior, [task, label]; its sum over the labels that each worker sent, shape (workers,); and the sum of the
-    tasks' log-normalizers (of a gold task: its label's score), 0 for a plurality vote."""
+    tasks' log-normalizers (of a gold task: its label's score), 0 for a plurality vote. `change` as in `TableStep`."""
 
     posterior: NDArray[np.float64]
     agreement: NDArray[np.float64]
     log_normaliser: float
+    change: float | None = None
 
 
 class MeanStep(NamedTuple):
@@ -155,6 +156,7 @@ class EncodedBlock:
         weight: NDArray[np.float64],
         initial: NDArray[np.float64],
         gold: NDArray[np.int64],
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
         """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
         posterior, normaliser = _gold_softmax(self.vote_sums(weight) + initial, gold)

@@ -1,11 +1,81 @@
-"""Compiled loops for workers with one weight each: votes, agreement, means."""
+"""Compiled loops for workers with one weight each: soft-max of weighted votes, votes, agreement, means.
 
+A code is worker << bits | symbol. `interleaved`, flat [worker, 2], holds each worker's weight and agreement (posterior
+sum of the labels that the worker sent) in one cache line.
+Factories compile for `static_labels` labels, or for any number if that is 0.
+"""
+
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 
-from crowdveil.em.kernels.numba_loops.layout import INDEX
+from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, prefetch
+from crowdveil.em.kernels.numba_loops.special_functions import (
+    FAST,
+    LANE_STRIDE,
+    clamp_gold,
+    gold_scores,
+    log_normalizer_sum,
+    softmax_batch,
+    write_posteriors,
+)
 from crowdveil.jit import kernel
+
+
+@cache
+def one_coin_step(static_labels: int) -> Any:
+    """Return the compiled E-step of the one-coin model for a block."""
+
+    @kernel(fastmath=FAST)
+    def step(layout: Any, codes: Any, bits: Any, interleaved: Any, initial: Any, gold: Any, posterior: Any) -> Any:
+        """Fill the posterior with the soft-max of weighted votes, and add it to the agreement.
+
+        Args:
+            layout: task at each position, position of each task, reports at each position; shapes (tasks,).
+            codes, bits: worker << bits | label of each report, in the order of positions; PREFETCH_DISTANCE zeros
+                follow, so that prefetching needs no bound check.
+            interleaved: weights, and agreement, which is added to.
+            initial: scores before any vote, shape (labels,).
+            gold: known label of each task or -1; empty if none is known.
+            posterior: flat [task, label], replaced.
+
+        Returns:
+            The sum of the logarithms of the normalizers, and the largest change of a posterior.
+        """
+        labels = static_labels if static_labels > 0 else len(initial)
+        lanes, maximum, total, inverse = (
+            np.zeros(labels * LANE_STRIDE),
+            np.empty(BATCH),
+            np.empty(BATCH),
+            np.empty(BATCH),
+        )
+        order, positions, lengths = layout
+        likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
+        for start in range(0, len(order), BATCH):
+            size = min(BATCH, len(order) - start)
+            after = _gather(start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior)
+            if len(gold):
+                likelihood += gold_scores(start, size, positions, gold, lanes)
+            softmax_batch(lanes, labels, maximum, total, inverse)
+            likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
+            if len(gold):
+                clamp_gold(start, size, positions, gold, lanes, labels)
+            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
+            _scatter(start, size, lengths, codes, offset, bits, lanes, interleaved)
+            offset = after
+        return likelihood, max_change
+
+    return step
+
+
+@kernel()
+def interleave_zeros(weight: Any, interleaved: Any) -> None:
+    """Fill `interleaved` with weights and zero sums."""
+    for worker in range(INDEX(len(weight))):
+        interleaved[INDEX(2) * worker] = weight[worker]
+        interleaved[INDEX(2) * worker + INDEX(1)] = 0.0
 
 
 @kernel()
@@ -59,3 +129,47 @@ def mean_step(
             if abs(difference) > rounding * abs(value[report]):
                 squares[INDEX(worker[report])] += difference * difference
     return max_change
+
+
+@njit(nogil=True, forceinline=True)
+def _gather(
+    start: Any,
+    size: Any,
+    lengths: Any,
+    codes: Any,
+    offset: Any,
+    bits: Any,
+    interleaved: Any,
+    initial: Any,
+    lanes: Any,
+    labels: Any,
+    posterior: Any,
+) -> Any:
+    """Add up the votes of a batch in `lanes` and prefetch its posteriors; return the offset behind its last report."""
+    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
+    for k in range(labels):
+        for b in range(BATCH):
+            lanes[k * LANE_STRIDE + b] = initial[k]
+    for b in range(INDEX(size)):
+        end = offset + INDEX(lengths[INDEX(start) + b])
+        prefetch(posterior, (INDEX(start) + b) * INDEX(labels))
+        for report in range(offset, end):
+            prefetch(interleaved, (INDEX(codes[report + INDEX(PREFETCH_DISTANCE)]) >> shift) * INDEX(2))
+            code = INDEX(codes[report])
+            lanes[(code & mask) * INDEX(LANE_STRIDE) + b] += interleaved[(code >> shift) * INDEX(2)]
+        offset = end
+    return offset
+
+
+@njit(nogil=True, forceinline=True)
+def _scatter(
+    start: Any, size: Any, lengths: Any, codes: Any, offset: Any, bits: Any, lanes: Any, interleaved: Any
+) -> None:
+    """Add the posteriors of a batch's symbols to the agreement of the workers who sent them."""
+    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
+    for b in range(INDEX(size)):
+        end = offset + INDEX(lengths[INDEX(start) + b])
+        for report in range(offset, end):
+            code = INDEX(codes[report])
+            interleaved[(code >> shift) * INDEX(2) + INDEX(1)] += lanes[(code & mask) * INDEX(LANE_STRIDE) + b]
+        offset = end
