@@ -24,7 +24,8 @@ def write_record(folder: Path, *entries: dict[str, Any]) -> None:
 
 def named(name: str, like: Path) -> dict[str, Any]:
     """Return an entry of the kind demo under a name, with size and digest of a file."""
-    return OutputEntry.of(like, "demo")._asdict() | {"name": name}
+    entry = OutputEntry.of(like, "demo")._asdict()
+    return {member: value for member, value in entry.items() if value != ""} | {"name": name}
 
 
 @pytest.mark.parametrize("name", ["../victim", "{}/victim", "deeper/../../victim", "own/../../victim"])
@@ -58,6 +59,8 @@ def test_a_record_reaches_no_file_outside_its_folder(tmp_path: Path, name: str) 
 def test_an_entry_that_no_command_writes_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
     """Each part of an entry is checked: a name of this folder, a kind that prints, a size, a digest."""
     write_atomically(tmp_path / "x", "first", kind="demo")
+    write_record(tmp_path, named("x", tmp_path / "x"))
+    assert "x" == read_record(tmp_path)[0].name
     write_record(tmp_path, named("x", tmp_path / "x") | changed)
 
     with pytest.raises(SettingsError, match="the record of a folder must be readable"):

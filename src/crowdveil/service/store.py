@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, date, datetime
-from threading import Lock
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, delete, func, select, update
@@ -75,8 +75,7 @@ class Store:
         self._intake = ReportWriter(self.engine)
         self._writer = self.engine.execution_options(**{WRITES: True})
         self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
-        self._loading = Lock()
-        self._parts: dict[tuple[bytes, int], AssignmentPart] = {}
+        self._part = lru_cache(MAX_PARTS_IN_MEMORY)(self._read_part)
         self._on_purge: list[Callable[[bytes], object]] = []
 
     @classmethod
@@ -144,12 +143,7 @@ class Store:
 
     def tasks(self, digest: bytes, slot: int) -> tuple[int, ...]:
         """Return the task indices of a slot; raises Problem `unknown` or `purged`."""
-        key = digest, slot // SLOTS_PER_PART
-        part = self._parts.get(key)
-        if part is None:
-            with self._loading:
-                part = self._parts.get(key) or self._load_part(*key)
-        return part.tasks(slot)
+        return self._part(digest, slot // SLOTS_PER_PART).tasks(slot)
 
     def link_state(self, digest: bytes, token: Token) -> LinkState:
         """Return the state of a link; raises Problem `unknown`, `purged` or `token`."""
@@ -331,7 +325,7 @@ class Store:
 
     def _forget(self, digest: bytes) -> None:
         self._parsed.pop(digest, None)
-        self._parts.clear()
+        self._part.cache_clear()
         for forget in self._on_purge:
             forget(digest)
 
@@ -345,12 +339,8 @@ class Store:
             held = self._parsed[digest] = Campaign.from_bytes(document), bytes(key)
         return held
 
-    def _load_part(self, digest: bytes, number: int) -> AssignmentPart:
-        part = AssignmentPart.from_bytes(self.part(digest, number), self.campaign(digest), number)
-        if len(self._parts) >= MAX_PARTS_IN_MEMORY:
-            self._parts.clear()
-        self._parts[digest, number] = part
-        return part
+    def _read_part(self, digest: bytes, number: int) -> AssignmentPart:
+        return AssignmentPart.from_bytes(self.part(digest, number), self.campaign(digest), number)
 
     def _is_valid(self, campaign: Campaign, slot: int, body: bytes) -> bool:
         if campaign.relay is not None:
