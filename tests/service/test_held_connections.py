@@ -136,12 +136,13 @@ def test_a_connection_beyond_the_largest_number_is_ended(store: Store, monkeypat
             held = [await connect(GET[:9]) for _ in range(20)]
             await asyncio.sleep(0.1)
             further = await reply(await connect(GET))
-            held[0][1].write(GET[9:])
-            return [further, await reply(held[0])]
+            for _, writer in held:
+                writer.write(GET[9:])
+            return [further, *[await reply(streams) for streams in held]]
 
-    further, first = asyncio.run(attack())
+    further, *answered = asyncio.run(attack())
     assert b"" == further
-    assert first.startswith(b"HTTP/1.1 200 ")
+    assert [b"HTTP/1.1 200 "] * 20 == [one[:13] for one in answered]
 
 
 @pytest.mark.slow

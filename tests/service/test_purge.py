@@ -319,8 +319,9 @@ def test_results_and_documents_leave_the_memory_of_every_process(
     assert 0 == purge_due(other)
 
     assert None is results.find(digest)
-    with pytest.raises(Problem, match="purged"):
-        other.campaign(digest)
+    for read in (other.campaign, lambda digest: other.tasks(digest, 0)):
+        with pytest.raises(Problem, match="purged"):
+            read(digest)
     other.close()
 
 
