@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.estimators.gaussian.estimator import fit_known
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
@@ -83,10 +83,12 @@ def test_known_classes_reduce_the_error(campaign: Campaign) -> None:
 
 @pytest.mark.parametrize("per_task", [15, 6])
 def test_known_error_equals_the_posterior_by_loops(per_task: int) -> None:
-    """The error equals that of products over all assigned cells, NULL reports included."""
+    """The error equals that of products over all assigned cells, where NULL reports tell answers apart too."""
     campaign = of_labels(tasks=25, workers=15, prior=PRIOR)
     crowd = campaign.crowd
-    channel = RandomizedResponse(alphabet=crowd.alphabet, epsilon=1.5).channel()
+    eighths = (4, 1, 1, 2), (1, 4, 2, 1), (1, 1, 3, 3), (1, 1, 1, 5)
+    rows = tuple(tuple(DENOMINATOR // 8 * entry for entry in row) for row in eighths)
+    channel = Channel(crowd.alphabet, "protected", (*crowd.alphabet.names, "NULL"), rows)
     made = crowd.simulate(workers=15, tasks=25, rate=0.5, source=seeded(5))
     assignment = Assignment.balanced(made.answers.tasks, made.answers.workers, per_task, seeded(7))
     asked = np.zeros((25, 15), dtype=bool)
