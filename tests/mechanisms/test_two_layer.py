@@ -298,6 +298,19 @@ def test_reports_follow_the_shared_distribution(low, high, labels):
     assert chi_square_p_value(counts, independent) < 1e-5
 
 
+def test_a_cell_is_replaced_below_the_border_alone():
+    """With three symbols of weight w each word below 2 w replaces the answer, and 2 w itself keeps it."""
+    weight = 1000
+
+    class Scripted:
+        def words(self, _):
+            return np.array([0, weight - 1, weight, 2 * weight - 1, 2 * weight], dtype=np.uint64)
+
+    reports = flip_symbols(np.ones(5, dtype=int), np.array([weight], dtype=np.uint64), 3, Scripted())
+
+    assert [2, 2, 0, 0, 1] == reports.tolist()
+
+
 @pytest.mark.parametrize("cells", [2, 3, 5, 10, 40])
 @pytest.mark.parametrize(("low", "high", "labels"), [(0.0, 0.5378828427399902, 2), (0.05, 0.6, 3), (0.25, 0.288, 4)])
 def test_printed_epsilons_are_not_below_the_exact_loss(low, high, labels, cells):
