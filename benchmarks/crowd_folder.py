@@ -16,7 +16,7 @@ from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import Seeded
 from crowdveil.simulate import uniform_abilities
-from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices, tasks_and_workers
+from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices
 
 TRUTH_FILE = "truth.npy"
 TRUTHS_PER_DRAW = 1 << 18
@@ -79,7 +79,8 @@ def _answers(
     span = max(1, int(SUCCESSES_PER_CHUNK / (probability * len(skill))))
     for first in range(0, len(truth), span):
         known = np.asarray(truth[first : first + span])
-        task, worker = tasks_and_workers(bernoulli_indices(generator, len(known) * len(skill), probability), len(skill))
+        cells = bernoulli_indices(generator, len(known) * len(skill), probability)
+        task, worker = (part.astype(np.int32) for part in np.divmod(cells, len(skill)))
         wrong = generator.random(len(task)) >= skill[worker]
         value = known[task]
         value[wrong] = (value[wrong] + generator.integers(1, labels, np.count_nonzero(wrong), dtype=np.int16)) % labels
