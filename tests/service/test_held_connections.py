@@ -14,6 +14,7 @@ from crowdveil.service import security
 from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import register
 from crowdveil.service.problems import REPORT_MEDIA_TYPE
+from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign
@@ -42,7 +43,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 @asynccontextmanager
 async def serving(store: Store) -> AsyncIterator[Open]:
     """A service; yield a function that opens a connection and sends bytes."""
-    app = create_app(store)
+    app = create_app(store, rate=RateLimit(1000, header="X-Real-IP"))
     config = uvicorn.Config(app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096)
     server = uvicorn.Server(config)
     opened: list[Streams] = []
@@ -127,22 +128,28 @@ def test_a_body_that_arrives_has_time(store: Store, monkeypatch: pytest.MonkeyPa
     assert b"HTTP/1.1 200 OK\r\n" == asyncio.run(slowly())
 
 
-def test_a_connection_beyond_the_largest_number_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With as many connections as are allowed a further one has no reply, and those before it are answered."""
+def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the largest number the busiest address loses its oldest connection, and another client is answered."""
     monkeypatch.setattr(BoundedProtocol, "most_connections", 20)
+    monkeypatch.setattr(security, "network_of", lambda _: "attacker" if attacking else "client")
+    attacking: list[bool] = [True]
 
-    async def attack() -> list[bytes]:
+    async def attack() -> tuple[bytes, bytes, bytes]:
         async with serving(store) as connect:
-            held = [await connect(GET[:9]) for _ in range(20)]
+            first = await connect(b"GET /a/ HT")
+            held = [await connect(b"GET /a/ HT") for _ in range(19)]
             await asyncio.sleep(0.1)
-            further = await reply(await connect(GET))
-            for _, writer in held:
-                writer.write(GET[9:])
-            return [further, *[await reply(streams) for streams in held]]
+            attacking.clear()
+            client = await connect(GET[:9])
+            await asyncio.sleep(0.1)
+            attacking.append(True)
+            held += [await connect(b"GET /a/ HT") for _ in range(60)]
+            client[1].write(GET[9:])
+            return await reply(first), await reply(held[0]), await reply(client)
 
-    further, *answered = asyncio.run(attack())
-    assert b"" == further
-    assert [b"HTTP/1.1 200 "] * 20 == [one[:13] for one in answered]
+    ended, too, answered = asyncio.run(attack())
+    assert (b"", b"") == (ended, too)
+    assert answered.startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.slow
@@ -163,8 +170,8 @@ def test_a_response_that_is_not_read_is_ended(store: Store, monkeypatch: pytest.
     assert len(got) < len(campaign.to_bytes())
 
 
-def test_requests_in_progress_are_bounded() -> None:
-    """Requests beyond the bound are refused for now while others are answered."""
+def test_one_address_takes_half_of_the_requests_in_progress() -> None:
+    """Requests of one client beyond half of the bound are refused while others are answered."""
 
     async def crowd() -> tuple[list[int], int]:
         goes_on, statuses = asyncio.Event(), []
@@ -173,21 +180,26 @@ def test_requests_in_progress_are_bounded() -> None:
             await goes_on.wait()
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        guarded = security.RequestGuard(app, max_requests=6)  # type: ignore[arg-type]
+        guarded = security.RequestGuard(app, max_requests=10, rate=RateLimit(100))  # type: ignore[arg-type]
 
-        async def send(message: dict[str, object]) -> None:
-            if "status" in message:
-                statuses.append(message["status"])
+        async def ask(host: str) -> None:
+            scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": (host, 1)}
 
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-        tasks = [asyncio.create_task(guarded(scope, None, send)) for _ in range(9)]  # type: ignore[arg-type]
+            async def send(message: dict[str, object]) -> None:
+                if "status" in message:
+                    statuses.append(message["status"])
+
+            await guarded(scope, None, send)  # type: ignore[arg-type]
+
+        tasks = [asyncio.create_task(ask("192.0.2.1")) for _ in range(9)]
+        tasks.append(asyncio.create_task(ask("192.0.2.2")))
         await asyncio.sleep(0)
         goes_on.set()
         await asyncio.gather(*tasks)
-        return statuses, guarded._running
+        return statuses, len(guarded._running)
 
     statuses, left = asyncio.run(crowd())
-    assert ([503] * 3 + [200] * 6, 0) == (statuses, left)
+    assert ([503] * 4 + [200] * 6, 0) == (statuses, left)
 
 
 @pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", REPORT + b"\0"])

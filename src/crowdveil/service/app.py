@@ -26,6 +26,7 @@ from crowdveil.campaign.document import digest_of_name
 from crowdveil.campaign.report import REPORT_ID
 from crowdveil.campaign.token import Token
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem, on_http_error, on_problem, problem_response
+from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.security import RequestGuard
 from crowdveil.service.store import Store
 
@@ -45,6 +46,7 @@ def create_app(
     *,
     curator_routes: Sequence[BaseRoute] = (),
     on_stop: Callable[[], None] | None = None,
+    rate: RateLimit | None = None,
 ) -> Starlette:
     """Return the application of a store.
 
@@ -52,6 +54,7 @@ def create_app(
         store: open database; `request.app.state.store`.
         curator_routes: routes of the curator's pages, below /curator/.
         on_stop: function called after the last request.
+        rate: bound on the requests of each client address; None for none.
     """
 
     @contextlib.asynccontextmanager
@@ -76,7 +79,7 @@ def create_app(
     handlers = {Problem: on_problem, HTTPException: on_http_error, SQLAlchemyError: _on_database_error}
     app = Starlette(
         routes=[*routes, *curator_routes],
-        middleware=[Middleware(RequestGuard)],
+        middleware=[Middleware(RequestGuard, rate=rate)],
         exception_handlers=handlers,
         lifespan=lifespan,
     )

@@ -49,6 +49,7 @@ PROBLEMS: dict[str, _ProblemKind] = {
     "no-length": _ProblemKind(411, "Length required", "A report needs the header Content-Length."),
     "too-long": _ProblemKind(413, "Too long", "The request is longer than any valid one."),
     "media-type": _ProblemKind(415, "Unknown media type", f"A report has the media type {REPORT_MEDIA_TYPE}."),
+    "rate": _ProblemKind(429, "Too many requests", "Send the request again after the time in Retry-After."),
     "busy": _ProblemKind(503, "Not available", "Send the request again after the time in Retry-After."),
     "internal": _ProblemKind(500, "Internal error", "The service failed. The request can be sent again."),
 }
@@ -59,6 +60,7 @@ _HEADERS: dict[str, dict[str, str]] = {
     "deadline": CLOSE,
     "no-length": CLOSE,
     "too-long": CLOSE,
+    "rate": {"Retry-After": str(RETRY_SECONDS)},
     "busy": {"Retry-After": str(RETRY_SECONDS)},
 }
 

@@ -1,6 +1,7 @@
 """Bounds and headers of every response: one ASGI wrapper, and an HTTP protocol with deadlines and bounds.
 
-Waiting for bytes of a client takes no place of a request in progress. Bounds on single clients are the proxy's.
+Waiting for bytes of a client takes no place of a request in progress. When there are too many connections, the address
+with the most waiting ones loses its oldest.
 
 Log lines hold the route, the status and a class of duration; never a body, a token, an identifier or an address.
 """
@@ -9,14 +10,18 @@ from __future__ import annotations
 
 import logging
 from asyncio import TimerHandle, Transport
+from collections import Counter
 from time import perf_counter
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from crowdveil.service.problems import MEDIA_TYPE, PROBLEMS, problem_body, problem_response
+from crowdveil.service.rate_limit import RateLimit, network_of
 
 MAX_HEADER_BYTES = 16_384
 HEADER_SECONDS = 10.0
@@ -26,7 +31,7 @@ MIN_BYTES_PER_SECOND = 4_096
 """Bytes of a body extend its deadline at this rate; a response must leave at it, measured every `WRITE_SECONDS`."""
 HTTP_VERSIONS = ("1.0", "1.1")
 MAX_REQUESTS = 1_000
-"""Largest number of requests in progress in one process."""
+"""Largest number of requests in progress in one process; those of one address take half of it at most."""
 MAX_CONNECTIONS = 10_000
 """Largest number of connections of one process."""
 CURATOR_PATH = "/curator"
@@ -50,12 +55,13 @@ logger = logging.getLogger("crowdveil.service")
 
 
 class RequestGuard:
-    """ASGI application with security headers, a bound on requests in progress, and log lines."""
+    """ASGI application with security headers, bounds on rate and concurrency of requests, and log lines."""
 
-    def __init__(self, app: ASGIApp, *, max_requests: int = MAX_REQUESTS) -> None:
+    def __init__(self, app: ASGIApp, *, max_requests: int = MAX_REQUESTS, rate: RateLimit | None = None) -> None:
         self._app = app
+        self._rate = rate
         self._max_requests = max_requests
-        self._running = 0
+        self._running: Counter[bytes | None] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; an exception that no handler expects becomes a refusal, and its text is not logged."""
@@ -63,6 +69,7 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         status, start = 0, perf_counter()
+        client = None if self._rate is None else self._rate.client(scope)
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -72,16 +79,17 @@ class RequestGuard:
             await send(message)
 
         async def receive_uncounted() -> Message:
-            self._running -= 1
+            self._count(client, -1)
             try:
                 return await receive()
             finally:
-                self._running += 1
+                self._count(client, 1)
 
-        self._running += 1
+        self._count(client, 1)
         try:
-            if self._running > self._max_requests:
-                await problem_response("busy")(scope, receive, send_guarded)
+            refusal = self._refusal(scope, client)
+            if refusal:
+                await problem_response(refusal)(scope, receive, send_guarded)
             else:
                 await self._app(scope, receive_uncounted, send_guarded)
         except Exception as error:
@@ -89,8 +97,20 @@ class RequestGuard:
             if not status:
                 await problem_response("internal")(scope, receive, send_guarded)
         finally:
-            self._running -= 1
+            self._count(client, -1)
             _record(scope, status, perf_counter() - start)
+
+    def _count(self, client: bytes | None, change: int) -> None:
+        self._running[client] += change
+        if not self._running[client]:
+            del self._running[client]
+
+    def _refusal(self, scope: Scope, client: bytes | None) -> str:
+        """Return the problem of a request beyond a bound; empty if it is answered."""
+        if self._rate is not None and not self._rate.admits(scope):
+            return "rate"
+        own = self._running[client] if client is not None else 0
+        return "busy" if 2 * own > self._max_requests or self._running.total() > self._max_requests else ""
 
 
 def _add_headers(scope: Scope, message: Message) -> None:
@@ -113,6 +133,10 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
 
 
+_waiting: WeakKeyDictionary[ServerState, dict[str, dict[BoundedProtocol, None]]] = WeakKeyDictionary()
+"""Connections of a server on which no request is worked on, by network of the client, oldest first."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 of uvicorn with bounds on the size of headers, and on the time of headers, bodies and responses."""
 
@@ -124,20 +148,26 @@ class BoundedProtocol(HttpToolsProtocol):
         self._header_bytes = 0
         self._arrived = 0
         self._body_bytes = 0
+        self._network = ""
+        self._waiting = _waiting.setdefault(self.server_state, {})
         self._since = 0.0
         self._deadline: TimerHandle | None = None
         self._unsent: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Start the deadline of the first request; beyond the largest number, end the connection."""
+        """Start the deadline of the first request; beyond the largest number, end another waiting connection."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # every unsent byte starts the watch of the response
+        self._network = network_of(self.client[0] if self.client else "")
+        self._set_waiting(waits=True)
         self._start_deadline()
         if len(self.connections) > self.most_connections:
-            transport.abort()
+            busiest = max(self._waiting.values(), key=len)
+            next(iter(busiest))._abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the deadlines."""
+        self._set_waiting(waits=False)
         self._stop_deadline()
         self._stop_watch()
         super().connection_lost(exc)
@@ -179,7 +209,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """End the deadline; count the headers of the next request from 0."""
         self._in_headers, self._header_bytes, self._arrived, self._body_bytes = True, 0, 0, 0
         self._stop_deadline()
+        self._set_waiting(waits=False)
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the client again: to read the response, and to send the next request."""
+        super().on_response_complete()
+        self._set_waiting(waits=True)
 
     def pause_writing(self) -> None:
         """Watch whether the client reads the response."""
@@ -212,6 +248,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._header_bytes > MAX_HEADER_BYTES:
             raise ValueError("headers are too long")
 
+    def _set_waiting(self, *, waits: bool) -> None:
+        own = self._waiting.setdefault(self._network, {})
+        own.pop(self, None)
+        if waits:
+            own[self] = None
+        elif not own:
+            del self._waiting[self._network]
+
     def _start_deadline(self) -> None:
         self._stop_deadline()
         self._since = self.loop.time()
@@ -226,7 +270,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """End a request whose headers or body did not arrive in time."""
         ends = self._since + BODY_SECONDS + self._body_bytes / MIN_BYTES_PER_SECOND
         if self._in_headers or self.cycle is None or self.cycle.response_started:
-            self.transport.abort()
+            self._abort()
         elif self._body_bytes and self.loop.time() < ends:
             self._deadline = self.loop.call_at(ends, self._expired)
         else:
@@ -240,7 +284,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _check_progress(self, before: int) -> None:
         if before - self.transport.get_write_buffer_size() < WRITE_SECONDS * MIN_BYTES_PER_SECOND:
-            self.transport.abort()
+            self._abort()
         else:
             self._watch()
 
@@ -248,3 +292,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._unsent is not None:
             self._unsent.cancel()
             self._unsent = None
+
+    def _abort(self) -> None:
+        self._set_waiting(waits=False)
+        self.transport.abort()

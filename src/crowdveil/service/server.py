@@ -5,17 +5,21 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import re
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 
 from crowdveil.errors import SettingsError
+from crowdveil.service.rate_limit import REQUESTS_PER_SECOND, RateLimit
 
 GRACE_SECONDS = 30
 BACKLOG = 2048
@@ -23,7 +27,8 @@ SWITCH_SECONDS = 0.0005
 """Time after which a thread hands over: the writer thread must not delay each reply by Python's default of 5 ms."""
 SPARE_FILES = 200
 """Files of a process that are no connections of clients."""
-HINT = "Give --behind-proxy if a proxy ends TLS and bounds its clients."
+_HEADER = re.compile("[A-Za-z0-9-]{1,64}")
+HINT = "Give --behind-proxy if a proxy ends TLS, or --tls-certificate and --tls-key."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,23 +38,57 @@ class ServerSettings:
     Attributes:
         database: URL of the database.
         host, port: listening address; port 0 is a free one.
-        behind_proxy: whether a proxy ends TLS and bounds its clients, so that plain HTTP is accepted beyond the
-            loopback address.
+        tls_certificate, tls_key: files in PEM format; both or none.
+        behind_proxy: whether a proxy ends TLS, so that plain HTTP is accepted beyond the loopback address.
         log_requests: whether each request has a log line of route, status and class of duration.
+        rate: requests per second and client address; 0 for no bound.
+        client_header: header in which the proxy names the client; None if it names none.
 
     Raises:
-        SettingsError: plain HTTP beyond the loopback address.
+        SettingsError: plain HTTP beyond the loopback address, or settings that contradict one another.
     """
 
     database: str
     host: str = "127.0.0.1"
     port: int = 8000
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     behind_proxy: bool = False
     log_requests: bool = False
+    rate: int = REQUESTS_PER_SECOND
+    client_header: str | None = None
 
     def __post_init__(self) -> None:
-        if not (self.behind_proxy or _is_loopback(self.host)):
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise SettingsError(
+                "TLS needs a certificate and its key",
+                value=str(self.tls_certificate or self.tls_key),
+                hint="Give both.",
+            )
+        if not (self.behind_proxy or self.tls_certificate or _is_loopback(self.host)):
             raise SettingsError("plain HTTP is served on the loopback address only", value=self.host, hint=HINT)
+        if self.rate < 0:
+            raise SettingsError("rate must be at least 0", value=self.rate)
+        if self.client_header is not None and not (self.behind_proxy and _HEADER.fullmatch(self.client_header)):
+            raise SettingsError(
+                "client_header must be a header of the proxy",
+                value=self.client_header,
+                hint="Any client can write it: give it with --behind-proxy, for a proxy that sets it itself.",
+            )
+        if self.tls_certificate is not None and self.tls_key is not None:
+            _check_tls(self.tls_certificate, self.tls_key)
+
+    @property
+    def scheme(self) -> str:
+        """Scheme of the server's own addresses."""
+        return "http" if self.tls_certificate is None else "https"
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """New bound on the rate; None without one, or where a proxy does not name its clients."""
+        if not self.rate or (self.behind_proxy and self.client_header is None):
+            return None
+        return RateLimit(self.rate, header=self.client_header)
 
 
 def bind(settings: ServerSettings) -> socket.socket:
@@ -78,7 +117,7 @@ def bind(settings: ServerSettings) -> socket.socket:
 def address_of(settings: ServerSettings, listening: socket.socket) -> str:
     """Return the address of a listening socket as a URL, without a final slash."""
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{shown}:{listening.getsockname()[1]}"
+    return f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
 
 
 def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[bytes], object] | None = None) -> None:
@@ -103,7 +142,7 @@ def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[
         retention.close()
         store.close()
 
-    app = create_app(store, curator_routes=curator_routes(store), on_stop=stop)
+    app = create_app(store, curator_routes=curator_routes(store), on_stop=stop, rate=settings.rate_limit)
     serve_app(app, settings, listening)
 
 
@@ -126,6 +165,8 @@ def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
     )
     # uvicorn raises the signal again after its shutdown; the process then ends in good order.
     with _signals_ignored():
@@ -161,3 +202,15 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _check_tls(certificate: Path, key: Path) -> None:
+    """Check that certificate and key can be read and belong together."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(
+            "TLS needs a certificate and its key in PEM format",
+            value=f"{certificate}, {key}",
+            hint=f"{getattr(error, 'reason', None) or error.strerror or error}.",
+        ) from error

@@ -241,14 +241,12 @@ def test_a_replaced_link_revokes_the_old_one(folder):
     invite(folder)
     first = CampaignFolder(folder).tokens
 
-    for slot in (1, 0):
-        replace_link(folder, slot)
+    replace_link(folder, 1)
     made = replace_link(folder, 1)
     tokens = CampaignFolder(folder).tokens
     _, (link,) = links(folder / "link-0001.csv")
 
-    revoked = [(0, True), (1, True), (2, False), (1, True), (0, False), (1, False)]
-    assert revoked == [(one.slot, one.revoked) for one in tokens]
+    assert [(0, False), (1, True), (2, False), (1, True), (1, False)] == [(one.slot, one.revoked) for one in tokens]
     assert [one.hash for one in first] == [one.hash for one in tokens[:3]]
     assert token_hash(made.campaign.digest, link.token) == tokens[-1].hash
     assert {"link-0001.csv", "link-0001.html", "tokens.json"} == {path.name for path in made.files}

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import CAMPAIGN_FILE, option_group
+from crowdveil.cli.options import CAMPAIGN_FILE, FILE_PATH, option_group
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -23,6 +23,8 @@ database_option = click.option(
 server_options = option_group(
     click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Listening address."),
     click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Listening port."),
+    click.option("--tls-certificate", type=FILE_PATH, help="Certificate of the service (PEM)."),
+    click.option("--tls-key", type=FILE_PATH, help="Its private key (PEM)."),
     click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address."),
 )
 """Options of a listening address, named as the fields of `ServerSettings`."""
@@ -71,12 +73,20 @@ def database_url(campaign: Path, given: str | None) -> str:
 @click.command(
     cls=Verb,
     example="crowdveil campaign serve essays/campaign.json",
-    main_options=("database", "host", "port", "behind_proxy"),
+    main_options=("database", "host", "port", "tls_certificate", "tls_key", "behind_proxy"),
     short_help="Collect the reports of a campaign over HTTP.",
 )
 @click.argument("campaign", type=CAMPAIGN_FILE)
 @database_option
 @server_options
+@click.option("--client-header", metavar="NAME", help="Header in which the proxy names the client: bounds its rate.")
+@click.option(
+    "--rate",
+    type=click.IntRange(0),
+    default=50,
+    metavar="N",
+    help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
+)
 @click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
 @click.option(
     "--accept-second-report",
@@ -97,8 +107,10 @@ def serve(
 
     \f
     The database is SQLite on a local disk, or PostgreSQL. It holds no time, address or name. Plain HTTP is served on
-    the loopback address only, unless a proxy ends TLS (--behind-proxy). The proxy must bound rate and connections of
-    each client address.
+    the loopback address only, unless a proxy ends TLS (--behind-proxy) or the service has a certificate of its own.
+
+    Requests of each client address are bounded (--rate), from memory alone. Behind a proxy this needs --client-header;
+    otherwise the proxy must bound the rate.
 
     From the campaign's day of deletion on (purge_after_days) the service closes it and deletes its data, at the start
     and within an hour of that day. New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the

@@ -27,6 +27,7 @@ from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
 from crowdveil.service.app import NOT_STORED, content_length, create_app, read_body
 from crowdveil.service.campaign_registration import campaign_folder_of, prepare_database, read_or_make_secret
 from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem, on_http_error, on_problem
+from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.relay.forwarder import Forwarder, Send, confirmation_body, http_sender
 from crowdveil.service.security import RequestGuard
 from crowdveil.service.server import ServerSettings, serve_app
@@ -34,13 +35,14 @@ from crowdveil.service.store import Store
 from crowdveil.standalone.checks import URL, fits
 
 
-def create_receiver(campaign: Campaign, folder: Path, token: str) -> Starlette:
+def create_receiver(campaign: Campaign, folder: Path, token: str, *, rate: RateLimit | None = None) -> Starlette:
     """Return the application that stores the batches of a campaign in a folder.
 
     Args:
         campaign: campaign with a relay.
         folder: existing folder; batches are `<SHA-256>.batch`.
         token: secret that the relay presents.
+        rate: bound on the requests of each client address; None for none.
     """
 
     async def put(request: Request) -> Response:
@@ -57,7 +59,7 @@ def create_receiver(campaign: Campaign, folder: Path, token: str) -> Starlette:
 
     app = Starlette(
         routes=[Route("/v1/campaigns/{hash}/batches/{name}", put, methods=["PUT"])],
-        middleware=[Middleware(RequestGuard)],
+        middleware=[Middleware(RequestGuard, rate=rate)],
         exception_handlers={Problem: on_problem, HTTPException: on_http_error},
     )
     app.router.redirect_slashes = False
@@ -120,7 +122,7 @@ def run_relay(settings: ServerSettings, listening: socket.socket, campaign: Camp
         forwarder.close()
         store.close()
 
-    serve_app(create_app(store, on_stop=stop), settings, listening)
+    serve_app(create_app(store, on_stop=stop, rate=settings.rate_limit), settings, listening)
 
 
 def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
@@ -147,4 +149,4 @@ def private_folder(folder: Path) -> Path:
 def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
     """Store the batches that the relay sends, until SIGTERM or SIGINT."""
     token = read_or_make_secret(folder / TOKEN_FILE, make=True)
-    serve_app(create_receiver(campaign, folder, token), settings, listening)
+    serve_app(create_receiver(campaign, folder, token, rate=settings.rate_limit), settings, listening)
