@@ -73,11 +73,16 @@ def test_the_page_of_the_demo(browser: Any, tmp_path: Path, scheme: str) -> None
 def test_the_pages_of_the_curator_and_the_report(
     browser: Any, campaign: tuple[BuiltCampaign, str], scheme: str
 ) -> None:
-    """Open campaign, results and the page of results pass."""
+    """Login, wrong token, open campaign, results and the page of results pass."""
     built, token = campaign
-    login = {"username": "", "password": token}
-    page = browser.new_context(color_scheme=scheme, bypass_csp=True, http_credentials=login).new_page()
+    page = browser.new_context(color_scheme=scheme, bypass_csp=True).new_page()
     page.goto(f"{built.campaign.url}/curator/")
+    check_widths(page)
+    page.fill("#token", "wrong")
+    page.click("button")
+    check_widths(page)
+    page.fill("#token", token)
+    page.click("button")
     check_widths(page)
     page.check("input[name=confirm]")
     page.click("button.danger")

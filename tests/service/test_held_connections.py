@@ -1,4 +1,4 @@
-"""Connections that are held on purpose: headers and bodies that do not arrive, responses that nobody reads."""
+"""Connections that are held on purpose: forms, headers and bodies that do not arrive, responses that nobody reads."""
 
 import asyncio
 import socket
@@ -13,29 +13,27 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service import security
 from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import register
-from crowdveil.service.problems import REPORT_MEDIA_TYPE
+from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.rate_limit import RateLimit
 from crowdveil.service.security import HEADERS, MAX_REQUESTS, BoundedProtocol
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign
 
-BUILT = build_campaign(tasks=64)
-PATH = f"/v1/campaigns/{BUILT.campaign.name}/reports/{bytes(16).hex()}"
-REPORT = (
-    f"PUT {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {BUILT.tokens[0].text}\r\n"
-    f"Content-Type: {REPORT_MEDIA_TYPE}\r\nContent-Length: {BUILT.campaign.sent_bytes}\r\n\r\n"
-).encode()
-"""Start of a request whose body a route reads."""
+FORM = b"application/x-www-form-urlencoded"
+LOGIN = (
+    b"POST /curator/login HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nContent-Type: %b\r\nContent-Length: 49\r\n\r\n"
+    % FORM
+)
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Open = Callable[..., Awaitable[Streams]]
 
 
-@pytest.fixture(params=[BUILT])
+@pytest.fixture(params=[4])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """A store with a campaign."""
+    """A store with a campaign of a number of tasks."""
     opened = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
-    register(opened, CampaignFolder(request.param.write(tmp_path / "campaign")))
+    register(opened, CampaignFolder(build_campaign(tasks=request.param).write(tmp_path / "campaign")))
     yield opened
     opened.close()
 
@@ -43,7 +41,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 @asynccontextmanager
 async def serving(store: Store) -> AsyncIterator[Open]:
     """A service; yield a function that opens a connection and sends bytes."""
-    app = create_app(store, rate=RateLimit(1000, header="X-Real-IP"))
+    app = create_app(store, curator_routes=curator_routes(store), rate=RateLimit(1000, header="X-Real-IP"))
     config = uvicorn.Config(app, http=BoundedProtocol, ws="none", log_config=None, lifespan="off", backlog=4096)
     server = uvicorn.Server(config)
     opened: list[Streams] = []
@@ -76,12 +74,12 @@ async def reply(streams: Streams) -> bytes:
 
 
 @pytest.mark.slow
-def test_unfinished_reports_do_not_stop_the_service(store: Store) -> None:
-    """With more unfinished reports than requests may be in progress, another client is answered."""
+def test_unfinished_forms_do_not_stop_the_service(store: Store) -> None:
+    """With more unfinished login forms than requests may be in progress, another client is answered."""
 
     async def attack() -> bytes:
         async with serving(store) as connect:
-            held = [await connect(REPORT + b"\0") for _ in range(MAX_REQUESTS + 10)]
+            held = [await connect(LOGIN + b"token=") for _ in range(MAX_REQUESTS + 10)]
             assert len(held) > MAX_REQUESTS
             return await reply(await connect(GET))
 
@@ -120,12 +118,12 @@ def test_a_body_that_arrives_has_time(store: Store, monkeypatch: pytest.MonkeyPa
 
     async def slowly() -> bytes:
         async with serving(store) as connect:
-            streams = await connect(REPORT + b"\0")
+            streams = await connect(LOGIN + b"token=")
             await asyncio.sleep(0.5)
-            streams[1].write(bytes(BUILT.campaign.sent_bytes - 1))
+            streams[1].write(b"x" * 43)
             return await asyncio.wait_for(streams[0].readuntil(b"\r\n"), 20)
 
-    assert b"HTTP/1.1 200 OK\r\n" == asyncio.run(slowly())
+    assert b"HTTP/1.1 401 Unauthorized\r\n" == asyncio.run(slowly())
 
 
 def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +151,7 @@ def test_too_many_connections_end_the_oldest_waiting_one(store: Store, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", [build_campaign(tasks=20_000)], indirect=True)
+@pytest.mark.parametrize("store", [20_000], indirect=True)
 def test_a_response_that_is_not_read_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that asks for long documents and does not read them loses its connection."""
     monkeypatch.setattr(security, "WRITE_SECONDS", 0.2)
@@ -202,7 +200,7 @@ def test_one_address_takes_half_of_the_requests_in_progress() -> None:
     assert ([503] * 4 + [200] * 6, 0) == (statuses, left)
 
 
-@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", REPORT + b"\0"])
+@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", LOGIN + b"token="])
 def test_refusals_of_the_parser_have_the_headers_of_all(
     store: Store, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
@@ -221,13 +219,13 @@ def test_refusals_of_the_parser_have_the_headers_of_all(
 
 
 def test_clients_write_no_warnings(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """Upgrades, malformed requests and clients that leave during a report have no log line and no reply of 500."""
+    """Upgrades, malformed requests and clients that leave during a form have no log line and no reply of 500."""
 
     async def ask() -> bytes:
         async with serving(store) as connect:
             upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
             got = await (await connect(GET[:-2].replace(b"Connection: close\r\n", b"") + upgrade))[0].readuntil(b"\r\n")
-            _, leaving = await connect(REPORT + b"\0")
+            _, leaving = await connect(LOGIN + b"token=")
             await asyncio.sleep(0.1)
             leaving.close()
             await reply(await connect(b"nonsense\r\n\r\n"))

@@ -5,6 +5,7 @@ import pickle
 import secrets
 import socket
 import threading
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from crowdveil.cli.campaign.serve import serve
 from crowdveil.errors import SettingsError
 from crowdveil.service import rate_limit
 from crowdveil.service.app import create_app
+from crowdveil.service.metrics import metrics_served
 from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
 from crowdveil.service.rate_limit import BURST_SECONDS, REQUESTS_PER_SECOND, RateLimit
 from crowdveil.service.schema import VERSION, create_tables, engine_of, version_of
@@ -90,6 +92,29 @@ def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path, options:
     assert ["campaign", "workers'", "curator's", "reports"] == [line.split()[0] for line in shown]
     assert bool(options) == bool(logged) == any(line.startswith(route) for line in logged)
     assert built.tokens[0].text not in log
+
+
+@pytest.mark.slow
+def test_metrics_count_requests_by_route_and_do_not_name_the_campaign(tmp_path: Path) -> None:
+    """Eight stored reports are eight requests of one route on the metrics' own port, which must be free."""
+    built = build_campaign(slots=8)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        with pytest.raises(SettingsError, match="must be free"), metrics_served(port):
+            pass
+    service = ServiceProcess(built.write(tmp_path / "campaign"), tmp_path / "log", "--metrics-port", str(port))
+    for slot in range(8):
+        put_report(service.port, built, slot)
+
+    counted = 'crowdveil_requests_total{route="PUT /v1/campaigns/{hash}/reports/{report_id}",status="200"} 8.0'
+    text, end = "", time.monotonic() + 30  # a request is counted after its answer has left
+    while counted not in text and time.monotonic() < end:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as response:
+            text = response.read().decode()
+
+    assert 0 == service.stop()
+    assert counted in text
+    assert built.campaign.name not in text
 
 
 def test_an_empty_database_gets_the_tables_once(database_url: str) -> None:

@@ -136,7 +136,7 @@ def test_a_purge_leaves_the_hash_the_state_and_the_number(store: Store, built: B
     assert Purged(reports=1, tokens=3, parts=1, pictures=0) == store.purge(digest)
     with store.engine.connect() as connection:
         row = connection.execute(select(campaigns)).one()
-    assert (digest, None, "purged", None, None, 1, False) == tuple(row)
+    assert (digest, None, "purged", None, None, 1, False, 0) == tuple(row)
     for read in (store.document, store.campaign, store.count, store.close_campaign):
         with pytest.raises(Problem, match="purged"):
             read(digest)

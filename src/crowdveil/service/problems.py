@@ -54,7 +54,7 @@ PROBLEMS: dict[str, _ProblemKind] = {
     "internal": _ProblemKind(500, "Internal error", "The service failed. The request can be sent again."),
 }
 """Every refusal by its name."""
-_BY_STATUS = {400: "request", 401: "token", 403: "forbidden", 404: "unknown", 405: "method", 413: "too-long"}
+_BY_STATUS = {400: "request", 403: "forbidden", 404: "unknown", 405: "method", 413: "too-long"}
 _HEADERS: dict[str, dict[str, str]] = {
     "token": {"WWW-Authenticate": "Bearer"},
     "deadline": CLOSE,

@@ -77,12 +77,14 @@ campaigns = Table(
     Column("curator_hash", LargeBinary),
     Column("purged_count", Integer),
     Column("rewritten", Boolean, nullable=False, server_default=false()),
+    Column("logouts", Integer, nullable=False, server_default="0"),
     CheckConstraint("length(hash) = 32", name="campaign_hash_length"),
     CheckConstraint("state IN ('open', 'closed', 'purged')", name="campaign_state"),
     **_COMPACT,
 )
 """`purged_count` is the number of deleted reports of a purged campaign; document and keys are then NULL.
-`rewritten` says whether the files were rewritten since the campaign was closed or purged."""
+`rewritten` says whether the files were rewritten since the campaign was closed or purged. `logouts` counts how often
+the sessions of the curator's pages were ended."""
 
 parts = Table(
     "part",

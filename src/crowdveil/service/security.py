@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from crowdveil.service.metrics import count_request
 from crowdveil.service.problems import MEDIA_TYPE, PROBLEMS, problem_body, problem_response
 from crowdveil.service.rate_limit import RateLimit, network_of
 
@@ -55,7 +56,7 @@ logger = logging.getLogger("crowdveil.service")
 
 
 class RequestGuard:
-    """ASGI application with security headers, bounds on rate and concurrency of requests, and log lines."""
+    """ASGI application with security headers, bounds on rate and concurrency of requests, counters and log lines."""
 
     def __init__(self, app: ASGIApp, *, max_requests: int = MAX_REQUESTS, rate: RateLimit | None = None) -> None:
         self._app = app
@@ -129,6 +130,7 @@ def _route(scope: Scope) -> str:
 
 def _record(scope: Scope, status: int, seconds: float) -> None:
     route = _route(scope)
+    count_request(route, status)
     duration = next((name for limit, name in DURATIONS if seconds < limit), "1 s or more")
     logger.log(logging.WARNING if status >= 500 else logging.INFO, "%s %d %s", route, status, duration)
 

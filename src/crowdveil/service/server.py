@@ -40,6 +40,7 @@ class ServerSettings:
         host, port: listening address; port 0 is a free one.
         tls_certificate, tls_key: files in PEM format; both or none.
         behind_proxy: whether a proxy ends TLS, so that plain HTTP is accepted beyond the loopback address.
+        metrics_port: port of `/metrics` on the loopback address; None for none.
         log_requests: whether each request has a log line of route, status and class of duration.
         rate: requests per second and client address; 0 for no bound.
         client_header: header in which the proxy names the client; None if it names none.
@@ -54,6 +55,7 @@ class ServerSettings:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     behind_proxy: bool = False
+    metrics_port: int | None = None
     log_requests: bool = False
     rate: int = REQUESTS_PER_SECOND
     client_header: str | None = None
@@ -131,6 +133,7 @@ def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
     from crowdveil.service.export_and_purge import PurgeThread
+    from crowdveil.service.metrics import metrics_served
     from crowdveil.service.store import Store
 
     store = Store.open(settings.database)
@@ -143,7 +146,8 @@ def run(settings: ServerSettings, listening: socket.socket, on_purge: Callable[[
         store.close()
 
     app = create_app(store, curator_routes=curator_routes(store), on_stop=stop, rate=settings.rate_limit)
-    serve_app(app, settings, listening)
+    with metrics_served(settings.metrics_port):
+        serve_app(app, settings, listening)
 
 
 def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket) -> None:

@@ -1,9 +1,11 @@
-"""Curator's pages: the token, forms of other sites, one number while open, results and downloads after closing."""
+"""Curator's pages: login, protection of forms, one number while open, results and downloads after closing."""
 
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -14,13 +16,16 @@ from crowdveil.errors import SettingsError
 from crowdveil.release.results_page import content_security_policy
 from crowdveil.service.app import create_app
 from crowdveil.service.campaign_registration import CURATOR_FILE
+from crowdveil.service.curator import session
 from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.curator.results import DOWNLOADS
+from crowdveil.service.curator.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, body_of, build_campaign
 
 HOST = "https://grades.example.org"
 SLOTS, LEAST = 9, 6
+FORM = "application/x-www-form-urlencoded"
 Post = Callable[..., httpx.Response]
 
 
@@ -32,7 +37,7 @@ def built() -> BuiltCampaign:
 
 @pytest.fixture
 def client(store: Store) -> Iterator[TestClient]:
-    """A browser without the token."""
+    """A browser that is not logged in."""
     app = create_app(store, curator_routes=curator_routes(store))
     with TestClient(app, base_url=HOST, follow_redirects=False) as opened:
         yield opened
@@ -45,18 +50,29 @@ def token(tmp_path: Path, store: Store) -> str:
 
 
 @pytest.fixture
-def curator(client: TestClient, token: str) -> TestClient:
-    """A browser of the curator."""
-    client.auth = httpx.BasicAuth("", token)
-    return client
+def post(client: TestClient) -> Post:
+    """Send a form as a browser does, with the Origin of the page and the session's hidden field."""
+
+    def send(path: str, *, origin: str | None = HOST, csrf: str | None = None, **fields: str) -> httpx.Response:
+        hidden = hidden_field(client) if csrf is None and path != "login" else csrf
+        headers = {"Content-Type": FORM, **({} if origin is None else {"Origin": origin})}
+        form = urlencode(fields | ({} if hidden is None else {"csrf": hidden}))
+        return client.post(f"/curator/{path}", content=form, headers=headers)
+
+    return send
 
 
 @pytest.fixture
-def post(client: TestClient) -> Post:
-    """Send a form as a browser does, with the Origin of the page."""
-    return lambda path, origin=HOST: client.post(
-        f"/curator/{path}", headers={} if origin is None else {"Origin": origin}
-    )
+def logged_in(client: TestClient, post: Post, token: str) -> TestClient:
+    """A browser of the curator."""
+    assert post("login", token=token).status_code == 303
+    return client
+
+
+def hidden_field(client: TestClient) -> str:
+    """The value that forms carry."""
+    found = re.search('name="csrf" value="([0-9a-f]+)"', client.get("/curator/").text)
+    return found[1] if found else ""
 
 
 def send_reports(store: Store, built: BuiltCampaign, stop: int, *, first: int = 0) -> None:
@@ -66,43 +82,82 @@ def send_reports(store: Store, built: BuiltCampaign, stop: int, *, first: int = 
         store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
 
 
-@pytest.mark.parametrize("given", [None, "Bearer {}", "Basic {}", "", "x" * 43, "é" * 43, "x" * 3000])
-def test_every_page_needs_the_token(
-    client: TestClient, post: Post, token: str, store: Store, built: BuiltCampaign, given: str | None
-) -> None:
-    """Without the token, or with another one, nothing is shown or changed, and the browser asks for it."""
-    if given is not None and "{}" in given:
-        client.headers["Authorization"] = given.format(token)
-    elif given is not None:
-        client.auth = httpx.BasicAuth("curator", given)
-    replies = [client.get(f"/curator/{path}") for path in ("", "results", "files/reports.csv")]
-    replies += [post(path) for path in ("close", "infer")]
+def test_login_sets_a_cookie_that_scripts_and_other_sites_cannot_use(post: Post, token: str) -> None:
+    """The cookie is bound to the host, sent over TLS only, hidden from scripts and from requests of other sites."""
+    cookie = post("login", token=token).headers["set-cookie"]
 
-    for reply in replies:
-        assert (401, "no-store") == (reply.status_code, reply.headers["cache-control"])
-        assert reply.headers["www-authenticate"].startswith("Basic realm=")
-        assert "Animals" not in reply.text
-    assert "open" == store.state(built.campaign.digest)
+    assert cookie.startswith(f"{COOKIE}=")
+    assert token not in cookie
+    for attribute in ("HttpOnly", "Secure", "SameSite=strict", "Path=/", f"Max-Age={SESSION_SECONDS}"):
+        assert f"; {attribute}" in cookie
+    assert "Domain" not in cookie
 
 
+@pytest.mark.parametrize("given", ["", "x" * 43, "é" * 43, "x" * 3000])
+def test_another_token_is_refused(client: TestClient, post: Post, given: str) -> None:
+    """Another token gives the login page with a sentence, and no cookie."""
+    reply = post("login", token=given)
+
+    assert 401 == reply.status_code
+    assert "not the token of a campaign" in reply.text
+    assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "origin", [None, "null", "https://evil.example", f"{HOST}.evil.example", "http://[", "https://[::1"]
 )
-@pytest.mark.parametrize("path", ["close", "infer"])
+@pytest.mark.parametrize("path", ["login", "close", "infer", "logout"])
 def test_forms_of_other_sites_are_refused(
-    curator: TestClient, post: Post, store: Store, built: BuiltCampaign, origin: str | None, path: str
+    logged_in: TestClient, post: Post, token: str, store: Store, built: BuiltCampaign, origin: str | None, path: str
 ) -> None:
-    """A form without the Origin of this host changes nothing, although the browser adds the token."""
-    assert 403 == post(path, origin).status_code
+    """A form without the Origin of this host changes nothing."""
+    reply = post(path, origin=origin, token=token, confirm="close")
+
+    assert 403 == reply.status_code
     assert "open" == store.state(built.campaign.digest)
 
 
-def test_an_open_campaign_shows_one_number(curator: TestClient, store: Store, built: BuiltCampaign) -> None:
+@pytest.mark.parametrize("csrf", ["", "0" * 64])
+@pytest.mark.parametrize("path", ["close", "infer", "logout"])
+def test_forms_without_the_hidden_value_are_refused(
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign, csrf: str, path: str
+) -> None:
+    """A form without the session's hidden value changes nothing."""
+    assert 403 == post(path, csrf=csrf, confirm="close").status_code
+    assert "open" == store.state(built.campaign.digest)
+
+
+def test_without_session_there_is_only_the_login(client: TestClient, post: Post) -> None:
+    """Results, files and forms need a session; the home page shows the login."""
+    assert 'name="token"' in client.get("/curator/").text
+    assert "Animals" not in client.get("/curator/").text
+    for path in ("results", "files/reports.csv"):
+        assert 403 == client.get(f"/curator/{path}").status_code
+    for path in ("close", "infer", "logout"):
+        assert 403 == post(path, csrf="0" * 64).status_code
+
+
+def test_a_changed_or_old_cookie_is_no_session(
+    logged_in: TestClient, monkeypatch: pytest.MonkeyPatch, built: BuiltCampaign
+) -> None:
+    """A cookie with another signature, or older than eight hours, shows the login."""
+    value = logged_in.cookies[COOKIE]
+    logged_in.cookies.clear()
+    for changed in (value[:-2], "x" + value, "", ".."):
+        page = logged_in.get("/curator/", headers={"Cookie": f"{COOKIE}={changed}"}).text
+        assert 'name="token"' in page
+    monkeypatch.setattr(session, "SESSION_SECONDS", -1)
+
+    assert 'name="token"' in logged_in.get("/curator/", headers={"Cookie": f"{COOKIE}={value}"}).text
+
+
+def test_an_open_campaign_shows_one_number(logged_in: TestClient, store: Store, built: BuiltCampaign) -> None:
     """Below the least number of reports no count is shown; above it, the count alone."""
     send_reports(store, built, LEAST - 1)
-    before = curator.get("/curator/").text
+    before = logged_in.get("/curator/").text
     send_reports(store, built, LEAST + 1, first=LEAST - 1)
-    after = curator.get("/curator/").text
+    after = logged_in.get("/curator/").text
 
     assert characters_to_compare(built.campaign.name) in before
     assert f"<dd>fewer than {LEAST}</dd>" in before
@@ -111,16 +166,26 @@ def test_an_open_campaign_shows_one_number(curator: TestClient, store: Store, bu
     assert "Downloads" not in after
 
 
-def test_an_open_campaign_gives_no_results(curator: TestClient, post: Post, store: Store, built: BuiltCampaign) -> None:
+def test_an_open_campaign_gives_no_results(
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
+) -> None:
     """While the campaign is open there are no results and no files, whatever was reported."""
     send_reports(store, built, SLOTS)
-    for reply in (post("infer"), curator.get("/curator/results"), curator.get("/curator/files/reports.csv")):
+    for reply in (post("infer"), logged_in.get("/curator/results"), logged_in.get("/curator/files/reports.csv")):
         assert 409 == reply.status_code
         assert "task-0,w0" not in reply.text
 
 
+def test_closing_needs_a_confirmation(logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign) -> None:
+    """Without the check mark the campaign stays open."""
+    assert 400 == post("close").status_code
+    assert "open" == store.state(built.campaign.digest)
+    assert 303 == post("close", confirm="close").status_code
+    assert "closed" == store.state(built.campaign.digest)
+
+
 def test_a_closing_that_is_not_complete_says_so(
-    curator: TestClient, post: Post, store: Store, monkeypatch: pytest.MonkeyPatch
+    logged_in: TestClient, post: Post, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A campaign whose files could not be rewritten shows the reason, and not a failure of the service."""
 
@@ -128,31 +193,31 @@ def test_a_closing_that_is_not_complete_says_so(
         raise SettingsError("the files must be rewritten", value="busy")
 
     monkeypatch.setattr(store, "close_campaign", fail)
-    reply = post("close")
+    reply = post("close", confirm="close")
 
     assert (409, True) == (reply.status_code, "the files must be rewritten" in reply.text)
 
 
 def test_too_few_reports_are_never_released(
-    curator: TestClient, post: Post, store: Store, built: BuiltCampaign
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
 ) -> None:
     """A campaign that ended below the least number of reports has no results."""
     send_reports(store, built, LEAST - 1)
-    post("close")
+    post("close", confirm="close")
 
-    assert "nothing is released" in curator.get("/curator/").text
-    for reply in (post("infer"), curator.get("/curator/files/truths.csv")):
+    assert "nothing is released" in logged_in.get("/curator/").text
+    for reply in (post("infer"), logged_in.get("/curator/files/truths.csv")):
         assert 409 == reply.status_code
 
 
 def test_results_and_downloads_after_closing(
-    curator: TestClient, post: Post, store: Store, built: BuiltCampaign
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
 ) -> None:
     """A closed campaign gives the page of results with its own policy, and every file that infer read and wrote."""
     send_reports(store, built, SLOTS - 1)
-    post("close")
+    post("close", confirm="close")
     assert 303 == post("infer").status_code
-    overview, page = curator.get("/curator/").text, curator.get("/curator/results")
+    overview, page = logged_in.get("/curator/").text, logged_in.get("/curator/results")
 
     assert content_security_policy() in page.headers["content-security-policy"]
     assert built.campaign.name in page.text
@@ -160,29 +225,30 @@ def test_results_and_downloads_after_closing(
     assert "holder of the answers" not in page.text
     assert "w0000" not in page.text
     for name in DOWNLOADS:
-        reply = curator.get(f"/curator/files/{name}")
+        reply = logged_in.get(f"/curator/files/{name}")
         assert 200 == reply.status_code
         assert f'attachment; filename="{name}"' == reply.headers["content-disposition"]
         assert f"/curator/files/{name}" in overview
-    assert built.campaign.to_bytes() == curator.get("/curator/files/campaign.json").content
-    assert 404 == curator.get("/curator/files/curator-token.txt").status_code
+    assert built.campaign.to_bytes() == logged_in.get("/curator/files/campaign.json").content
+    assert 404 == logged_in.get("/curator/files/curator-token.txt").status_code
 
 
-def test_the_token_of_a_purged_campaign_is_none(
-    curator: TestClient, post: Post, store: Store, built: BuiltCampaign
+def test_a_purged_campaign_ends_the_session(
+    logged_in: TestClient, post: Post, store: Store, built: BuiltCampaign
 ) -> None:
-    """After the purge no page is left."""
+    """After the purge neither results nor login are left."""
     send_reports(store, built, SLOTS)
-    post("close")
+    post("close", confirm="close")
     post("infer")
     store.purge(built.campaign.digest)
 
-    assert [401, 401] == [curator.get(f"/curator/{path}").status_code for path in ("", "results")]
+    assert 403 == logged_in.get("/curator/results").status_code
+    assert 'name="token"' in logged_in.get("/curator/").text
 
 
-def test_pages_have_no_scripts_and_escape_names(curator: TestClient) -> None:
+def test_pages_have_no_scripts_and_escape_names(logged_in: TestClient) -> None:
     """Texts of the campaign are shown as text; the policy forbids scripts, and pages are not stored."""
-    reply = curator.get("/curator/")
+    reply = logged_in.get("/curator/")
 
     assert "Animals &lt;in&gt; Chile" in reply.text
     assert "<script" not in reply.text
@@ -191,10 +257,45 @@ def test_pages_have_no_scripts_and_escape_names(curator: TestClient) -> None:
     assert "same-origin" == reply.headers["referrer-policy"]
 
 
-def test_logs_hold_no_token(curator: TestClient, token: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Log lines of the pages do not hold the curator's token."""
+def test_a_cookie_that_was_logged_out_is_no_session(
+    logged_in: TestClient, post: Post, token: str, store: Store
+) -> None:
+    """A copy of the cookie opens nothing after the logout, in a process that was restarted either; a login does."""
+    copied = {"Cookie": f"{COOKIE}={logged_in.cookies[COOKIE]}"}
+    post("logout")
+    again = TestClient(create_app(store, curator_routes=curator_routes(store)), base_url=HOST)
+
+    for browser in (logged_in, again):
+        assert 'name="token"' in browser.get("/curator/", headers=copied).text
+        assert 403 == browser.get("/curator/results", headers=copied).status_code
+    assert 303 == post("login", token=token).status_code
+    assert "Animals" in logged_in.get("/curator/").text
+
+
+def test_long_and_foreign_forms_are_refused(client: TestClient) -> None:
+    """A form that is too long, or of another type, is refused before it is read as a whole."""
+    headers = {"Origin": HOST, "Content-Type": FORM}
+    long = client.post("/curator/login", content="token=" + "x" * 10_000, headers=headers)
+    foreign = client.post("/curator/login", content="{}", headers=headers | {"Content-Type": "application/json"})
+    binary = client.post("/curator/login", content=b"token=\xff", headers=headers)
+
+    assert [413, 415, 400] == [long.status_code, foreign.status_code, binary.status_code]
+
+
+def test_logs_hold_no_token(logged_in: TestClient, token: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Log lines of the pages hold neither the curator's token nor the cookie."""
     caplog.set_level(logging.DEBUG)
-    curator.get("/curator/")
-    curator.get(f"/curator/files/{token}")
+    logged_in.get("/curator/")
+    logged_in.get(f"/curator/files/{token}")
 
     assert token not in caplog.text.replace(f"/curator/files/{token}", "")
+    assert logged_in.cookies[COOKIE] not in caplog.text
+
+
+def test_a_long_cookie_is_not_decompressed(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cookie longer than any of the service is refused before it is read: its content may be compressed."""
+    monkeypatch.setattr(session, "_serializer", lambda _: pytest.fail("the cookie was read"))
+
+    response = client.get("/curator/", headers={"Cookie": f"{COOKIE}={'.' + 'A' * MAX_COOKIE}"})
+
+    assert 200 == response.status_code

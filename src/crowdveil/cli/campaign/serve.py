@@ -87,6 +87,7 @@ def database_url(campaign: Path, given: str | None) -> str:
     metavar="N",
     help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
 )
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve /metrics on this port of this computer.")
 @click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
 @click.option(
     "--accept-second-report",
@@ -103,7 +104,7 @@ def serve(
 
     CAMPAIGN is the campaign.json that campaign new wrote; its folder holds assignment parts, pictures and hashes of
     links. A report is stored durably before its receipt is sent. Workers open the page /a/ with their links; the
-    curator opens /curator/ with the token in curator-token.txt, which is written on the first start, as the password.
+    curator opens /curator/ with the token in curator-token.txt, which is written on the first start.
 
     \f
     The database is SQLite on a local disk, or PostgreSQL. It holds no time, address or name. Plain HTTP is served on

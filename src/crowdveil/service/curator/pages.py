@@ -1,22 +1,17 @@
 """Curator's pages, without scripts: one number while the campaign is open; closing, inference and downloads after it.
 
-The pages are below /curator/. They show no count by task, slot or link, and below `min_reports` no count at all. The
-browser asks for the curator's token as the password (Basic, RFC 7617); only pages of this host can change anything.
+The pages are below /curator/. They show no count by task, slot or link, and below `min_reports` no count at all.
 """
 
 from __future__ import annotations
 
-import hmac
-from base64 import b64decode
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -26,17 +21,25 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.privacy.campaign_sentences import question_sentences, round_sentences
 from crowdveil.release.results_page import content_security_policy
-from crowdveil.service.campaign_registration import curator_hash
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, CampaignResult, Results
+from crowdveil.service.curator.session import (
+    Session,
+    end_sessions,
+    log_in,
+    read_form,
+    read_session,
+    require_csrf,
+    start_session,
+)
 from crowdveil.service.problems import Problem
-from crowdveil.service.schema import campaigns
 from crowdveil.service.store import Store
 
 HOME = "/curator/"
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 """Under `no-referrer`, browsers send the Origin of a form as null."""
-ASK_FOR_TOKEN = {"WWW-Authenticate": 'Basic realm="password: the token in curator-token.txt", charset="UTF-8"'}
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "html": "text/html", "txt": "text/plain"}
+_WRONG_TOKEN = "This is not the token of a campaign of this service. It is in the file curator-token.txt."
+_UNCONFIRMED = "Confirm that the campaign ends now."
 
 
 def curator_routes(store: Store) -> list[BaseRoute]:
@@ -45,6 +48,8 @@ def curator_routes(store: Store) -> list[BaseRoute]:
     return [
         Route(HOME, pages.home, methods=["GET"]),
         Route(HOME + "style.css", _style, methods=["GET"]),
+        Route(HOME + "login", pages.login, methods=["POST"]),
+        Route(HOME + "logout", pages.logout, methods=["POST"]),
         Route(HOME + "close", pages.close, methods=["POST"]),
         Route(HOME + "infer", pages.infer, methods=["POST"]),
         Route(HOME + "results", pages.results, methods=["GET"]),
@@ -53,32 +58,54 @@ def curator_routes(store: Store) -> list[BaseRoute]:
 
 
 class _Pages:
-    """Pages of one store; every page needs the token of its campaign."""
+    """Pages of one store; every page but the login needs a session."""
 
     def __init__(self, store: Store, results: Results) -> None:
         self._store = store
         self._results = results
 
     async def home(self, request: Request) -> Response:
-        return await self._overview(await self._campaign(request))
+        session = await self._session(request)
+        return _render_page("login.html") if session is None else await self._overview(session)
+
+    async def login(self, request: Request) -> Response:
+        form = await read_form(request)
+        digest = await run_in_threadpool(log_in, self._store, form.get("token", "").strip())
+        if digest is None:
+            return _render_page("login.html", 401, message=_WRONG_TOKEN)
+        response = _redirect_home()
+        await run_in_threadpool(start_session, self._store, digest, response)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        session, _ = await self._session_and_form(request)
+        response = _redirect_home()
+        await run_in_threadpool(end_sessions, self._store, session.digest, response)
+        return response
 
     async def close(self, request: Request) -> Response:
-        digest = await self._campaign(request)
-        return await self._respond_after(digest, self._store.close_campaign, lambda _: _redirect_home())
+        session, form = await self._session_and_form(request)
+        if form.get("confirm") != "close":
+            return await self._overview(session, 400, _UNCONFIRMED)
+        return await self._respond_after(
+            session, partial(self._store.close_campaign, session.digest), lambda _: _redirect_home()
+        )
 
     async def infer(self, request: Request) -> Response:
-        digest = await self._campaign(request)
-        return await self._respond_after(digest, self._results.compute, lambda _: _redirect_home())
+        session, _ = await self._session_and_form(request)
+        return await self._respond_with_result(session, lambda _: _redirect_home())
 
     async def results(self, request: Request) -> Response:
+        session = await self._required_session(request)
+
         def respond(result: Any) -> Response:
             headers = {**HEADERS, "Content-Security-Policy": f"{content_security_policy()}; frame-ancestors 'none'"}
             return Response(result.files[PAGE_FILE], headers=headers, media_type=_TYPES["html"])
 
-        return await self._respond_after(await self._campaign(request), self._results.compute, respond)
+        return await self._respond_with_result(session, respond)
 
     async def file(self, request: Request) -> Response:
-        name = request.path_params["name"]
+        session, name = await self._required_session(request), request.path_params["name"]
 
         def respond(result: Any) -> Response:
             if name not in result.files:
@@ -87,77 +114,57 @@ class _Pages:
             headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{saved_as}"'}
             return Response(result.files[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
 
-        return await self._respond_after(await self._campaign(request), self._results.compute, respond)
+        return await self._respond_with_result(session, respond)
+
+    async def _respond_with_result(self, session: Session, respond: Callable[[Any], Response]) -> Response:
+        return await self._respond_after(session, partial(self._results.compute, session.digest), respond)
 
     async def _respond_after(
-        self, digest: bytes, compute: Callable[[bytes], Any], respond: Callable[[Any], Response]
+        self, session: Session, compute: Callable[[], Any], respond: Callable[[Any], Response]
     ) -> Response:
         """Return the response for a result, or the overview with the reason why there is none."""
         try:
-            result = await run_in_threadpool(compute, digest)
+            result = await run_in_threadpool(compute)
         except SettingsError as error:
-            return await self._overview(digest, 409, str(error))
+            return await self._overview(session, 409, str(error))
         return respond(result)
 
-    async def _overview(self, digest: bytes, status: int = 200, message: str = "") -> Response:
-        values = await run_in_threadpool(self._overview_values, digest)
-        text = _environment().get_template("overview.html").render(**values, message=message)
-        return Response(text, status, HEADERS, "text/html")
+    async def _overview(self, session: Session, status: int = 200, message: str = "") -> Response:
+        return _render_page(
+            "overview.html", status, **await run_in_threadpool(self._overview_values, session), message=message
+        )
 
-    def _overview_values(self, digest: bytes) -> dict[str, Any]:
-        campaign, state = self._store.campaign(digest), self._store.state(digest)
-        result = self._results.find(digest) if state == "closed" else None
+    def _overview_values(self, session: Session) -> dict[str, Any]:
+        campaign, state = self._store.campaign(session.digest), self._store.state(session.digest)
+        result = self._results.find(session.digest) if state == "closed" else None
         return {
             "campaign": campaign,
             "compared": characters_to_compare(campaign.name),
             "state": campaign.state_on(self._store.today()) if state == "open" else state,
             "accepts_reports": state == "open",
-            "count": self._store.count(digest),
+            "count": self._store.count(session.digest),
             "epsilon": format_bound(campaign.epsilon, 4),
             "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
+            "csrf": session.csrf,
             "downloads": [] if result is None else _downloads(result),
             "asked": (*question_sentences(campaign), *round_sentences(campaign)),
             "warnings": () if result is None else result.warnings,
         }
 
-    async def _campaign(self, request: Request) -> bytes:
-        """Return the campaign whose token a request has.
+    async def _session(self, request: Request) -> Session | None:
+        return await run_in_threadpool(read_session, self._store, request)
 
-        Raises:
-            HTTPException: 401 without one.
-            Problem: `forbidden` if a page of another site sent a form.
-        """
-        if request.method == "POST":
-            _require_same_origin(request)
-        digest = await run_in_threadpool(campaign_of_token, self._store, _password(request))
-        if digest is None:
-            raise HTTPException(401, headers=HEADERS | ASK_FOR_TOKEN)
-        return digest
+    async def _required_session(self, request: Request) -> Session:
+        session = await self._session(request)
+        if session is None:
+            raise Problem("forbidden")
+        return session
 
-
-def campaign_of_token(store: Store, token: str) -> bytes | None:
-    """Return the campaign whose curator's token this is; None if there is none."""
-    query = select(campaigns.c.hash, campaigns.c.curator_hash).where(campaigns.c.curator_hash.is_not(None))
-    with store.engine.connect() as connection:
-        rows = connection.execute(query).all()
-    found = [row.hash for row in rows if hmac.compare_digest(row.curator_hash, curator_hash(row.hash, token))]
-    return bytes(found[0]) if found else None
-
-
-def _password(request: Request) -> str:
-    """Return the password of the header Authorization; empty without one."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    try:
-        return b64decode(given, validate=True).decode().partition(":")[2] if scheme.lower() == "basic" else ""
-    except ValueError:
-        return ""
-
-
-def _require_same_origin(request: Request) -> None:
-    """Refuse a request whose Origin is not the host that it was sent to; raises Problem `forbidden`."""
-    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
-    if not host or origin not in (f"https://{host}", f"http://{host}"):
-        raise Problem("forbidden")
+    async def _session_and_form(self, request: Request) -> tuple[Session, dict[str, str]]:
+        """Return the session and the form of a request that changes something."""
+        form, session = await read_form(request), await self._required_session(request)
+        require_csrf(session, form)
+        return session, form
 
 
 def _downloads(result: CampaignResult) -> list[tuple[str, str]]:
@@ -174,6 +181,11 @@ async def _style(_: Request) -> Response:
 
 def _redirect_home() -> RedirectResponse:
     return RedirectResponse(HOME, 303, HEADERS)
+
+
+def _render_page(template: str, status: int = 200, **values: Any) -> Response:
+    text = _environment().get_template(template).render({"message": "", **values})
+    return Response(text, status, HEADERS, "text/html")
 
 
 @cache
