@@ -89,7 +89,7 @@ def test_unfinished_forms_do_not_stop_the_service(store: Store) -> None:
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        (REPORT + b"\0", b"HTTP/1.1 408 "),
+        (LOGIN + b"token=", b"HTTP/1.1 408 "),
         (GET[:-2].replace(b"close", b"keep-alive") + b"Content-Length: 9\r\n\r\n", b"HTTP/1.1 200 "),
         (b"GET /a/ HT", b""),
     ],
@@ -97,7 +97,7 @@ def test_unfinished_forms_do_not_stop_the_service(store: Store) -> None:
 def test_headers_and_bodies_have_a_deadline(
     store: Store, monkeypatch: pytest.MonkeyPatch, sent: bytes, status: bytes
 ) -> None:
-    """A report that does not arrive is refused; unfinished headers, and a body that no route reads, are ended."""
+    """A form that does not arrive is refused; unfinished headers, and a body that no route reads, are ended."""
     monkeypatch.setattr(security, "BODY_SECONDS", 0.2)
     monkeypatch.setattr(security, "HEADER_SECONDS", 0.2)
 
